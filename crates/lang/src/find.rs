@@ -93,6 +93,21 @@ impl Places {
         homes.find_map(|home| self.usable(home.join("bin/python"))?.ok())
     }
 
+    /// The interpreter that a server may start to look at packages: the project's Python; where that may
+    /// not be started, the server's own or one of the host, so that the server looks for none itself.
+    pub(super) fn interpreter(&self, server: &Program) -> Option<PathBuf> {
+        let of_host = || {
+            let own = server.path.with_file_name("python");
+            let own = self.usable(own).and_then(Result::ok);
+            own.or_else(|| server.others.find("python3").ok())
+        };
+        match (self.python(), self.own_programs) {
+            (Some(python), _) => Some(python),
+            (None, OwnPrograms::Refused) => of_host(),
+            (None, OwnPrograms::Allowed) => None,
+        }
+    }
+
     /// Virtual environments, the project's own first.
     fn homes(&self) -> impl Iterator<Item = PathBuf> {
         let own = [".venv", "venv"].map(|name| self.root.join(name));
@@ -226,5 +241,32 @@ mod tests {
         let active = dir.join("active/bin/python");
         program(&active);
         assert_eq!(places(OwnPrograms::Refused), Some(active));
+    }
+
+    #[test]
+    fn a_server_of_a_project_that_is_not_trusted_is_told_an_interpreter_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (own, tool) = (dir.join("project/.venv/bin/python"), dir.join("tool/bin"));
+        program(&own);
+        program(&tool.join("pylsp"));
+        let interpreter = |trust| {
+            let places = Places {
+                path: tool.clone().into(),
+                virtual_env: Some(dir.join("project/.venv")),
+                ..places(&dir, trust)
+            };
+            let server = places.find(&tool.join("pylsp").display().to_string());
+            places.interpreter(&server.unwrap())
+        };
+        assert_eq!(interpreter(OwnPrograms::Allowed), Some(own));
+        assert_eq!(interpreter(OwnPrograms::Refused), None);
+        program(&tool.join("python3"));
+        assert_eq!(
+            interpreter(OwnPrograms::Refused),
+            Some(tool.join("python3"))
+        );
+        program(&tool.join("python"));
+        assert_eq!(interpreter(OwnPrograms::Refused), Some(tool.join("python")));
     }
 }

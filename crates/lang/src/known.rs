@@ -47,9 +47,19 @@ pub(super) fn is_deaf_over(server: &str, provider: &str) -> bool {
     ["basedpyright", "pyright"].contains(&server) && provider == "implementationProvider"
 }
 
+/// What a server is told in its greeting: one that is built on Jedi, which interpreter to start.
+pub(super) fn options(server: &str, interpreter: Option<&Path>) -> Value {
+    match interpreter {
+        Some(python) if server == "jedi-language-server" => {
+            json!({"workspace": {"environmentPath": python}})
+        }
+        Some(_) | None => json!({}),
+    }
+}
+
 /// What servers ask for by `workspace/configuration`. One tree serves all: each looks only into its
-/// own section.
-pub(super) fn settings(python: Option<&Path>) -> Value {
+/// own section. `python` is the project's; `interpreter` is the one that a server may start itself.
+pub(super) fn settings(python: Option<&Path>, interpreter: Option<&Path>) -> Value {
     let analysis = json!({
         "typeCheckingMode": "standard",
         "diagnosticMode": "openFilesOnly",
@@ -60,6 +70,10 @@ pub(super) fn settings(python: Option<&Path>) -> Value {
     if let Some(python) = python {
         python_section["pythonPath"] = json!(python);
     }
+    let jedi = match interpreter {
+        Some(interpreter) => json!({"environment": interpreter}),
+        None => json!({}),
+    };
     json!({
         "python": python_section,
         "basedpyright": {"analysis": analysis, "disableOrganizeImports": true},
@@ -67,6 +81,7 @@ pub(super) fn settings(python: Option<&Path>) -> Value {
             "pycodestyle": {"enabled": false},
             "mccabe": {"enabled": false},
             "pyflakes": {"enabled": true},
+            "jedi": jedi,
         }},
     })
 }
@@ -93,7 +108,7 @@ mod tests {
 
     #[test]
     fn sections_are_found_by_their_path() {
-        let all = settings(Some(Path::new("/v/bin/python")));
+        let all = settings(Some(Path::new("/v/bin/python")), None);
         assert_eq!(section(&all, Some("python.pythonPath")), "/v/bin/python");
         assert_eq!(
             section(&all, Some("basedpyright.analysis"))["diagnosticMode"],
@@ -101,6 +116,19 @@ mod tests {
         );
         assert_eq!(section(&all, Some("no.such.thing")), Value::Null);
         assert_eq!(section(&all, None), all);
-        assert_eq!(settings(None)["python"]["pythonPath"], Value::Null);
+        assert_eq!(settings(None, None)["python"]["pythonPath"], Value::Null);
+    }
+
+    #[test]
+    fn servers_built_on_jedi_are_told_which_interpreter_to_start() {
+        let python = Some(Path::new("/usr/bin/python3"));
+        let all = settings(None, python);
+        let jedi = section(&all, Some("pylsp.plugins.jedi.environment"));
+        assert_eq!(jedi, "/usr/bin/python3");
+        assert_eq!(all["python"]["pythonPath"], Value::Null);
+        let told = options("jedi-language-server", python);
+        assert_eq!(told["workspace"]["environmentPath"], "/usr/bin/python3");
+        assert_eq!(options("ty", python), json!({}));
+        assert_eq!(options("jedi-language-server", None), json!({}));
     }
 }

@@ -2,6 +2,7 @@
 //! all that it started.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 
 use super::find::Program;
 use super::link::Link;
-use starling_workspace::Variables;
+use starling_workspace::{HostPrograms, Variables};
 
 /// How long one that says nothing more is waited for.
 const GRACE: Duration = Duration::from_millis(500);
@@ -40,15 +41,26 @@ const PASSED_ON: [&str; 12] = [
     "PYENV_VERSION",
 ];
 
+/// The variables that a server gets: none that names something in a project that is not trusted, for a
+/// server starts the interpreter that `VIRTUAL_ENV` or `CONDA_PREFIX` names.
+fn passed_on(
+    others: &HostPrograms,
+    value_of: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(&'static str, OsString)> {
+    PASSED_ON
+        .iter()
+        .filter_map(|name| Some((*name, value_of(name)?)))
+        .filter(|(_, value)| !others.is_named_in(value))
+        .collect()
+}
+
 /// Starts a server. Its caches are kept below `cache`.
 ///
 /// # Errors
 /// It cannot be started.
 pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<Link> {
-    let passed_on = PASSED_ON
-        .iter()
-        .filter_map(|name| Some((name, std::env::var_os(name)?)));
     let programs = &program.others;
+    let passed_on = passed_on(programs, |name| std::env::var_os(name));
     let server = programs.command(&program.path, Variables::Clean, root);
     let mut child = Command::from(server)
         .args(&program.arguments)
@@ -142,7 +154,6 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
-    use starling_workspace::HostPrograms;
 
     fn shell(line: &str) -> Link {
         let program = Program {
@@ -177,6 +188,29 @@ mod tests {
         let seen = said(&mut shell("env")).await;
         assert!(seen.contains("XDG_CACHE_HOME=/nowhere"), "{seen}");
         assert!(!seen.contains("CARGO_PKG_NAME"), "{seen}");
+    }
+
+    #[test]
+    fn no_variable_names_something_in_a_project_that_is_not_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("project");
+        std::fs::create_dir_all(root.join(".venv/bin")).unwrap();
+        let value_of = |name: &str| match name {
+            "HOME" => Some(OsString::from("/home/me")),
+            "VIRTUAL_ENV" => Some(root.join(".venv").into()),
+            "CONDA_PREFIX" => Some(OsString::from(".venv")),
+            "PYTHONPATH" => Some(format!("/opt:{}", root.display()).into()),
+            "PYENV_ROOT" => Some(OsString::from("/home/me/.pyenv")),
+            _ => None,
+        };
+        let names = |others: &HostPrograms| -> Vec<&str> {
+            let found = passed_on(others, value_of).into_iter();
+            found.map(|(name, _)| name).collect()
+        };
+        let untrusted = HostPrograms::on("".as_ref(), &root);
+        assert_eq!(names(&untrusted), ["HOME", "PYENV_ROOT"]);
+        let trusted = HostPrograms::with_project("".as_ref());
+        assert_eq!(names(&trusted).len(), 5);
     }
 
     #[tokio::test]

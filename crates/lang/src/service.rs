@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::find::{NotUsed, Places, Program};
 use super::keeper::{BLIND, Keeper, Said};
-use super::known::settings;
+use super::known::{options, settings};
 use super::names;
 use super::process;
 use super::session::{About, Session};
@@ -93,20 +93,26 @@ impl ServerPool {
     }
 
     fn keeper(&self, program: Program, places: &Places) -> Keeper {
-        let python = places.python();
-        let key = (places.root.clone(), program.clone(), python.clone());
+        let key = (places.root.clone(), program.clone(), places.python());
         let mut keepers = lock(&self.keepers);
         let keeper = keepers.entry(key).or_insert_with(|| {
             let (root, cache) = (places.root.clone(), self.cache.clone());
-            let about = About {
-                name: program.name.clone(),
-                root: places.root.clone(),
-                settings: settings(python.as_deref()),
-            };
+            let about = about(&program, places);
             let launch = move || process::start(&program, &root, &cache);
             Keeper::new(about, Arc::new(launch))
         });
         keeper.clone()
+    }
+}
+
+/// What a server is told of itself and the project.
+fn about(program: &Program, places: &Places) -> About {
+    let (python, interpreter) = (places.python(), places.interpreter(program));
+    About {
+        name: program.name.clone(),
+        root: places.root.clone(),
+        settings: settings(python.as_deref(), interpreter.as_deref()),
+        options: options(&program.name, interpreter.as_deref()),
     }
 }
 
@@ -117,11 +123,7 @@ impl ServerPool {
 pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result<String, String> {
     let link = process::start(program, &places.root, cache)
         .map_err(|error| format!("it cannot be started: {error}"))?;
-    let about = About {
-        name: program.name.clone(),
-        root: places.root.clone(),
-        settings: settings(places.python().as_deref()),
-    };
+    let about = about(program, places);
     let deadline = Instant::now() + GREETING;
     match Session::open(link, &about, deadline).await {
         Ok(mut session) => match session.sees_errors(deadline).await {

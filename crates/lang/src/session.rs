@@ -48,6 +48,8 @@ pub(super) struct About {
     pub name: String,
     pub root: PathBuf,
     pub settings: Value,
+    /// `initializationOptions`
+    pub options: Value,
 }
 
 /// A question with the time until which its answer is of use.
@@ -467,7 +469,7 @@ fn greeting(about: &About) -> Value {
         "rootUri": root,
         "rootPath": about.root,
         "workspaceFolders": [{"uri": root, "name": "workspace"}],
-        "initializationOptions": {},
+        "initializationOptions": about.options,
         "capabilities": {
             "general": {"positionEncodings": ["utf-8", "utf-16"]},
             "window": {"workDoneProgress": true},

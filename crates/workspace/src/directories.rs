@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Component, Path};
 
+use super::write::sweep_in;
 use starling_syntax::FilePath;
 
 /// The directories above a file that do not exist yet, relative to the root, the outermost first.
@@ -30,6 +31,7 @@ pub fn remove_empty_directories(root: &Path, directories: &[String]) {
         let path = root.join(relative);
         let leads_to_itself = || path.canonicalize().is_ok_and(|real| real == path);
         if is_plain && path != root && leads_to_itself() {
+            sweep_in(&path);
             // One that is not empty stays: it holds something else by now.
             let _ = fs::remove_dir(&path);
         }

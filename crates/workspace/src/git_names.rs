@@ -14,6 +14,8 @@ use super::regular::read_text;
 const BYTES_MOST: u64 = 1 << 20;
 /// How deep configurations that include others are followed.
 const DEPTH_MOST: u32 = 4;
+/// How many hooks are looked at in one directory.
+const HOOKS_MOST: usize = 1000;
 /// How many configurations are read at most.
 const FILES_MOST: usize = 64;
 
@@ -56,6 +58,11 @@ struct Repository {
 }
 
 impl Repository {
+    /// Where git looks for hooks unless it is told another place.
+    fn hooks(&self) -> [PathBuf; 2] {
+        [self.git.join("hooks"), self.own.join("hooks")]
+    }
+
     /// The files of git's own configuration, there or not. A linked work tree has a
     /// `config.worktree` of its own.
     fn configurations(&self) -> Vec<PathBuf> {
@@ -95,6 +102,8 @@ impl Configuration {
         let read_at = SystemTime::now();
         let mut waiting = repository.configurations();
         let (mut files, mut named, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
+        let inside = |path: &PathBuf| path.starts_with(top) && path != top;
+        let mut hooks: BTreeSet<PathBuf> = repository.hooks().into();
         for _ in 0..DEPTH_MOST {
             let mut included = Vec::new();
             for path in std::mem::take(&mut waiting) {
@@ -112,11 +121,15 @@ impl Configuration {
                 };
                 let beside = path.parent().unwrap_or(git);
                 let found = Found::in_text(&text, top, beside);
-                let inside = |path: &PathBuf| path.starts_with(top) && path != top;
                 named.extend(found.named.into_iter().filter(inside));
                 included.extend(found.included);
+                hooks.extend(found.hooks);
             }
             waiting = included;
+        }
+        for directory in hooks {
+            files.push((directory.clone(), stamp(&directory)));
+            named.extend(linked_from(&directory).into_iter().filter(inside));
         }
         Configuration {
             repository,
@@ -134,6 +147,23 @@ impl Configuration {
         };
         self.repository == *repository && self.files.iter().all(is_same)
     }
+}
+
+/// What the links in a directory of hooks lead to, and the directory where it is itself a link: git runs
+/// the file, whatever its name.
+fn linked_from(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let links = entries.map(|entry| entry.path()).take(HOOKS_MOST);
+    let mut found = Vec::new();
+    for link in links.chain([directory.to_owned()]) {
+        let Ok(target) = link.read_link() else {
+            continue;
+        };
+        // The file may be missing yet, and it may be a link again.
+        found.push(plain(&link.parent().unwrap_or(directory).join(target)));
+        found.extend(link.canonicalize());
+    }
+    found
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -164,10 +194,31 @@ pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
 }
 
 /// What the keys have in their names whose values are paths or commands.
-const KEYS: [&str; 20] = [
-    "askpass", "browser", "clean", "cmd", "command", "driver", "editor", "external", "file",
-    "filter", "helper", "monitor", "pack", "pager", "path", "process", "program", "proxy",
-    "smudge", "textconv",
+const KEYS: [&str; 24] = [
+    "askpass",
+    "browser",
+    "clean",
+    "cmd",
+    "command",
+    "driver",
+    "editor",
+    "external",
+    "file",
+    "filter",
+    "helper",
+    "httpd",
+    "monitor",
+    "pack",
+    "pager",
+    "path",
+    "process",
+    "program",
+    "proxy",
+    "smtpserver",
+    "smudge",
+    "templatedir",
+    "textconv",
+    "tunnel",
 ];
 
 /// Sections all of whose values are commands.
@@ -179,6 +230,8 @@ struct Found {
     named: Vec<PathBuf>,
     /// Those that are configurations themselves.
     included: Vec<PathBuf>,
+    /// Directories of hooks.
+    hooks: Vec<PathBuf>,
 }
 
 impl Found {
@@ -201,17 +254,20 @@ impl Found {
                 continue;
             };
             let key = key.trim().to_ascii_lowercase();
-            let is_run =
-                section_runs || value.contains('!') || KEYS.iter().any(|part| key.contains(part));
+            let is_run = section_runs
+                || value.contains('!')
+                || value.contains("ext::")
+                || KEYS.iter().any(|part| key.contains(part));
             if !is_run {
                 continue;
             }
-            let is_border =
-                |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '!');
-            for word in value.split(is_border).filter(|word| !word.is_empty()) {
-                let paths = [plain(&top.join(word)), plain(&beside.join(word))];
+            for word in words(value) {
+                let paths = [plain(&top.join(&word)), plain(&beside.join(&word))];
                 if key.ends_with("path") {
                     found.included.extend(paths.clone());
+                }
+                if key.ends_with("hookspath") {
+                    found.hooks.extend(paths.clone());
                 }
                 found.named.extend(paths);
             }
@@ -220,8 +276,31 @@ impl Found {
     }
 }
 
+/// What may be a path in a value: each word, in quotation marks or not; what stands behind a variable or
+/// behind what another command says (`$(git rev-parse --show-toplevel)/tools/x.sh`), as if that were the
+/// top; and the files of a module that Python runs (`-m tools.x`).
+fn words(value: &str) -> Vec<String> {
+    let is_border = |c: char| c.is_whitespace() || "\"'`\\;&|!(){}<>=,".contains(c);
+    let mut found = Vec::new();
+    let mut is_module = false;
+    for word in value.split(is_border).filter(|word| !word.is_empty()) {
+        found.push(word.to_owned());
+        let behind = match word.rsplit_once('$') {
+            Some((_, variable)) => variable.split_once('/').map(|(_, path)| path),
+            None => word.strip_prefix('/'),
+        };
+        let behind = behind.map(|path| path.trim_start_matches('/'));
+        found.extend(behind.filter(|path| !path.is_empty()).map(str::to_owned));
+        if std::mem::replace(&mut is_module, word == "-m") {
+            let path = word.replace('.', "/");
+            found.extend([format!("{path}.py"), path]);
+        }
+    }
+    found
+}
+
 /// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -278,6 +357,65 @@ mod tests {
         std::fs::create_dir_all(root.join("tools")).unwrap();
         assert!(names(&root.join("tools"), "fsm.sh"));
         assert!(!names(&root.join("tools"), "a.py"));
+    }
+
+    #[test]
+    fn programs_in_quotation_marks_and_behind_variables_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        for (config, file) in [
+            ("[alias]\n\tv = \"!sh -c \\\"./d/t.sh\\\"\"\n", "d/t.sh"),
+            (
+                "[alias]\n\tv = \"!\\\"$(git rev-parse --show-toplevel)/d/t.sh\\\"\"\n",
+                "d/t.sh",
+            ),
+            (
+                "[alias]\n\tv = \"!f() { sh $GIT_PREFIX/d/t.sh; }; f\"\n",
+                "d/t.sh",
+            ),
+            ("[alias]\n\tv = !sh ${TOP}/d/t.sh\n", "d/t.sh"),
+            ("[alias]\n\tv = !python3 -m d.t\n", "d/t.py"),
+            ("[alias]\n\tv = !python3 -m d.t\n", "d/t/__main__.py"),
+            ("[alias]\n\tv = !tool --script=d/t.sh\n", "d/t.sh"),
+            ("[init]\n\ttemplateDir = d\n", "d/hooks/pre-commit"),
+            ("[sendemail]\n\tsmtpServer = d/t.sh\n", "d/t.sh"),
+            ("[imap]\n\ttunnel = \"d/t.sh -q\"\n", "d/t.sh"),
+            ("[instaweb]\n\thttpd = d/t.sh\n", "d/t.sh"),
+            ("[remote \"x\"]\n\turl = ext::sh d/t.sh\n", "d/t.sh"),
+        ] {
+            std::fs::write(root.join(".git/config"), config).unwrap();
+            assert!(names(root, file), "{config}");
+            assert!(!names(root, "e/t.sh"), "{config}");
+        }
+    }
+
+    #[test]
+    fn what_a_hook_links_to_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in [".git/hooks", ".git/own", "scripts"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join("scripts/real.sh"), "").unwrap();
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(to, root.join(from)).unwrap();
+        };
+        link("real.sh", "scripts/check.sh");
+        link("../../scripts/check.sh", ".git/hooks/pre-commit");
+        link("../../scripts/missing.sh", ".git/hooks/pre-push");
+        let known = GitNames::default();
+        let named = |file: &str| known.names(&root, Path::new(file)) == Named::Yes;
+        for file in ["check.sh", "real.sh", "missing.sh"] {
+            assert!(named(&format!("scripts/{file}")), "{file}");
+        }
+        assert!(!named("scripts/other.sh"));
+        link("../../scripts/later.sh", ".git/hooks/post-merge");
+        assert!(named("scripts/later.sh"), "the hooks are looked at again");
+        link("../../scripts/own.sh", ".git/own/pre-commit");
+        let config = "[core]\n\thooksPath = .git/own\n";
+        std::fs::write(root.join(".git/config"), config).unwrap();
+        assert!(named("scripts/own.sh"));
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub enum WorkspaceError {
     NotADirectory(PathBuf),
     #[error("{}: the root of the file system cannot be a workspace; open the project's folder", .0.display())]
     FileSystemRoot(PathBuf),
+    #[error("{}: a git directory cannot be a workspace; open the directory of the project", .0.display())]
+    GitDirectory(PathBuf),
+    #[error("{}: version control keeps its data there; open the directory of the project", .0.display())]
+    VersionControl(PathBuf),
     // The error is part of the text, so it is no source: it would be said twice.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -63,7 +67,7 @@ impl Workspace {
     /// Opens a folder. Links in `root` are resolved: [`Workspace::root`] is the folder's own path.
     ///
     /// # Errors
-    /// The path is relative, missing, not a directory, or `/`.
+    /// The path is relative, missing, not a directory, `/`, or where version control keeps its data.
     pub fn open(root: PathBuf) -> Result<Self, WorkspaceError> {
         if !root.is_absolute() {
             return Err(WorkspaceError::Relative(root));
@@ -77,6 +81,11 @@ impl Workspace {
         }
         if resolved.parent().is_none() {
             return Err(WorkspaceError::FileSystemRoot(root));
+        }
+        match paths::data_around(&resolved) {
+            Some(paths::Data::Git) => return Err(WorkspaceError::GitDirectory(root)),
+            Some(paths::Data::Other) => return Err(WorkspaceError::VersionControl(root)),
+            None => {}
         }
         Ok(Workspace {
             policy: PathPolicy::of(&resolved),
@@ -96,9 +105,12 @@ impl Workspace {
         self.policy.root()
     }
 
-    /// Pins the list of files as it is now, with `overlay` over the disk.
+    /// Pins the list of files as it is now, with `overlay` over the disk. What writers that were killed
+    /// left between the files is removed.
     pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
-        Snapshot::new(self.policy.clone(), walk::files(self.root()), overlay)
+        let mut listing = walk::files(self.root());
+        write::sweep(std::mem::take(&mut listing.leftovers));
+        Snapshot::new(self.policy.clone(), listing, overlay)
     }
 }
 
@@ -115,6 +127,51 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let workspace = Workspace::open(link).unwrap();
         assert_eq!(workspace.root(), real.canonicalize().unwrap());
+    }
+
+    #[test]
+    fn the_data_of_version_control_is_no_workspace() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for folder in [
+            "bare.git/objects",
+            "bare.git/refs",
+            "bare.git/hooks",
+            "bare.git/main",
+            "project/.git/hooks",
+            "project/.git/worktrees/one",
+            "project/.hg/store",
+            "project/.jj",
+            "project/sub",
+        ] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        for file in ["bare.git/HEAD", "bare.git/main/.git"] {
+            std::fs::write(base.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("project/.git", base.join("linked")).unwrap();
+        let open = |path: &str| Workspace::open(base.join(path)).map_err(|error| error.to_string());
+        for path in [
+            "bare.git",
+            "bare.git/hooks",
+            "project/.git",
+            "project/.git/hooks",
+            "project/.git/hooks/..",
+            "project/.git/worktrees/one",
+            "linked",
+        ] {
+            let error = open(path).unwrap_err();
+            let ending = "a git directory cannot be a workspace; open the directory of the project";
+            assert!(error.ends_with(ending), "{path}: {error}");
+        }
+        for path in ["project/.hg/store", "project/.jj"] {
+            let error = open(path).unwrap_err();
+            assert!(error.contains("version control keeps its data"), "{error}");
+        }
+        // A work tree may lie in its bare repository.
+        for path in ["project", "project/sub", "bare.git/main"] {
+            assert!(open(path).is_ok(), "{path}");
+        }
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub fn is_secret(name: &str) -> bool {
         "passwords.txt",
         "pip.ini",
         "rclone.conf",
+        "rootkey.csv",
+        "secring.gpg",
         "settings-security.xml",
         "token.json",
         "token.txt",
@@ -152,14 +154,59 @@ pub fn is_secret(name: &str) -> bool {
         ".ovpn",
         "-key.json",
         "_key.json",
+        "accesskeys.csv",
     ];
-    // Editors keep the earlier text of a file under its name with a tilde.
-    let name = name.trim_end_matches('~').to_ascii_lowercase();
-    NAMES.contains(&name.as_str())
-        || ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || is_history(&name)
-        || (!is_example(&name)
-            && (is_environment(&name) || is_private_key(&name) || is_data(&name)))
+    let name = name.to_ascii_lowercase();
+    let names = originals(&name);
+    let is_example = names.iter().any(|name| is_example(name));
+    let is_known = |name: &str| {
+        NAMES.contains(&name)
+            || ENDINGS.iter().any(|ending| name.ends_with(ending))
+            || is_history(name)
+            || (!is_example
+                && (is_environment(name)
+                    || is_private_key(name)
+                    || is_armored_key(name)
+                    || is_data(name)))
+    };
+    names.into_iter().any(is_known)
+}
+
+/// A name, and those of the files that it is a copy of: what editors and people keep beside a file is
+/// called `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`.
+fn originals(name: &str) -> Vec<&str> {
+    const COPIES: [&str; 13] = [
+        "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".tmp", ".copy", ".swp",
+        ".swo", ".swn", ".rej",
+    ];
+    let mut names = vec![name];
+    let mut at = 0;
+    while let Some(name) = names.get(at).copied() {
+        at += 1;
+        let autosaved = name
+            .strip_prefix('#')
+            .map(|rest| rest.strip_suffix('#').unwrap_or(rest));
+        let locked = name.strip_prefix(".#");
+        let copied = COPIES.iter().find_map(|ending| name.strip_suffix(ending));
+        // Vim hides what it keeps: `.server.key.swp` is of `server.key`.
+        let is_swap = [".swp", ".swo", ".swn"]
+            .iter()
+            .any(|ending| name.ends_with(ending));
+        let hidden = copied
+            .filter(|_| is_swap)
+            .and_then(|name| name.strip_prefix('.'));
+        // `.env.save.1`, `.env.~1~`, `server.key.bak2`
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '~');
+        let numbered = Some(bare).filter(|bare| {
+            bare.len() < name.len() && COPIES[1..].iter().any(|ending| bare.ends_with(ending))
+                || name.ends_with('~')
+        });
+        let found = [autosaved, locked, copied, hidden, numbered]
+            .into_iter()
+            .flatten();
+        names.extend(found.filter(|one| !one.is_empty() && *one != name));
+    }
+    names
 }
 
 /// Whether a file or directory holds secrets, by its name ([`is_secret`]) or by the directory that it
@@ -178,7 +225,8 @@ pub fn is_secret_path(path: &Path) -> bool {
     let directory = path.parent().and_then(Path::file_name);
     let is_place = |(directory_name, file): &(&str, &str)| {
         let directory = directory.is_some_and(|name| name.eq_ignore_ascii_case(directory_name));
-        directory && name.trim_end_matches('~').eq_ignore_ascii_case(file)
+        let name = name.to_ascii_lowercase();
+        directory && originals(&name).contains(file)
     };
     is_secret(&name) || PLACES.iter().any(is_place)
 }
@@ -212,6 +260,26 @@ fn is_private_key(name: &str) -> bool {
     let rest = STEMS.iter().find_map(|stem| name.strip_prefix(stem));
     let follows = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-', '_']);
     rest.is_some_and(|rest| follows(rest) && !rest.ends_with(".pub") && !is_code(name))
+}
+
+/// `key.asc`, `private-key.asc`, `signing_key.asc`: a private key in letters. `release.tar.gz.asc` is a
+/// signature, and `public.asc` is for everybody.
+fn is_armored_key(name: &str) -> bool {
+    let Some(stem) = name
+        .strip_suffix(".asc")
+        .or_else(|| name.strip_suffix(".gpg"))
+    else {
+        return false;
+    };
+    let parts: Vec<&str> = stem.split(['.', '-', '_', ' ']).collect();
+    let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
+    let is_open = has(&["public", "pub", "pubkey", "publickey"]);
+    let is_private = stem.starts_with("private")
+        || has(&["private", "priv", "secret", "sec", "secring", "seckey"])
+        || parts
+            .last()
+            .is_some_and(|last| matches!(*last, "key" | "keys"));
+    is_private && !is_open
 }
 
 /// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`,
@@ -296,6 +364,31 @@ pub(super) fn is_repository(directory: &Path) -> bool {
     // The second: the data of one work tree of several.
     directory.join("HEAD").symlink_metadata().is_ok()
         && (has("objects") && has("refs") || directory.join("commondir").is_file())
+}
+
+/// Whose data a directory belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Data {
+    Git,
+    Other,
+}
+
+/// Whether a directory is, or lies in, one where version control keeps its data. A work tree that lies
+/// in its own bare repository is none.
+pub(super) fn data_around(directory: &Path) -> Option<Data> {
+    let mut is_work_tree = false;
+    for folder in directory.ancestors() {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if is_version_control(&name) {
+            let is_git = name.to_ascii_lowercase().contains("git");
+            return Some(if is_git { Data::Git } else { Data::Other });
+        }
+        if !is_work_tree && is_repository(folder) {
+            return Some(Data::Git);
+        }
+        is_work_tree |= folder.join(".git").exists();
+    }
+    None
 }
 
 /// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of
@@ -516,6 +609,29 @@ mod tests {
             ".zsh_history",
             "settings-security.xml",
             "vault.yml",
+            "#.env#",
+            ".#.env",
+            ".env.swp",
+            "..env.swp",
+            ".server.key.swp",
+            ".env.orig",
+            ".env.save.1",
+            ".env.~1~",
+            "server.key.bak",
+            "server.key.bak2",
+            "Server.PEM.old",
+            "id_rsa.bak",
+            "credentials.json.bak",
+            "#.netrc#",
+            ".netrc.orig~",
+            "secring.gpg",
+            "key.asc",
+            "private.asc",
+            "private-key.asc",
+            "signing_key.asc",
+            "rootkey.csv",
+            "accessKeys.csv",
+            "me_accessKeys.csv",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -573,12 +689,27 @@ mod tests {
             "purchase_history",
             "hosts.yml",
             "settings.xml",
+            "notes.txt.bak",
+            "#notes#",
+            ".a.py.swp",
+            "a.py~",
+            ".env.example~",
+            ".env.example.bak",
+            "release.tar.gz.asc",
+            "public.asc",
+            "public-key.asc",
+            "pubring.gpg",
+            "key.csv",
+            "monkey.asc",
+            "keys.py.bak",
         ] {
             assert!(!is_secret(name), "{name}");
         }
         for (path, secret) in [
             (".config/gh/hosts.yml", true),
             (".m2/settings.xml", true),
+            (".m2/settings.xml.bak", true),
+            (".config/gh/#hosts.yml#", true),
             (".cargo/credentials", true),
             ("ansible/hosts.yml", false),
             ("app/settings.xml", false),

@@ -180,7 +180,7 @@ impl PathPolicy {
         }
         let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
             Named::No => None,
-            Named::Yes => Some("the configuration of the repository names it: git runs it"),
+            Named::Yes => Some("the repository's configuration or a hook names it: git runs it"),
             Named::Unknown => Some("the configuration of the repository is too long to be read"),
         };
         let named = names.iter().find_map(in_git);
@@ -550,6 +550,22 @@ mod tests {
         all_are(&policy, &["deps.txt", "tools/other.sh", "a.py"], "allowed");
         let brings = policy.may_bring(&FilePath::new("deps.txt"), "a==1\n", "-i http://x/\na==1\n");
         assert!(matches!(brings, WriteRule::NeedsPerson { .. }));
+    }
+
+    #[test]
+    fn what_a_hook_of_git_links_to_needs_a_person() {
+        let (dir, policy) = policy();
+        for folder in [".git/hooks", "scripts"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        std::fs::write(dir.path().join("scripts/check.sh"), "").unwrap();
+        all_are(&policy, &["scripts/check.sh"], "allowed");
+        let hook = dir.path().join(".git/hooks/pre-commit");
+        std::os::unix::fs::symlink("../../scripts/check.sh", hook).unwrap();
+        all_are(&policy, &["scripts/check.sh"], "needs a person");
+        all_are(&policy, &["scripts/other.sh"], "allowed");
+        let allowing = policy.allowing(&["scripts/".to_owned()]).unwrap();
+        all_are(&allowing, &["scripts/check.sh"], "allowed");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::git_names::plain;
+
 /// Variables that a program gets in [`Variables::Clean`]: the user, the language, where caches and
 /// settings lie, and how the network is reached.
 const CLEAN: [&str; 24] = [
@@ -107,6 +109,33 @@ impl HostPrograms {
         path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
     }
 
+    /// Whether the value of a variable names something in the project: a path, one of several, or a path
+    /// behind other text. A relative path is one from the root, where servers of the project run.
+    pub fn is_named_in(&self, value: &OsStr) -> bool {
+        let Some(root) = &self.project else {
+            return false;
+        };
+        let bytes = |text: &OsStr| text.as_encoded_bytes().to_vec();
+        let (whole, start) = (bytes(value), bytes(root.as_os_str()));
+        let holds_root = whole.windows(start.len()).enumerate().any(|(at, part)| {
+            let after = whole.get(at + start.len());
+            part == start && after.is_none_or(|next| !is_of_name(*next))
+        });
+        let is_list = whole.contains(&b':');
+        let leads_inside = |part: PathBuf| match part.as_os_str().is_empty() {
+            // In a list it is the directory of the program.
+            true => is_list,
+            false if part.is_absolute() => {
+                self.is_in_project(&part) || plain(&part).starts_with(root)
+            }
+            false => {
+                let path = root.join(&part);
+                path.symlink_metadata().is_ok() && self.is_in_project(&path)
+            }
+        };
+        holds_root || std::env::split_paths(value).any(leads_inside)
+    }
+
     /// Directories in which programs are looked for, and that programs get as their `PATH`.
     pub fn path(&self) -> &OsStr {
         &self.path
@@ -156,6 +185,11 @@ impl HostPrograms {
         command.env("PATH", &self.path).current_dir(directory);
         command
     }
+}
+
+/// Whether a byte goes on with the name of a file.
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || !byte.is_ascii()
 }
 
 fn clean_variables() -> impl Iterator<Item = (OsString, OsString)> {
@@ -259,6 +293,40 @@ mod tests {
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let clean: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
         assert!(!clean.contains(&OsStr::new("CARGO_PKG_NAME")), "{clean:?}");
+    }
+
+    #[test]
+    fn a_variable_that_names_the_project_is_known() {
+        let bed = Bed::new();
+        let programs = bed.programs(&[]);
+        std::os::unix::fs::symlink(bed.base.join("project/.venv"), bed.base.join("env")).unwrap();
+        let base = bed.base.display();
+        let is_named = |value: String| programs.is_named_in(OsStr::new(&value));
+        for value in [
+            format!("{base}/project"),
+            format!("{base}/project/.venv"),
+            format!("{base}/x/../project/.venv"),
+            format!("{base}/env"),
+            format!("/usr/lib:{base}/project/lib"),
+            format!("file://{base}/project/lib"),
+            "/usr/lib:".to_owned(),
+            ".venv".to_owned(),
+            "./.venv/bin".to_owned(),
+        ] {
+            assert!(is_named(value.clone()), "{value}");
+        }
+        for value in [
+            format!("{base}/project-two/.venv"),
+            format!("{base}/elsewhere"),
+            "/usr/lib:/opt/lib".to_owned(),
+            "C.UTF-8".to_owned(),
+            "3.11.7".to_owned(),
+            String::new(),
+        ] {
+            assert!(!is_named(value.clone()), "{value}");
+        }
+        let trusted = HostPrograms::with_project(OsStr::new(""));
+        assert!(!trusted.is_named_in(bed.base.join("project").as_os_str()));
     }
 
     #[test]

@@ -63,6 +63,7 @@ impl Snapshot {
             files: stamps,
             skipped,
             links,
+            leftovers: _,
         } = listing;
         let policy = policy.with_links(&links);
         let files = stamps.iter().map(|(file, _)| file.clone()).collect();

@@ -11,6 +11,7 @@ use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
 use super::links::in_hidden;
 use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_version_control};
 use super::regular::open_regular;
+use super::write::is_temporary;
 use starling_syntax::FilePath;
 use starling_text::is_deceptive;
 
@@ -71,6 +72,8 @@ pub(super) struct Listing {
     pub(super) skipped: Vec<ReadError>,
     /// Links, whatever they lead to; those of ignored directories are not looked for.
     pub(super) links: Vec<PathBuf>,
+    /// Temporary files of writers that may be dead.
+    pub(super) leftovers: Vec<PathBuf>,
 }
 
 /// A walk that several threads share.
@@ -109,6 +112,7 @@ impl Walk<'_> {
             state.found.files.append(&mut found.files);
             state.found.skipped.append(&mut found.skipped);
             state.found.links.append(&mut found.links);
+            state.found.leftovers.append(&mut found.leftovers);
             self.changed.notify_all();
         }
     }
@@ -169,6 +173,8 @@ impl Walk<'_> {
                 } else if !skipped && name.starts_with('.') {
                     found.links.append(&mut in_hidden(&path));
                 }
+            } else if kind.is_file() && is_temporary(&name) {
+                found.leftovers.push(path);
             } else if kind.is_file()
                 && !is_secret_path(&path)
                 && !is_version_control(&name)

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::encoding::{EncodeError, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
@@ -31,7 +32,7 @@ const MARK: &str = ".starling-write-";
 const JOURNAL: &str = ".starling-journal-";
 /// A longer journal is not compared with its file.
 const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
-/// A leftover is not swept earlier: its writer may not have locked it yet.
+/// A leftover of a process that lives is not swept earlier: it may not have locked it yet.
 const SWEEP_AGE: Duration = Duration::from_secs(60);
 /// The same where the file system has no locks, so that nobody can tell whether the writer lives.
 const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -140,6 +141,7 @@ fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
         let _ = fs::remove_file(&temporary);
     }
     written?;
+    sweep_in(directory);
     if let Err(error) = (calls.sync_directory)(directory) {
         // The file is written all the same.
         tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
@@ -237,6 +239,41 @@ fn beside(target: &Path, mark: &str) -> PathBuf {
     target.with_file_name(format!(".{name}{mark}{}-{number}", std::process::id()))
 }
 
+/// The file that a leftover of this name is of, and the process that wrote it: `.NAME.starling-write-PID-N`.
+fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, Pid)> {
+    let (target, rest) = name.strip_prefix('.')?.rsplit_once(mark)?;
+    let (process, number) = rest.split_once('-')?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exact = is_number(process) && is_number(number) && !number.is_empty();
+    let process = Pid::from_raw(process.parse().ok()?)?;
+    (is_exact && !target.is_empty()).then_some((target, process))
+}
+
+/// Whether a file of this name is a temporary one of some writer.
+pub(super) fn is_temporary(name: &str) -> bool {
+    written_by(name, MARK).is_some()
+}
+
+/// Removes those of these temporary files whose writers died.
+pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
+    for path in temporary {
+        // One that cannot be removed now is found again.
+        if is_needless(&path) && fs::remove_file(&path).is_ok() {
+            tracing::info!(file = %path.display(), "removed what a killed process left");
+        }
+    }
+}
+
+/// Removes the temporary files in a directory whose writers died.
+pub(super) fn sweep_in(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let temporary = entries.filter(|entry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && is_temporary(&entry.file_name().to_string_lossy())
+    });
+    sweep(temporary.map(|entry| entry.path()));
+}
+
 /// Removes temporary files under `root` whose writers died, and returns their paths. A journal of a
 /// text that did not reach its file is kept, with a warning: it may be all that is left of the text,
 /// and it is not written by itself, because anyone could have put it into the project.
@@ -253,12 +290,9 @@ pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
 }
 
 fn is_needless(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let Some(name) = name.and_then(|name| name.strip_prefix('.')) else {
-        return false;
-    };
-    match name.rsplit_once(JOURNAL) {
-        Some((target, _)) => abandoned(path).is_some_and(|journal| {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some((target, writer)) = written_by(&name, JOURNAL) {
+        return abandoned(path, writer).is_some_and(|journal| {
             let target = path.with_file_name(target);
             let is_written = same_text(journal, &target).unwrap_or(false);
             if !is_written {
@@ -268,9 +302,10 @@ fn is_needless(path: &Path) -> bool {
                 );
             }
             is_written
-        }),
-        None => name.contains(MARK) && abandoned(path).is_some(),
+        });
     }
+    let writer = written_by(&name, MARK);
+    writer.is_some_and(|(_, writer)| abandoned(path, writer).is_some())
 }
 
 fn same_text(journal: File, target: &Path) -> io::Result<bool> {
@@ -286,13 +321,20 @@ fn same_text(journal: File, target: &Path) -> io::Result<bool> {
 }
 
 /// A leftover whose writer died, opened.
-fn abandoned(path: &Path) -> Option<File> {
+fn abandoned(path: &Path, writer: Pid) -> Option<File> {
     let file = open_regular(path).ok()?;
-    let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+    let modified = file.metadata().ok()?.modified().ok()?;
+    let age = modified.elapsed().unwrap_or_default();
     let least = match file.try_lock() {
+        // A writer in a container has a number that means nothing here, but holds its lock.
+        Ok(()) if is_dead(writer) => Duration::ZERO,
         Ok(()) => SWEEP_AGE,
         Err(TryLockError::Error(error)) if is_unsupported(&error) => LOCKLESS_SWEEP_AGE,
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
     };
-    (age > least).then_some(file)
+    (age >= least).then_some(file)
+}
+
+fn is_dead(process: Pid) -> bool {
+    matches!(test_kill_process(process), Err(Errno::SRCH))
 }

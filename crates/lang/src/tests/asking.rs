@@ -68,6 +68,7 @@ async fn a_program_that_is_not_there_is_told() {
         name: "gone".to_owned(),
         root: "/p".into(),
         settings: json!({}),
+        options: json!({}),
     };
     let keeper = Keeper::new(about, Arc::new(|| Err(io::Error::other("no such file"))));
     let why = keeper.diagnose(ask("x")).await.unwrap_err();

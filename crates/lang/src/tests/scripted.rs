@@ -107,6 +107,7 @@ impl Script {
             name: "scripted".to_owned(),
             root: "/p".into(),
             settings: json!({}),
+            options: json!({}),
         };
         Keeper::new(about, launch)
     }

@@ -88,6 +88,43 @@ fn sweeps_what_a_dead_writer_left() {
     assert_eq!(names(&root).len(), 3);
 }
 
+/// What a killed process left beside `target` a moment ago.
+fn left_by_a_dead_process(target: &Path) -> PathBuf {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let process = child.id();
+    child.wait().unwrap();
+    let name = target.file_name().unwrap().to_str().unwrap();
+    let path = target.with_file_name(format!(".{name}{MARK}{process}-0"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "a part").unwrap();
+    path
+}
+
+#[test]
+fn what_a_killed_process_left_is_gone_at_the_next_look() {
+    let (_dir, root) = root();
+    let workspace = crate::Workspace::open(root.clone()).unwrap();
+    let all = ["a.py", "newpkg/sub/b.py"].map(|name| root.join(name));
+    let left = all.map(|target| left_by_a_dead_process(&target));
+    let living = beside(&root.join("c.py"), MARK);
+    fs::write(&living, "").unwrap();
+    drop(workspace.snapshot(crate::Overlay::new()));
+    assert!(left.iter().all(|path| !path.exists()));
+    assert!(living.exists());
+}
+
+#[test]
+fn what_a_killed_process_left_is_gone_when_the_file_or_its_directory_is_undone() {
+    let (_dir, root) = root();
+    let left = left_by_a_dead_process(&root.join("a.py"));
+    write_atomically(&root, &FilePath::new("a.py"), "x").unwrap();
+    assert!(!left.exists());
+    left_by_a_dead_process(&root.join("newpkg/sub/b.py"));
+    let directories = ["newpkg", "newpkg/sub"].map(str::to_owned);
+    crate::remove_empty_directories(&root, &directories);
+    assert_eq!(names(&root), ["a.py"]);
+}
+
 #[test]
 fn secrets_and_links_out_are_not_written() {
     let (_dir, root) = root();
@@ -120,12 +157,21 @@ fn a_file_in_the_place_of_a_directory_is_an_error() {
 fn a_sweep_takes_only_what_is_marked() {
     let (_dir, root) = root();
     let then = SystemTime::now() - Duration::from_secs(3600);
-    for name in ["x.starling-write-1-0", ".x", ".x.py.starling-writ"] {
+    for name in [
+        "x.starling-write-1-0",
+        ".x",
+        ".x.py.starling-writ",
+        ".x.starling-write-1",
+        ".x.starling-write-1-",
+        ".x.starling-write-1-0.py",
+        ".x.starling-write-notes-0",
+        ".starling-write-1-0",
+    ] {
         let file = File::create(root.join(name)).unwrap();
         file.set_modified(then).unwrap();
     }
     assert!(sweep_leftovers(&root).is_empty());
-    assert_eq!(names(&root).len(), 3);
+    assert_eq!(names(&root).len(), 8);
 }
 
 fn calls(change: impl FnOnce(&mut Calls)) -> Calls {
