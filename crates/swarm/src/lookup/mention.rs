@@ -124,7 +124,9 @@ impl Lookup {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let words = self.unusual_paths().words(text, is_outside);
         let words = words.into_iter();
-        words.map(|word| word.trim_end_matches(['.', ':', '!', '?'])).collect()
+        words
+            .map(|word| word.trim_end_matches(['.', ':', '!', '?']))
+            .collect()
     }
 
     fn file_mention(&self, name: &str) -> Option<Mention> {
