@@ -1,12 +1,13 @@
-//! How long the diagnostics of one changed file take, for each language server that is here.
+//! Measures how long diagnostics of one changed file take, for each installed language server.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django STARLING_BENCH_SERVERS=ty,basedpyright \
 //!     cargo bench --no-default-features --bench diagnostics
 //! ```
 //!
-//! As in a run: the file was looked at when its agent woke, then proposals change it, one after the
-//! other. The tree is not written to. Servers are looked for on `PATH`.
+//! The requests follow those of a run: the file is checked when its agent wakes, then several
+//! proposals change it one after the other. The tree is not modified. Servers are looked up on
+//! `PATH`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use starling_lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
-/// Files that are changed, and changes of each.
+/// Number of changed files, and number of changes to each.
 const FILES: usize = 12;
 const CHANGES: usize = 5;
 
@@ -47,7 +48,7 @@ fn main() {
     println!("gate: after each change, median and worst");
 }
 
-/// Files of some length, spread over the tree.
+/// Returns files of medium length, spread over the tree.
 fn sample(snapshot: &Snapshot) -> Vec<(FilePath, Arc<str>)> {
     let is_code =
         |file: &&FilePath| file.as_str().ends_with(".py") && !file.as_str().contains("test");
@@ -91,7 +92,8 @@ async fn measure(server: &str, snapshot: &Snapshot, files: &[(FilePath, Arc<str>
         for change in 0..CHANGES {
             let changed =
                 format!("{text}\n\ndef changed_{change}():\n    return missing_{change}\n");
-            // What the gate does: the text before, which is known by now, and the text after.
+            // The gate requests the text before the change, which the server already knows, and the
+            // text after it.
             let before = ask(Arc::clone(text)).await;
             gates.push(before + ask(changed.into()).await);
         }

@@ -1,14 +1,15 @@
-//! How long the whole check of a proposal takes beside its tests alone: shadow, diagnostics, selected
-//! tests.
+//! Compares the time for the complete check of a proposal with the time for its tests alone. The
+//! check includes the shadow, diagnostics and selected tests.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django STARLING_BENCH_PYTHON=path/to/environment/bin/python \
 //!     cargo bench --no-default-features --bench gate_speed -- [SERVER] [SECONDS]
 //! ```
 //!
-//! Functions of the tree are tried until the tests that are nearest to one take about SECONDS (1), by a
-//! shell and without a sandbox. Then its proposal is checked, in turn with its tests alone. The tree is
-//! not written to. SERVER (`ty`) is looked for on `PATH`.
+//! The benchmark searches the tree for a function whose nearest tests take about SECONDS (default
+//! 1) in a shell without a sandbox. Then it alternates between the check of a proposal for this
+//! function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked up on
+//! `PATH`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,9 +30,9 @@ use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const TIMES: usize = 9;
 const DEADLINE: Duration = Duration::from_secs(120);
-/// At the end of a line that a change is made of.
+/// Comment that marks a changed line, at the end of the line.
 const MARK: &str = "  # changed";
-/// Functions that are tried at most.
+/// Maximum number of functions to try.
 const TRIED: usize = 60;
 
 fn main() {
@@ -87,7 +88,7 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
     let (mut checks, mut alone, mut report) = (Vec::new(), Vec::new(), None);
     for time in 0..TIMES {
         alone.push(by_itself(&tests, root));
-        // Another text each time: diagnostics are not remembered.
+        // The text differs each time, so that no cached diagnostics are used.
         let text = text.replace(MARK, &format!("{MARK} {time}")).into();
         let began = Instant::now();
         let evidence = gate.check(&file, text).await;
@@ -99,7 +100,7 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
     say("the check", &mut checks);
 }
 
-/// A change of a function whose nearest tests pass in about this time.
+/// Returns a change of a function whose nearest tests pass in about this time.
 async fn chosen(
     gate: &Gate,
     tests: &Noted,
@@ -124,7 +125,7 @@ async fn chosen(
         }) else {
             continue;
         };
-        // A comment after its last line changes nothing that a test could see.
+        // A comment after the last line changes nothing that a test could detect.
         let mut lines: Vec<String> = tree.text().lines().map(str::to_owned).collect();
         lines[symbol.lines.1 as usize - 1].push_str(MARK);
         let text: Arc<str> = format!("{}\n", lines.join("\n")).into();
@@ -160,7 +161,7 @@ fn brief(evidence: &Evidence) -> String {
     format!("check {} ms, {tests}, {diagnostics}", evidence.millis)
 }
 
-/// The last command of the gate, by a shell on the tree as it is.
+/// Runs the gate's last test command in a shell, on the unchanged tree.
 fn by_itself(tests: &Noted, root: &Path) -> Duration {
     let line = tests.command.lock().expect("no panic").clone();
     let began = Instant::now();
@@ -199,7 +200,7 @@ fn service(snapshot: &Snapshot, server: &str) -> LanguageServers {
     ServerPool::new(cache).service(snapshot, &places, &wanted)
 }
 
-/// The project's tests, with the last command kept.
+/// The project's tests. Records the last command.
 struct Noted {
     tests: ProjectTests,
     command: Mutex<String>,

@@ -1,4 +1,4 @@
-//! How long the index takes: cold, warm, after one change, and for a few questions.
+//! Measures how long the index takes: cold, warm, after one change, and for a few queries.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench index_speed -- path/to/tree
@@ -14,7 +14,7 @@ use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
 const RUNS: usize = 5;
-/// The longest file up to this is changed.
+/// The longest file with at most this number of lines is changed.
 const CHANGED_LINES: usize = 2_800;
 
 fn main() {
@@ -98,7 +98,7 @@ fn millis(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The most memory this process had at a time; 0 where the system does not say.
+/// Returns the peak memory of this process in bytes, or 0 if it is unknown.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

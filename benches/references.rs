@@ -1,5 +1,6 @@
-//! The references of symbols in a folder, as lines of JSON: what `benches/references/measure.py`
-//! compares with a language server. They are answered by a stored index, opened again.
+//! Prints the references of symbols in a folder as lines of JSON, which
+//! `benches/references/measure.py` compares with a language server. A stored index that is reopened
+//! answers the queries.
 //!
 //! ```sh
 //! echo "pkg/a.py::A.f" | cargo bench --no-default-features --bench references -- path/to/repository

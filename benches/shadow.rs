@@ -1,11 +1,11 @@
-//! What a shadow with its sandbox costs: from the call to the end of a command that does nothing, its
-//! removal included, beside the same command alone.
+//! Measures the cost of a shadow with its sandbox: the time from the call to the end of a command
+//! that does nothing, including the shadow's removal, compared with the same command alone.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench shadow
 //! ```
 //!
-//! The tree is only read. One of its files stands in the shadow with another text.
+//! The tree is only read. The shadow changes the text of one of its files.
 
 use std::path::PathBuf;
 use std::process::Command;

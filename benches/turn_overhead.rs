@@ -1,11 +1,11 @@
-//! What Starling itself costs around models and tests, on a tree of the size of Django's: a run whose
-//! answers come from a recording, through the real command line.
+//! Measures Starling's own overhead, without models and tests, on a tree of the size of Django's: a
+//! run through the real command line whose model replies come from a recording.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench turn_overhead
 //! ```
 //!
-//! The tree is copied, not changed. Without the variable one of 2,800 files is made.
+//! The tree is copied, not changed. Without the variable, a tree of 2,800 files is generated.
 
 #![allow(clippy::unwrap_used)]
 
@@ -141,7 +141,7 @@ fn events(root: &Path, tape: &Path, cache: &Path) -> Vec<Value> {
         .stderr(Stdio::inherit())
         .output()
         .expect("starling runs");
-    // `true` proves nothing.
+    // The test command `true` proves nothing, so the exit status is 3.
     assert_eq!(
         output.status.code(),
         Some(3),

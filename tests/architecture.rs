@@ -1,13 +1,13 @@
-//! Holds the crates to the table in `docs/architecture.md`. The compiler keeps a crate from using one that its
-//! manifest does not name, so the manifests are checked; words that no dependency shows are looked for in the
-//! sources.
+//! Checks the crates against the table in `docs/architecture.md`. A crate can only use crates that
+//! its manifest names, so the manifests are checked. Forbidden words that no dependency reveals are
+//! searched in the sources.
 
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The crates of this workspace that each crate may depend on.
+/// The crates of this workspace on which each crate may depend.
 const CRATES: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("rpc", &[]),
@@ -67,7 +67,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Outside crates that only the named crates may depend on.
+/// External crates on which only the named crates may depend.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("tower-lsp", &["lang", "server", "headless", "bench"]),
     ("async-openai", &["models"]),
@@ -82,17 +82,17 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("indicatif", &[]),
 ];
 
-/// Crates without input and output, files and tasks.
+/// Crates without I/O, files and tasks.
 const PURE: [&str; 2] = ["text", "syntax"];
 
-/// Words that must not stand in the sources of a crate.
+/// Words that must not occur in the sources of a crate.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("text", &["std::fs", "async fn"]),
     ("syntax", &["std::fs", "async fn"]),
     ("rpc", &["std::fs"]),
     ("core", &["std::fs::write"]),
     ("swarm", &["tokio::process", "std::process"]),
-    // Read-only: what changes anything is not to be named here.
+    // `ask` is read-only, so it must not name anything that changes files.
     (
         "ask",
         &[
@@ -117,7 +117,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The names in a table of dependencies of a manifest; with `starling-` those of this workspace.
+/// Returns the names in a dependency table of a manifest. Crates of this workspace have the prefix
+/// `starling-`.
 fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
     let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
     let names = manifest.get(table).and_then(toml::Value::as_table);
@@ -127,7 +128,7 @@ fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The crates below `crates/` with the text of their manifests.
+/// Returns the crates in `crates/` with the text of their manifests.
 fn manifests() -> BTreeMap<String, String> {
     let crates = std::fs::read_dir(root().join("crates")).expect("crates/");
     let read = crates.map(|entry| {
@@ -218,7 +219,8 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Path from the root of the workspace, and the text without tests, comments and documentation, of every source.
+/// Returns the path, relative to the root of the workspace, and the text of every source file,
+/// without tests, comments and documentation.
 fn product_sources() -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     sources(&root().join("src"), &mut files);
@@ -276,8 +278,9 @@ fn no_file_is_over_800_lines_without_tests() {
     }
 }
 
-/// The only files that start processes: by an absolute path outside the project, and the sandbox's own
-/// parts, which are this program itself, a shell inside the sandbox, and bwrap by its absolute path.
+/// The only files that may start processes: the module that finds programs by absolute path outside
+/// of the project, and the sandbox, which starts this program, a shell inside the sandbox, and
+/// bwrap by its absolute path.
 const STARTS_PROCESSES: [&str; 6] = [
     "crates/sandbox/src/sandbox/bubblewrap.rs",
     "crates/sandbox/src/sandbox/init.rs",
@@ -302,7 +305,7 @@ fn programs_are_started_in_one_place() {
     }
 }
 
-/// What belongs to the grader, and what would lead to it.
+/// Words for data of the grader, and for means to reach that data.
 const HIDDEN: [&str; 12] = [
     "Instance",
     "Answer",
@@ -337,7 +340,7 @@ fn who_chooses_among_samples_cannot_reach_what_belongs_to_the_grader() {
             "{} leaves its module",
             file.display()
         );
-        // The verifier, what a run tells of itself, and money.
+        // The selector may use only the verifier, trajectories and budgets.
         for (at, _) in code.match_indices("starling_") {
             let used = &code[at + "starling_".len()..];
             let allowed = ["models", "core", "swarm"]

@@ -1,4 +1,4 @@
-//! The commands that ask the index, from outside: what they print, and how they exit.
+//! Tests of the commands that query the index, as processes: their output and their exit status.
 
 #![allow(clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ def test_total():
     assert cart.total == 0
 ";
 
-/// A small shop in a temporary directory.
+/// A small project in a temporary directory.
 struct Shop {
     dir: tempfile::TempDir,
 }
@@ -109,7 +109,7 @@ impl Shop {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 struct Said {
     code: Option<i32>,
@@ -155,7 +155,7 @@ fn index_says_how_large_a_project_is() {
     let shop = Shop::new();
     let report = shop.json(&["index", "--no-cache"]);
     assert_eq!(at(&report, "/files"), 3);
-    // Three module bodies, five in the cart, one in tax, one test.
+    // The symbols are three module bodies, five in the cart, one in tax, and one test.
     assert_eq!(at(&report, "/symbols"), 10);
     assert_eq!(at(&report, "/bytes"), CART.len() + TAX.len() + TEST.len());
     assert_eq!(at(&report, "/from_cache"), false);
@@ -211,7 +211,7 @@ fn locate_ranks_symbols_and_files() {
 fn a_text_comes_from_the_command_line_a_file_or_stdin() {
     let shop = Shop::new();
     let task = shop.dir.path().join("task.txt");
-    // Not all of it is UTF-8.
+    // The file is not completely valid UTF-8.
     std::fs::write(&task, b"`empty_cart` \xff fails").unwrap();
     let from_file = shop.ask(&["locate", "--file", task.to_str().unwrap()]);
     assert!(
@@ -270,7 +270,7 @@ fn map_without_a_query_shows_what_the_code_uses_most() {
         .lines()
         .filter(|line| !line.starts_with(' '))
         .collect();
-    // Tests use the cart, and the cart uses the tax.
+    // The tests use the cart, and the cart uses the tax.
     assert_eq!(headings, ["shop/tax.py:", "shop/cart.py:"], "{said:?}");
 }
 
@@ -302,10 +302,10 @@ fn references_of_a_symbol_are_its_own() {
         "shop/cart.py:1: from tax import rate\n",
         "partial: 1 are shown; there are more\n",
     );
-    // Nothing found is said.
+    // If nothing is found, the command prints a message.
     shop.ask(&["references", "shop/cart.py::Cart.add"])
         .is_plain("", "nothing in this project uses shop/cart.py::Cart.add\n");
-    // By its whole path as well.
+    // An absolute path works as well.
     let whole = shop
         .root()
         .canonicalize()
@@ -327,7 +327,7 @@ fn definition_looks_at_a_place() {
     is_seconds(&found);
     shop.ask(&["definition", place])
         .is_plain("shop/tax.py:4  function  rate\n", "");
-    // Here it is defined; the decorator stands before it.
+    // The position is the definition itself. Its decorator is on the line before.
     shop.ask(&["definition", "shop/cart.py:14:9"])
         .is_plain("shop/cart.py:14  method  Cart.total\n", "");
     let none = shop.ask(&["definition", "shop/cart.py:11:20"]);
@@ -427,7 +427,7 @@ fn a_reader_that_has_enough_is_no_error() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // Nobody will read.
+        // The reader closes the pipe without reading.
         drop(child.stdout.take());
         let said = Said::of(&child.wait_with_output().unwrap());
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");

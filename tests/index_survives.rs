@@ -1,5 +1,5 @@
-//! The stored index is right whatever happens to it and to the files meanwhile: each test compares it
-//! with an index that is read anew.
+//! The stored index is correct, whatever happens to it and to the files: each test compares it with
+//! a newly built index.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +35,7 @@ impl Bed {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Files of many functions each, so that the index takes a while to be read and written.
+    /// Writes files with many functions each, so that reading and storing the index takes a while.
     fn fill(&self, round: usize) {
         for at in 0..FILES {
             let functions: String = (0..30)
@@ -61,7 +61,7 @@ impl Bed {
         json(&self.command(arguments).output().unwrap())
     }
 
-    /// What both indexes say of the tree must be the same: the stored one and one read anew.
+    /// Checks that the stored index and a newly built index return the same figures.
     fn assert_right(&self) {
         let figures = |answer: &Value| {
             ["files", "symbols", "references", "bytes"].map(|key| answer[key].clone())
@@ -93,7 +93,7 @@ fn json(output: &Output) -> Value {
 fn a_kill_while_it_is_written_leaves_the_old_or_the_new() {
     let bed = Bed::new();
     bed.fill(0);
-    // How long a whole reading takes here, so that the kills fall all over it.
+    // The duration of a complete build, so that the kills are spread over it.
     let begin = std::time::Instant::now();
     bed.ask(&["index", "--json"]);
     let whole = begin.elapsed();
@@ -117,7 +117,7 @@ fn a_kill_while_it_is_written_leaves_the_old_or_the_new() {
     assert_eq!(left, [""; 0], "what dead writers left is removed");
 }
 
-/// Half-written files of the store.
+/// Returns partly written files of the store.
 fn leftovers(cache: &Path) -> Vec<String> {
     let stores = std::fs::read_dir(cache.join("index")).unwrap();
     let files = stores.flat_map(|store| std::fs::read_dir(store.unwrap().path()).unwrap());

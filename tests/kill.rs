@@ -1,5 +1,5 @@
-//! A run that is killed at any moment leaves the user's tree before or after a whole accepted proposal,
-//! never between, and the next start removes what it left behind.
+//! A run that is killed at any moment leaves the user's files in the state before or after a
+//! complete accepted proposal, never between, and the next start removes its leftovers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn project(root: &Path) {
     std::fs::write(root.join("test_work.py"), test).unwrap();
 }
 
-/// A recording in which the scout wakes all owners and each proposes its function.
+/// Writes a recording in which the scout wakes all owners and each proposes its function.
 fn recording(file: &Path) {
     let paths: Vec<String> = (0..FUNCTIONS).map(|at| format!("work.py::f{at}")).collect();
     let picks: Vec<Value> = paths
@@ -71,7 +71,7 @@ fn exchange(conversation: &str, role: &str, tool: &str, arguments: &Value) -> St
     json!({ "exchange": exchange }).to_string()
 }
 
-/// What a directory of this place holds; empty when it is not there.
+/// Returns the names of a directory's entries, or nothing if it does not exist.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -104,7 +104,8 @@ fn starling(root: &Path, cache: &Path, recording: &Path) -> Command {
     command
 }
 
-/// How many functions are new; panics when the file is anything but old and new ones.
+/// Returns the number of new functions. Panics if the file contains anything but old and new
+/// functions.
 fn changed(root: &Path) -> usize {
     let text = std::fs::read_to_string(root.join("work.py")).unwrap();
     let mut rest = text.as_str();
@@ -126,7 +127,8 @@ fn changed(root: &Path) -> usize {
     count
 }
 
-/// Undoes what the last run in a project changed: whatever it could not record is known all the same.
+/// Undoes the changes of the last run in a project, including changes that the killed run could not
+/// record.
 fn undo_all(root: &Path, cache: &Path, changes: usize) {
     let mut undo = Command::new(env!("CARGO_BIN_EXE_starling"));
     undo.args(["undo", "--yes", "--json", "--repo"]).arg(root);
@@ -138,7 +140,7 @@ fn undo_all(root: &Path, cache: &Path, changes: usize) {
     assert_eq!(changed(root), 0, "the user's text is back: {told}");
 }
 
-/// Returns when a file was replaced by another.
+/// Waits until a file is replaced by another.
 fn replaced(file: &Path, run: &mut std::process::Child) {
     let number = |file: &Path| file.metadata().map(|data| data.ino()).ok();
     let before = number(file);
@@ -189,7 +191,7 @@ fn a_killed_run_leaves_whole_proposals_and_the_next_start_cleans_up() {
         std::fs::create_dir(&root).unwrap();
         project(&root);
         let mut run = starling(&root, &cache, &tape).spawn().unwrap();
-        // Spread over the run, a little off the even steps.
+        // The kills are spread over the run, with uneven distances.
         let share = (kill as f64 + ((kill * 7919) % 13) as f64 / 13.0) / KILLS as f64;
         std::thread::sleep(length.mul_f64(share).max(Duration::from_millis(1)));
         run.kill().unwrap();

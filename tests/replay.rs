@@ -1,4 +1,5 @@
-//! Recorded runs play again through the shipped program: same changes, same talk, labelled as replay.
+//! Recorded runs can be replayed by the shipped program, with the same changes and messages, marked
+//! as replay.
 
 #![allow(clippy::unwrap_used)]
 

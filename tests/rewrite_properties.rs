@@ -1,7 +1,8 @@
-//! Laws of rewriting, over real-world-like Python: nothing but the rewritten symbol changes, every
-//! change can be taken back, and two changes of one base agree in both orders or conflict.
+//! Properties of rewriting, tested on realistic Python: only the rewritten symbol changes, every
+//! change can be undone, and two changes of one base give the same result in both orders or
+//! conflict.
 //!
-//! 13,500 cases with fixed seeds.
+//! The tests run 13,500 cases with fixed seeds.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +30,7 @@ const FILES: &[&str] = &[
     include_str!("../fixtures/python/windows.py"),
 ];
 
-/// How a file of the corpus is written.
+/// The format in which a file of the corpus is written.
 #[derive(Debug, Clone, Copy)]
 enum Variant {
     AsIs,
@@ -49,7 +50,7 @@ fn runner(cases: u32, seed: u64) -> TestRunner {
     })
 }
 
-/// A file of the corpus in one of its variants.
+/// Generates a file of the corpus in one of its variants.
 fn corpus() -> impl Strategy<Value = String> {
     let variants = prop::sample::select(vec![
         Variant::AsIs,
@@ -82,13 +83,13 @@ fn parse(text: &str) -> SymbolTree {
     SymbolTree::parse(FilePath::new("corpus.py"), Arc::from(text))
 }
 
-/// Any symbol but the module body; `None` where there is none.
+/// Picks any symbol but the module body, or `None` if there is no other.
 fn pick(tree: &SymbolTree, index: Index) -> Option<&Symbol> {
     let symbols = &tree.symbols()[1..];
     (!symbols.is_empty()).then(|| index.get(symbols))
 }
 
-/// One line of a source: its depth below the definition, or a line inside a string, verbatim.
+/// One line of a source: code with its depth below the definition, or a line inside a string.
 #[derive(Debug, Clone)]
 enum Line {
     Code(usize, String),
@@ -96,7 +97,8 @@ enum Line {
 }
 
 impl Line {
-    /// What must be found again: all of a line inside a string, else what follows the indentation.
+    /// Returns the text that must appear in the result: a complete line inside a string, or code
+    /// without its indentation.
     fn content(&self) -> &str {
         match self {
             Line::Code(_, text) | Line::Verbatim(text) => text,
@@ -104,7 +106,7 @@ impl Line {
     }
 }
 
-/// How a model writes the source.
+/// The format in which a model writes the source.
 #[derive(Debug, Clone)]
 struct Writing {
     base: String,
@@ -141,7 +143,7 @@ impl Writing {
     }
 }
 
-/// Groups of lines for a body; `>` indents, `|` is a line inside a string.
+/// Groups of lines for a body. `>` indents a line, and `|` marks a line inside a string.
 const STATEMENTS: &[&[&str]] = &[
     &["x = 1"],
     &["# noted"],
@@ -202,7 +204,7 @@ fn lines(group: &[&str], depth: usize) -> Vec<Line> {
     group.iter().map(read).collect()
 }
 
-/// A function with any body, or a class of such methods. `NAME` stands for the name.
+/// Generates a function with any body. `NAME` is replaced by the name.
 fn function(depth: usize) -> impl Strategy<Value = Vec<Line>> {
     let statements = prop::collection::vec(prop::sample::select(STATEMENTS.to_vec()), 0..6);
     (prop::sample::select(HEADS.to_vec()), statements).prop_map(move |(head, statements)| {
@@ -237,7 +239,7 @@ fn named(lines: Vec<Line>, name: &str) -> Vec<Line> {
     lines.into_iter().map(fill).collect()
 }
 
-/// The laws of every rewrite.
+/// Checks the properties of every rewrite.
 fn check_laws(base: &str, done: &Rewritten) -> Result<(), TestCaseError> {
     prop_assert_eq!(&done.changes.apply(base).unwrap(), &done.text);
     let back = done.changes.invert(base).unwrap();
@@ -247,7 +249,7 @@ fn check_laws(base: &str, done: &Rewritten) -> Result<(), TestCaseError> {
     check_ownership(&done.tree)
 }
 
-/// Every byte has exactly one innermost symbol.
+/// Checks that every byte has exactly one innermost symbol.
 fn check_ownership(tree: &SymbolTree) -> Result<(), TestCaseError> {
     let mut owned: Vec<(ByteRange, &Symbol)> = Vec::new();
     for symbol in tree.symbols() {
@@ -273,7 +275,7 @@ fn check_ownership(tree: &SymbolTree) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether a symbol shares no line with other code.
+/// Returns whether a symbol shares no line with other code.
 fn stands_alone(base: &str, symbol: &Symbol) -> bool {
     let before = base[..symbol.span.start].trim_start_matches('\u{feff}');
     let starts = before.is_empty() || before.ends_with(['\n', '\u{c}']);
@@ -324,8 +326,8 @@ fn a_whole_rewrite_changes_its_symbol_alone() {
     assert!(made.get() > 5900, "{} were made", made.get());
 }
 
-/// The rewritten symbol, parsed again, has the lines of the source, below the comments it had when
-/// the source brings none.
+/// Checks that the rewritten symbol, parsed again, has the lines of the source. If the source has
+/// no comments above it, the symbol keeps its own.
 fn check_content(
     base: &str,
     symbol: &Symbol,
@@ -380,7 +382,7 @@ fn check_content(
         .filter(|line| !line.is_empty())
         .collect();
     prop_assert_eq!(found, expected);
-    // The same shape: as many symbols inside as when the source stands alone.
+    // The symbol contains the same number of symbols as the source parsed alone.
     let plain = Writing {
         base: String::new(),
         unit: "    ",
@@ -399,7 +401,7 @@ fn check_content(
     Ok(())
 }
 
-/// What to do with a symbol beside replacing it as a whole.
+/// A change to a symbol other than replacing it as a whole.
 #[derive(Debug, Clone)]
 enum Change {
     PatchLine(Index, &'static str),
@@ -461,7 +463,8 @@ fn other_rewrites_leave_other_symbols_alone() {
             return Ok(());
         };
         let Ok(done) = rewrite(&tree, &[change.rewrite(&base, symbol)]) else {
-            // A patch can break the syntax, a line can occur twice: then nothing is changed.
+            // A patch can break the syntax, and a line can occur twice. In these cases nothing is
+            // changed.
             return Ok(());
         };
         made.set(made.get() + 1);
@@ -472,12 +475,12 @@ fn other_rewrites_leave_other_symbols_alone() {
         let name = symbol.path.name.as_str();
         for touched in &done.touched {
             let is_expected = match change {
-                // A line added behind its end is that of a symbol around it.
+                // A line that is added behind the symbol's end belongs to an enclosing symbol.
                 Change::PatchLine(_, more) => {
                     let is_around = touched.is_empty() || is_inside(name, touched);
                     is_inside(touched, name) || (more.starts_with('\n') && is_around)
                 }
-                // The blank lines around a symbol are its container's.
+                // The blank lines around a symbol belong to its container.
                 Change::Delete => touched == container || is_inside(touched, name),
                 Change::Add(_) => {
                     touched == container || touched == name || touched.ends_with("brand_new")
@@ -575,7 +578,7 @@ fn any_damaged_text_has_one_owner_for_each_byte() {
         let text = lines.concat();
         let tree = parse(&text);
         check_ownership(&tree)?;
-        // Its own text is no change of a symbol.
+        // Rewriting a symbol with its own text is not a change.
         let Some(symbol) = pick(&tree, index) else {
             return Ok(());
         };

@@ -1,4 +1,5 @@
-//! Many instances through the shipped program: killed at any moment and begun again, each is done once.
+//! Runs many instances with the shipped program. It is killed at any moment and restarted, and each
+//! instance is done once.
 
 #![allow(clippy::unwrap_used)]
 
@@ -40,7 +41,8 @@ fn exchange(conversation: &str, role: &str, text: &str, calls: Value) -> String 
     json!({ "exchange": exchange }).to_string()
 }
 
-/// A scout that gives the change along with its pick, and a proxy user that takes it.
+/// Writes a recording of a scout that includes the change in its pick, and of a proxy that accepts
+/// it.
 fn recording(file: &Path) {
     let pick = json!({"symbols": [{"symbol": "code_of.py::double", "why": "w", "source": MENDED}]});
     let wake = json!([{"id": "c", "name": "wake", "arguments": pick.to_string()}]);
@@ -51,7 +53,7 @@ fn recording(file: &Path) {
     std::fs::write(file, lines.join("\n")).unwrap();
 }
 
-/// A repository, and a data set whose instances are all the same slip.
+/// Creates a repository, and a data set whose instances all have the same defect.
 fn data(root: &Path) {
     let repository = root.join("repos/a__b");
     std::fs::create_dir_all(&repository).unwrap();
@@ -109,7 +111,7 @@ fn results(root: &Path) -> usize {
         .count()
 }
 
-/// Waits until there are so many results.
+/// Waits until there are `count` results.
 fn wait_for(root: &Path, count: usize) {
     let began = Instant::now();
     while results(root) < count {
@@ -129,12 +131,12 @@ fn killed_ten_times_each_instance_is_done_once() {
     let mut finished: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for kill in 0..KILLS {
         let mut run = starling(root).spawn().unwrap();
-        // Between results and just after one, at moments that no two kills share.
+        // The kills happen between results and just after one, each at a different moment.
         wait_for(root, (results(root) + 1).min(INSTANCES - 1));
         std::thread::sleep(Duration::from_millis(u64::from(kill) * 37));
         run.kill().unwrap();
         run.wait().unwrap();
-        // What was whole stays as it is: no instance is run twice.
+        // Complete results stay unchanged, so no instance is run twice.
         for (place, bytes) in &finished {
             assert_eq!(
                 &std::fs::read(place).unwrap(),
@@ -230,7 +232,7 @@ fn samples_are_resumed_and_one_of_each_is_chosen() {
         assert!(result(2, id).is_some(), "{id}: {complaint}");
         let choice = std::fs::read(root.join(format!("out/choices/{id}.json"))).unwrap();
         let choice: Value = serde_json::from_slice(&choice).unwrap();
-        // Both are the same, so the first is taken.
+        // Both samples are equal, so the first is chosen.
         assert_eq!(choice["chosen"], 1);
         assert_eq!(choice["samples"]["2"]["agreement"], 1.0);
         assert_eq!(choice["samples"]["2"]["tests"], 1.0);
@@ -241,7 +243,7 @@ fn samples_are_resumed_and_one_of_each_is_chosen() {
         text.contains("chosen of 2") && text.contains("+    return n + n"),
         "{text}"
     );
-    // Another kind of sample does not go into the same place.
+    // Samples with other settings are refused in the same directory.
     let other = starling(root)
         .args(["--samples", "2", "--sample", "temperature=0.9"])
         .output()
@@ -260,7 +262,7 @@ fn an_endpoint_that_never_answers_holds_no_worker_beyond_its_limit() {
     data(root);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    // Takes what comes, and says nothing.
+    // The server accepts connections and never replies.
     std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<_>>());
     let output = Command::new(env!("CARGO_BIN_EXE_starling"))
         .args([
@@ -286,7 +288,7 @@ fn an_endpoint_that_never_answers_holds_no_worker_beyond_its_limit() {
         .output()
         .unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    // One worker did both, one after the other.
+    // One worker ran both instances, one after the other.
     let report: Value = serde_json::from_slice(&output.stdout).expect(&complaint);
     assert_eq!(report["instances"], 2, "{complaint}");
     assert_eq!(report["settled"], 0);

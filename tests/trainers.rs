@@ -1,5 +1,5 @@
-//! What trainers and clusters use of `starling swebench`: episodes by the Python client, data of a run that
-//! was graded, instances spread by Ray's driver.
+//! Tests of the parts of `starling swebench` that trainers and clusters use: episodes with the
+//! Python client, training data from a graded run, and instances distributed by Ray's driver.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,14 +9,15 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 const MENDED: &str = "def double(n):\n    return n + n\n";
-/// An environment is known by its Python and its requirements; this one needs nothing to be installed.
+/// The key of an environment: its Python version and requirements. This environment needs no
+/// packages.
 const NOTHING: &str = "3 ";
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Two planted instances, of which the recording mends the second.
+/// Creates two planted instances. The recording fixes the second one.
 fn bed() -> tempfile::TempDir {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = dir.path();
@@ -212,7 +213,7 @@ fn results_of_a_cluster_are_gathered_each_once() {
     let result = out.join("instances/a__b-1/result.json");
     let kept = std::fs::read(&result).unwrap();
     assert!(out.join("instances/a__b-1/trajectory.jsonl").exists());
-    // What is done is not done again.
+    // Finished instances are not run again.
     assert!(run("here").status.success());
     assert_eq!(std::fs::read(&result).unwrap(), kept);
     let predictions = std::fs::read_to_string(out.join("predictions.jsonl")).unwrap();

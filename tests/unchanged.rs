@@ -1,5 +1,5 @@
-//! A run in which nothing is accepted leaves the user's tree as it was: bytes, modes and times, of files
-//! and of directories. Its tests do their worst meanwhile, and the run goes on.
+//! A run in which nothing is accepted leaves the user's files unchanged: contents, modes and times
+//! of files and directories. Its tests are hostile, and the run continues anyway.
 
 #![allow(clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ fn project(root: &Path) {
     }
 }
 
-/// A recording whose one proposal breaks the test.
+/// Writes a recording whose only proposal breaks the test.
 fn recording(file: &Path) {
     let symbol = "work.py::value";
     let wake = json!({"symbols": [{"symbol": symbol, "why": "recorded"}]});
@@ -71,7 +71,7 @@ fn exchange(conversation: &str, role: &str, tool: &str, arguments: &Value) -> St
     json!({ "exchange": exchange }).to_string()
 }
 
-/// Runs the recording with these options and returns the events, and what is not as it was.
+/// Runs the recording with these options. Returns the events and the paths that changed.
 fn run(options: &[&str]) -> (Vec<Value>, Vec<PathBuf>) {
     let bed = tempfile::tempdir().unwrap();
     let (root, cache) = (bed.path().join("project"), bed.path().join("cache"));
@@ -154,7 +154,7 @@ fn a_run_goes_on_after_tests_that_had_to_be_stopped() {
             "tests.seconds=10",
         ];
         let (events, changed) = run(&[&["--test", line], &bounds[..]].concat());
-        // No test of theirs is worse than before: the proposal is taken, and it alone.
+        // No test is worse than before, so the proposal is accepted, and only its file changes.
         let own = ["", "work.py"].map(PathBuf::from);
         assert!(changed.iter().all(|path| own.contains(path)), "{changed:?}");
         assert_eq!(outcomes(&events).first(), Some(&outcome), "{events:?}");

@@ -1,12 +1,14 @@
-//! How fast the shipped server answers an editor while it reads a large project and eight agents work.
+//! Measures how fast the shipped server answers an editor while it reads a large project and eight
+//! agents work.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench editor
 //! ```
 //!
-//! Beside it, in the same rounds, a line goes to `cat` and back: what the machine itself takes, busy as
-//! it is. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not written to. The model is a recording: its agents propose at once, each for one
-//! function of a file of 3,000 lines that is open and typed into.
+//! For comparison, each round also sends a line to `cat` and back, which shows the latency of the
+//! busy machine itself. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not
+//! modified. The model is a recording: its agents propose immediately, each for one function of an
+//! open file of 3,000 lines that the benchmark types into.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,10 +29,10 @@ use tokio::sync::Notify;
 const STARTS: usize = 20;
 const LINES: usize = 3_000;
 const AGENTS: usize = 8;
-/// The model is slower in life; here the load is what matters.
+/// Real models are slower; this benchmark measures the load.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What the server said by itself.
+/// Events that the server sent, counted by kind.
 #[derive(Default)]
 struct Heard {
     events: Mutex<BTreeMap<String, usize>>,
@@ -57,7 +59,7 @@ impl Heard {
     }
 }
 
-/// The machine's own answer.
+/// Measures the machine's own latency with `cat`.
 struct Echo {
     child: Child,
 }
@@ -145,7 +147,7 @@ impl Server {
         answer.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Resident memory in MB: now, and at most.
+    /// Returns resident memory in MiB: current and peak.
     fn memory(&self) -> (u64, u64) {
         let pid = self.child.id().expect("it runs");
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -280,7 +282,8 @@ impl Measured {
         server.ask("textDocument/codeLens", elsewhere).await;
         self.empty.push(began.elapsed());
 
-        // Typed at the end, where no proposal is; every eighth is a line.
+        // The text is typed at the end, outside of all proposals. Every eighth change is a new
+        // line.
         *version += 1;
         let text = if *version % 8 == 0 { "\n" } else { "#" };
         let at = json!({"line": 1_000_000, "character": 0});

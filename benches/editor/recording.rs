@@ -1,10 +1,10 @@
-//! A recorded model whose agents each propose a longer function of one large file.
+//! A recorded model whose agents each propose a longer function in one large file.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// In the buffer only; the tree has no such file.
+/// The file exists only in the buffer, not in the tree.
 pub const FILE: &str = "starling_bench_of_an_editor.py";
 
 fn old(at: usize) -> String {
@@ -15,7 +15,7 @@ fn new(at: usize) -> String {
     format!("def f{at}(x):\n    y = x + {at}\n    z = y * 2\n    return z - y\n")
 }
 
-/// Writes the recording, and gives the text of the file that it is about.
+/// Writes the recording and returns the text of the file that it changes.
 pub fn write(path: &Path, agents: usize, lines: usize) -> String {
     let functions = lines / 5;
     let text: Vec<String> = (0..functions).map(old).collect();

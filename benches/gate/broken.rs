@@ -5,7 +5,7 @@ use starling_text::ChangeSet;
 
 use crate::{added, tree};
 
-/// What is wrong with a variant.
+/// The defect of a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     MissingImport,
@@ -26,7 +26,7 @@ impl Kind {
         Kind::InvertedCondition,
     ];
 
-    /// Whether a text shows that it is broken; else only its tests can.
+    /// Returns whether static checks can detect the defect. Otherwise only tests can.
     pub fn shows(self) -> bool {
         match self {
             Kind::MissingImport | Kind::WrongName | Kind::WrongArguments | Kind::Syntax => true,
@@ -46,8 +46,9 @@ impl Kind {
     }
 }
 
-/// The good text, broken in this way: at most one text where it shows that it is broken, else every
-/// place in the functions that the change touches, those in its own lines first, then by nearness.
+/// Returns the good text with this defect. If static checks can detect the defect, returns at most
+/// one text. Otherwise returns one text for every possible line in the functions that the change
+/// touches: first the changed lines, then the others by distance.
 pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<String> {
     let tree = tree(file, good);
     let is_code = |line: &usize| is_code(&tree, *line);
@@ -64,7 +65,7 @@ pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<Strin
     one.into_iter().collect()
 }
 
-/// All that `break_line` makes of the lines of touched functions.
+/// Returns one text for each line of the touched functions that `break_line` can break.
 fn in_functions(
     tree: &SymbolTree,
     old: &str,
@@ -92,7 +93,7 @@ fn in_functions(
     sites.into_iter().filter_map(broken).collect()
 }
 
-/// The value is computed and not given back.
+/// Computes the value of a `return` but does not return it.
 fn dropped_return(line: &str) -> Option<String> {
     let code = line.trim_start();
     let value = code.strip_prefix("return ")?;
@@ -100,7 +101,7 @@ fn dropped_return(line: &str) -> Option<String> {
     (value.trim() != "None").then(|| format!("{indent}{value}"))
 }
 
-/// A condition that stands in one line, the other way round.
+/// Negates a condition that is on one line.
 fn inverted(line: &str) -> Option<String> {
     let code = line.trim_start();
     let indent = &line[..line.len() - code.len()];
@@ -112,7 +113,8 @@ fn inverted(line: &str) -> Option<String> {
     balanced.then(|| format!("{indent}{keyword}not ({condition}):"))
 }
 
-/// The lines of the new text where it differs, from 0; where lines only went, the one after them.
+/// Returns the lines of the new text that differ, counted from 0. Where lines were only removed,
+/// returns the line after them.
 fn places(old: &str, good: &str) -> Vec<usize> {
     let changes = ChangeSet::between(old, good);
     let mut shift = 0_isize;
@@ -131,7 +133,7 @@ fn places(old: &str, good: &str) -> Vec<usize> {
     found
 }
 
-/// Whether a line, from 0, is neither empty nor part of a string that goes over lines.
+/// Returns whether a line, counted from 0, is neither empty nor inside a multi-line string.
 fn is_code(tree: &SymbolTree, line: usize) -> bool {
     let text: &str = tree.text();
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
@@ -150,7 +152,7 @@ fn with_line(text: &str, at: usize, line: Option<String>) -> String {
     lines.join("\n")
 }
 
-/// Without the last top-level import of one name that is used.
+/// Removes the last top-level import of a single name that is used.
 fn missing_import(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let used = |name: &str| {
@@ -177,7 +179,7 @@ fn missing_import(text: &str) -> Option<String> {
     Some(with_line(text, at, None))
 }
 
-/// A name that is read on the line, misspelt.
+/// Misspells a name that is read on the line.
 fn wrong_name(text: &str, at: usize) -> Option<String> {
     const WORDS: &str = "and as assert async await break class continue def del elif else except \
         False finally for from global if import in is lambda None nonlocal not or pass raise return \
@@ -222,7 +224,7 @@ fn wrong_name(text: &str, at: usize) -> Option<String> {
     None
 }
 
-/// A call of a function of the same file, near the change, with too many arguments.
+/// Adds an argument too many to a call, near the change, of a function in the same file.
 fn wrong_arguments(tree: &SymbolTree, near: &[usize]) -> Option<String> {
     let text: &str = tree.text();
     let functions = tree.symbols().iter().filter(|symbol| {
@@ -277,7 +279,7 @@ fn wrong_arguments(tree: &SymbolTree, near: &[usize]) -> Option<String> {
     Some(with_line(text, at, Some(changed)))
 }
 
-/// A line without its last closing bracket, or without its colon.
+/// Removes the last closing bracket or colon from a line.
 fn unclosed(text: &str, at: usize) -> Option<String> {
     let line = text.split('\n').nth(at)?;
     let code = line.trim();

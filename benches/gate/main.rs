@@ -1,20 +1,22 @@
-//! What the gate catches: known good changes, which must pass, and broken variants of them, which must
-//! not; by diagnostics alone, or with the tests that it selects by itself.
+//! Measures which changes the gate stops. Known good changes must pass, and broken variants of them
+//! must not. The gate uses diagnostics alone, or also the tests that it selects.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
 //! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
 //! ```
 //!
-//! `INSTANCES` is a file of JSON lines as SWE-bench has them; `CHECKOUTS` holds the tree of each before
-//! its change, by its `instance_id`. `SERVER` is looked for on `PATH`. Nothing is written to the trees.
+//! `INSTANCES` is a file of JSON lines in the format of SWE-bench. `CHECKOUTS` contains the tree of
+//! each instance before its change, named by its `instance_id`. `SERVER` is looked up on `PATH`.
+//! The trees are not modified.
 //!
-//! With `ENVIRONMENTS` (see docs/swebench.md; they are built in `CACHE`), COUNT instances that have one
-//! are taken in an order that is fixed and means nothing, and as many variants, of each kind the same
-//! number, each of another instance. A return that is dropped or a condition that is inverted stands in a
-//! function that the change touches; the first place counts where the hidden tests fail. Where a good
-//! change is stopped by tests that pass as the change rewrites them, they are called outdated: they say
-//! what held before. What is found is kept in `ROWS`, and a measurement that was broken off goes on there.
+//! With `ENVIRONMENTS` (see docs/swebench.md; they are built in `CACHE`), the benchmark takes COUNT
+//! instances that have an environment, in a fixed arbitrary order, and the same number of broken
+//! variants. Each kind of variant occurs equally often, and each variant comes from another
+//! instance. A dropped return or an inverted condition is in a function that the change touches;
+//! the first place where the hidden tests fail is used. If a good change is stopped only by tests
+//! that pass after the change rewrites them, these tests are called outdated, because they test the
+//! old behaviour. Results are saved in `ROWS`, and an interrupted measurement continues from there.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,9 +40,9 @@ use patch::Patched;
 use project::{Project, Shared, with};
 use rows::{GOOD, Row, Rows, Said};
 
-/// Places that are tried for one broken variant.
+/// Maximum number of places to try for one broken variant.
 const PLACES: usize = 6;
-/// Gives the instances their order.
+/// Seed for the order of the instances.
 const SEED: u64 = 4;
 
 fn main() {
@@ -92,7 +94,8 @@ async fn shared(server: &str, cache: &Path) -> Shared {
     }
 }
 
-/// Every kind of variant that shows, of instances spread over all: the same repository stands in rows.
+/// Checks every kind of variant that diagnostics can detect. The instances are spread over the
+/// whole list, because instances of one repository are adjacent.
 async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count: usize) -> Rows {
     let mut rows = Rows::open(None);
     let step = (all.len() / count).max(1);
@@ -171,7 +174,7 @@ async fn with_tests(
     rows
 }
 
-/// A text that is really broken in this way.
+/// Returns a text that really has this defect.
 async fn variant(
     project: &Project<'_>,
     instance: &Value,
@@ -193,7 +196,7 @@ async fn variant(
     None
 }
 
-/// The hidden tests, alone and with the good change.
+/// Returns the hidden tests, alone and together with the good change.
 fn hidden(instance: &Value, root: &Path, change: &Patched) -> Option<(Overlay, Overlay)> {
     let tests = patch::apply(string(instance, "test_patch"), root)?;
     let texts = tests.into_iter().map(|one| (one.file, Some(one.new)));
@@ -206,7 +209,7 @@ fn string<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The lines of a text that another has not, from 0.
+/// Returns the lines of a text that another text lacks, counted from 0.
 fn added(old: &str, new: &str) -> Vec<usize> {
     let known: std::collections::HashSet<&str> = old.lines().collect();
     let lines = new.lines().enumerate();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use starling_syntax::FilePath;
 
-/// Lines that become others.
+/// Consecutive lines and their replacement.
 struct Hunk<'p> {
-    /// From 0, before the patch.
+    /// First line before the patch, counted from 0.
     start: usize,
     old: Vec<&'p str>,
     new: Vec<&'p str>,
@@ -16,19 +16,20 @@ struct Hunk<'p> {
 /// A file that a patch changes.
 pub struct Patched {
     pub file: FilePath,
-    /// Empty where the file is new.
+    /// Empty if the file is new.
     pub old: Arc<str>,
     pub new: Arc<str>,
 }
 
-/// The one Python file that a patch changes; `None` when it is not one, or does not fit.
+/// Returns the single Python file that a patch changes, or `None` if the patch changes other files
+/// or does not apply.
 pub fn apply_one(patch: &str, root: &Path) -> Option<Patched> {
     let mut all = apply(patch, root)?;
     let one = all.pop().filter(|_| all.is_empty())?;
     (one.file.as_str().ends_with(".py") && !one.old.is_empty()).then_some(one)
 }
 
-/// All files that a patch changes or makes; `None` when it does not fit.
+/// Returns all files that a patch changes or creates, or `None` if it does not apply.
 pub fn apply(patch: &str, root: &Path) -> Option<Vec<Patched>> {
     let mut parts: Vec<Vec<&str>> = Vec::new();
     for line in patch.lines() {
@@ -51,7 +52,7 @@ fn of_file(part: &[&str], root: &Path) -> Option<Patched> {
         false => std::fs::read_to_string(root.join(file.as_str())).ok()?,
     };
     let mut lines: Vec<&str> = old.split('\n').collect();
-    // From the last: the places of those before it stay.
+    // Hunks are applied from last to first, so that the positions of earlier ones stay valid.
     for hunk in hunks(part)?.iter().rev() {
         let count = hunk.old.len();
         let fits = |at: &usize| lines.get(*at..at + count) == Some(hunk.old.as_slice());

@@ -1,4 +1,5 @@
-//! One instance: its tree, its gate, and the hidden tests that say whether a variant is really broken.
+//! One instance: its tree, its gate, and the hidden tests that decide whether a variant is really
+//! broken.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Of the hidden tests.
+/// Time limit of the hidden tests.
 const LONG: Duration = Duration::from_secs(600);
 
-/// What instances share.
+/// Settings and services that all instances share.
 pub struct Shared {
     pub server: String,
     pub cache: PathBuf,
@@ -74,7 +75,7 @@ impl<'s> Project<'s> {
         }
     }
 
-    /// Whether the hidden tests, which pass with the good texts, fail with the broken ones.
+    /// Returns whether the hidden tests, which pass with the good texts, fail with the broken ones.
     pub async fn is_broken(&self, good: &Overlay, broken: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;
@@ -92,7 +93,7 @@ impl<'s> Project<'s> {
             ))
     }
 
-    /// Whether tests pass with the good texts as they are after the change.
+    /// Returns whether these tests pass with the good texts in the version after the change.
     pub async fn are_outdated(&self, tests: &[String], good: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;
@@ -126,7 +127,7 @@ impl<'s> Project<'s> {
     }
 }
 
-/// The texts of hidden tests and of one file.
+/// Returns the texts of the hidden tests and of one file.
 pub fn with(hidden: &Overlay, file: &FilePath, text: &Arc<str>) -> Overlay {
     let mut overlay = hidden.clone();
     overlay.insert(file.clone(), Some(Arc::clone(text)));
@@ -157,7 +158,7 @@ fn service(shared: &Shared, snapshot: &Snapshot) -> LanguageServers {
     ServerPool::new(cache).service(snapshot, &places, &wanted)
 }
 
-/// Where only diagnostics are asked.
+/// A test runner without tests, for measurements that use only diagnostics.
 struct NoTests;
 
 #[async_trait]

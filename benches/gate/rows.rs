@@ -1,4 +1,4 @@
-//! What was found, a line of JSON for each change, and the table of all.
+//! The results: one line of JSON for each change, and a table of all.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use starling_swarm::{DiagnosticEvidence, Evidence, TestEvidence};
 
-/// Broken tests that are named.
+/// Maximum number of broken tests to name.
 const SAID: usize = 20;
-/// The name of the unbroken.
+/// Name of the change without a defect.
 pub const GOOD: &str = "the good change";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Said {
     Passes,
     Stops,
-    /// Only tests fail that pass as the change itself rewrites them: they say what held before.
+    /// The only failing tests pass after the change rewrites them, so they test the old behaviour.
     Outdated,
     Unknown,
 }
 
-/// One change.
+/// The result for one change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
     pub instance: String,
     pub what: String,
     pub diagnostics: Said,
     pub tests: Said,
-    /// What stops it, or what is unknown, in short.
+    /// Short reasons why the change is stopped or the result is unknown.
     pub said: String,
     pub passed: usize,
     pub millis: u64,
@@ -61,7 +61,7 @@ impl Row {
             TestEvidence::Known { broken, passed, .. } => {
                 said.extend(broken.iter().take(SAID).cloned());
                 match (broken.is_empty(), passed) {
-                    // Nothing ran to its end, with the change and without it.
+                    // No test ran to its end both with and without the change.
                     (true, 0) => (Said::Unknown, 0),
                     (none, passed) => (passes(none), *passed),
                 }
@@ -90,7 +90,7 @@ fn passes(yes: bool) -> Said {
     }
 }
 
-/// All rows, those of an earlier part of the measurement among them.
+/// All rows, including those of an earlier part of the measurement.
 pub struct Rows {
     file: Option<PathBuf>,
     all: Vec<Row>,

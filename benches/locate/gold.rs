@@ -1,4 +1,4 @@
-//! The files and symbols that a patch touches, by the symbols of the file before it.
+//! The files and symbols that a patch touches. Symbols are those of the file before the patch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub fn print(instances: &[Value], checkouts: &Path) {
 }
 
 struct Hunk<'p> {
-    /// From 0.
+    /// First line, counted from 0.
     start: usize,
     lines: Vec<&'p str>,
 }
@@ -69,7 +69,8 @@ fn files_of(patch: &str) -> Vec<(String, Vec<Hunk<'_>>)> {
     files
 }
 
-/// Where a hunk fits, from 0, nearest to where it says.
+/// Returns the line where a hunk fits, counted from 0: the match nearest to the hunk's own line
+/// number.
 fn place(lines: &[&str], hunk: &Hunk<'_>) -> usize {
     let old = hunk
         .lines
@@ -92,7 +93,8 @@ fn place(lines: &[&str], hunk: &Hunk<'_>) -> usize {
         .expect("the patch fits")
 }
 
-/// The names of the innermost symbols that own a removed line, or would own an added one.
+/// Returns the names of the innermost symbols that contain a removed line or would contain an added
+/// one.
 fn touched(file: &str, old: &str, hunks: &[Hunk<'_>]) -> BTreeSet<String> {
     let before = tree(file, old);
     let old_lines: Vec<&str> = old.split('\n').collect();

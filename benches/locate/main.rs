@@ -1,5 +1,6 @@
-//! How well `locate` finds what a change touched, on instances of a benchmark; the rows from which its
-//! weights are learnt; and how well the tests of a change are selected.
+//! Measures how well `locate` finds the code that a change touched, on instances of a benchmark,
+//! and how well the tests of a change are selected. Also writes the rows from which the weights of
+//! `locate` are learned.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench locate -- gold INSTANCES CHECKOUTS > gold.jsonl
@@ -9,11 +10,11 @@
 //! python benches/locate/learn.py ROWS HISTORY_ROWS crates/index/src/locate/weights.rs
 //! ```
 //!
-//! `HISTORY_ROWS` are made with the same commands from what `history.py` writes.
+//! `HISTORY_ROWS` are made with the same commands from the output of `history.py`.
 //!
-//! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`, for
-//! `selection` with `test_patch` and `FAIL_TO_PASS`;
-//! `CHECKOUTS` holds the tree of each before its change, by its `instance_id`; indices are kept in `CACHE`.
+//! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`;
+//! `selection` also needs `test_patch` and `FAIL_TO_PASS`. `CHECKOUTS` contains the tree of each
+//! instance before its change, named by its `instance_id`. Indexes are kept in `CACHE`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -69,7 +70,7 @@ fn read(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A field that is a string.
+/// Returns the value of a string field.
 fn string<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().expect("the field is a string")
 }
@@ -79,7 +80,7 @@ fn strings(value: &Value) -> Vec<&str> {
     items.map(|item| item.as_str().expect("a string")).collect()
 }
 
-/// The index of a checkout, kept in `cache` between runs.
+/// Returns the index of a checkout, kept in `cache` between runs.
 fn index_of(checkout: &Path, cache: &Path) -> Index {
     let workspace = Workspace::open(checkout.to_owned()).expect("the checkout");
     let index = Index::open(workspace.snapshot(Overlay::new()), cache.to_owned());

@@ -1,4 +1,4 @@
-//! What `locate` knows of its candidates, in a form that the learning script reads.
+//! Writes the features of `locate`'s candidates in the format that the learning script reads.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,8 @@ use starling_index::Candidate;
 
 use crate::{index_of, string};
 
-/// `files.f32` and `symbols.f32` hold the numbers, row by row; `rows.jsonl` says whose they are.
+/// Writes the rows. `files.f32` and `symbols.f32` contain the numbers row by row; `rows.jsonl`
+/// names their candidates.
 pub fn write(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path, out: &Path) {
     std::fs::create_dir_all(out).expect("the directory can be made");
     let create =

@@ -1,4 +1,4 @@
-//! How often what a change touched is found, and how soon.
+//! Measures how often, and at which rank, `locate` finds the code that a change touched.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 use crate::{index_of, string, strings};
 
 const RANKS: [usize; 5] = [1, 3, 5, 10, 20];
-/// How many symbols may be near to the right file instead of in it.
+/// Maximum number of symbols that may be near the right file instead of in it.
 const NEAR: usize = 3;
-/// A name with more definitions leads nowhere.
+/// A name with more definitions is too common to connect two files.
 const MOST_DEFINITIONS: usize = 8;
 
 #[derive(Default)]
@@ -91,7 +91,7 @@ fn count(hits: &mut [usize; RANKS.len()], found: &[String], right: &[&str]) {
     }
 }
 
-/// Files by BM25 alone, those of tests left out.
+/// Ranks files by BM25 alone, without test files.
 fn plain(index: &Index, text: &str) -> Vec<String> {
     let (files, _) = index.candidates(text);
     let value = |name: &str, features: &[(&'static str, f32)]| {
@@ -107,8 +107,8 @@ fn plain(index: &Index, text: &str) -> Vec<String> {
     ranked.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Whether the file is the symbol's own, stands in its directory, or is one definition or reference
-/// away from it, by rare enough names.
+/// Returns whether the file is the symbol's own, is in the same directory, or is one definition or
+/// reference away from it, by a sufficiently rare name.
 fn is_near(index: &Index, symbol: &SymbolPath, file: &str) -> bool {
     let file = FilePath::new(file);
     if symbol.file.directory() == file.directory() {

@@ -1,5 +1,5 @@
-//! How well the nearest tests of what a change touched hold the tests that the change mends, and how
-//! long finding them takes.
+//! Measures how often the nearest tests of a changed symbol include the tests that the change
+//! fixes, and how long the search takes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn touched(gold: &Value) -> Vec<SymbolPath> {
         .collect()
 }
 
-/// The best of a few times.
+/// Returns the nearest tests, and the shortest time of several attempts.
 fn select(index: &Index, touched: &[SymbolPath]) -> (Vec<SymbolPath>, Duration) {
     let mut best = Duration::MAX;
     let mut selected = Vec::new();
@@ -61,7 +61,7 @@ fn select(index: &Index, touched: &[SymbolPath]) -> (Vec<SymbolPath>, Duration) 
     (selected, best)
 }
 
-/// The tests that a change mends: their files, and those that are there before it.
+/// The tests that a change fixes: their files, and those tests that exist before the change.
 #[derive(Debug, Default)]
 struct Mended {
     files: Vec<FilePath>,
@@ -90,7 +90,7 @@ fn mended(instance: &Value, checkout: &Path) -> Mended {
         }
     }
     if mended.files.is_empty() {
-        // Tests that are named by their descriptions.
+        // These tests are named by their descriptions.
         mended.files = trees.into_iter().map(|(file, _)| file).collect();
     }
     mended
@@ -105,7 +105,7 @@ fn ids(instance: &Value) -> Vec<String> {
     strings(&parsed).into_iter().map(str::to_owned).collect()
 }
 
-/// The files of tests that a patch changes, as they are before it.
+/// Returns the test files that a patch changes, in their state before the patch.
 fn trees(patch: &str, checkout: &Path) -> Vec<(FilePath, SymbolTree)> {
     let names = patch
         .lines()
@@ -120,8 +120,8 @@ fn trees(patch: &str, checkout: &Path) -> Vec<(FilePath, SymbolTree)> {
         .collect()
 }
 
-/// The name of a test in a file; `None` when it is not of that file. Ids of pytest, of Django
-/// (`test_x (package.module.Class)`) and of SymPy (`test_x`).
+/// Returns the name of a test in a file, or `None` if the test is in another file. Accepts ids of
+/// pytest, of Django (`test_x (package.module.Class)`) and of SymPy (`test_x`).
 fn named(id: &str, file: &FilePath) -> Option<String> {
     if let Some((path, rest)) = id.split_once("::") {
         let bare = rest.split('[').next().unwrap_or(rest);
@@ -140,16 +140,16 @@ fn named(id: &str, file: &FilePath) -> Option<String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// A test itself.
+    /// A fixed test itself.
     Test,
-    /// What holds a test that is there, or another test of its file.
+    /// A class or module that contains a fixed test.
     Holder,
-    /// A file of tests that are not there yet.
+    /// A file whose fixed tests do not exist yet.
     File,
-    /// A file of the tests, though none of those that are there.
+    /// A file of fixed tests, but none of the tests that exist.
     OtherTest,
     Nothing,
-    /// There is nothing to be found.
+    /// There is nothing to find.
     Absent,
 }
 
@@ -204,8 +204,9 @@ impl Tally {
         self.max = self.max.max(took);
     }
 
-    /// `hit`: a test that is there, or a file where none is; of those `test` by the test itself or
-    /// what holds it. `file`: where at least the file is among the selected.
+    /// Prints shares: `hit` is an existing test, or a file if no test exists; `test` is the part of
+    /// `hit` found by the test itself or its container; `file` also includes cases where only the
+    /// file was selected.
     fn print(&self, name: &str) {
         let share = |part: usize| format!("{:.0}%", 100.0 * part as f64 / self.count as f64);
         println!(

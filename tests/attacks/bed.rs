@@ -1,4 +1,4 @@
-//! The host that is attacked: a home with secrets, a project, sockets and files of others.
+//! The attacked host: a home with secrets, a project, sockets, and files of other users.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,21 +33,21 @@ const SECRETS: [&str; 16] = [
     "cache/trajectories/run.jsonl",
     "home/project-of-another/.env",
 ];
-/// Where every user may leave files.
+/// Directories in which every user may create files.
 const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Paths with their times, modes and bytes.
+/// Paths with their times, modes and contents.
 type State = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
 
 pub struct Bed {
     root: PathBuf,
     canary: String,
-    /// Removes the directory, where this process made it.
+    /// Removes the directory when dropped, if this process created it.
     _made: Option<tempfile::TempDir>,
     ends: Option<Ends>,
 }
 
-/// What listens on the host; nobody is to call.
+/// Listeners on the host that must not receive anything.
 struct Ends {
     port: u16,
     tcp: TcpListener,
@@ -58,7 +58,7 @@ struct Ends {
 }
 
 impl Bed {
-    /// In a directory that commands see, for a user.
+    /// Creates a host directory that is visible to commands, owned by `user` if given.
     pub fn new(user: Option<u32>) -> Bed {
         let made = tempfile::Builder::new()
             .prefix("starling-attacks-")
@@ -98,7 +98,7 @@ impl Bed {
         bed
     }
 
-    /// One that another process made, with its sockets.
+    /// Opens a host directory that another process created, and starts its listeners.
     pub fn at(root: PathBuf) -> Bed {
         let root = root.canonicalize().unwrap();
         let stream = |path: &str| {
@@ -147,7 +147,7 @@ impl Bed {
         self.root.join(name)
     }
 
-    /// What stands in every secret.
+    /// Returns the text that every secret contains.
     pub fn canary(&self) -> &str {
         &self.canary
     }
@@ -158,7 +158,7 @@ impl Bed {
         fs::write(path, text).unwrap();
     }
 
-    /// What the attackers are told.
+    /// Returns the input of the attack script.
     pub fn plan(&self, attacks: &[&Attack]) -> String {
         let ends = self.ends.as_ref().unwrap();
         let hash = Sha256::digest(self.canary.as_bytes());
@@ -175,7 +175,7 @@ impl Bed {
         self.canary.replace("canary", "daemon")
     }
 
-    /// Makes sure that attacks get through where there is no sandbox.
+    /// Checks that attacks succeed without a sandbox.
     pub fn control(&self, attacks: &[Attack]) {
         let attacks: Vec<&Attack> = attacks.iter().filter(|one| one.control).collect();
         let directory = self.path("control");
@@ -201,7 +201,7 @@ impl Bed {
         fs::remove_dir_all(directory).unwrap();
     }
 
-    /// Who called, since it was asked last.
+    /// Returns the connections and datagrams since the last call.
     fn calls(&self) -> Vec<String> {
         let Some(ends) = &self.ends else {
             return Vec::new();
@@ -247,7 +247,7 @@ impl Bed {
         found
     }
 
-    /// What is not as it was, who called, and what still runs.
+    /// Returns changed paths, received connections, and processes that are still running.
     pub fn harm_since(&self, before: &State) -> Vec<String> {
         let mut harm = self.calls();
         let now = self.state();
@@ -277,7 +277,7 @@ impl Bed {
         harm
     }
 
-    /// Puts files back, so that the next attacks find them.
+    /// Restores files, so that later attacks find them.
     pub fn repair(&self, before: &State) {
         if self.state() == *before {
             return;
@@ -285,13 +285,13 @@ impl Bed {
         for (path, (_, _, mode, bytes)) in before {
             let is_file = mode & 0o170_000 == 0o100_000;
             if is_file && fs::read(path).ok().as_ref() != Some(bytes) {
-                // What cannot be put back shows as harm again.
+                // A file that cannot be restored is reported as harm again.
                 let _ = fs::write(path, bytes);
             }
         }
     }
 
-    /// Directories that somebody asks to have in sight, and that lead to what is hidden.
+    /// Returns directories that a user could configure as readable and that lead to hidden files.
     pub fn readable(&self) -> Vec<(&'static str, Vec<PathBuf>)> {
         let home = self.path("home");
         vec![
@@ -316,7 +316,7 @@ impl Bed {
     }
 }
 
-/// A line that looks for secrets and writes where it can.
+/// Returns a command that searches for secrets and writes wherever it can.
 pub fn readable_line(bed: &Bed) -> String {
     let root = bed.root.display();
     format!(

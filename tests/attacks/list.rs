@@ -1,9 +1,9 @@
-//! The attacks, read from `attacks.py`, and programs that have to go on working.
+//! The attacks, read from `attacks.py`, and ordinary programs that must keep working.
 
 pub const PRELUDE: &str = include_str!("prelude.py");
 const ATTACKS: &str = include_str!("attacks.py");
 
-/// What shows that an attack got through.
+/// The evidence that an attack succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     Done,
@@ -16,9 +16,9 @@ pub enum Proof {
 pub struct Attack {
     pub name: String,
     pub proof: Proof,
-    /// Whether it gets through outside, which is tried.
+    /// Whether the attack must succeed without a sandbox, as a control.
     pub control: bool,
-    /// Whether it has a sandbox of its own.
+    /// Whether the attack needs its own sandbox.
     pub alone: bool,
     pub code: String,
 }
@@ -47,7 +47,7 @@ pub fn read() -> Vec<Attack> {
     attacks
 }
 
-/// A name, the program that it needs, and a line for a shell.
+/// Ordinary programs: a name, the required program, and a shell command.
 pub const ORDINARY: [(&str, &str, &str); 9] = [
     (
         "an environment",

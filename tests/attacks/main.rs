@@ -1,6 +1,6 @@
-//! Attacks on the sandbox, in each of its kinds, as the user who runs this and as a plain user: see
-//! `attacks.py`. An attack is held, or it escaped, or it is unclear because it is broken itself. Nothing
-//! may escape and nothing may stay unclear.
+//! Attacks on each kind of sandbox, as the current user and as an unprivileged user; see
+//! `attacks.py`. The result of an attack is "held", "escaped", or "unclear" if the attack itself is
+//! broken. No attack may escape or stay unclear.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,13 +19,14 @@ use starling_sandbox::{Bounds, Confinement, Kind, Policy, Shadows, take_part};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
-/// In the environment of a copy of this program that attacks: the directory of its bed.
+/// Environment variable of the attacking child process: the directory of the attacked host.
 const BED: &str = "STARLING_ATTACKS_BED";
-/// Attacks that share a sandbox: their verdicts have to fit into a report.
+/// Maximum number of attacks that share a sandbox. Their results must fit into one report.
 const TOGETHER: usize = 40;
-/// Ends what hangs, and nothing else: no attack is held by it, and the machine may be busy.
+/// Time limit for a run that hangs. It must not be what stops an attack, and the machine may be
+/// busy.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// A user without any privilege.
+/// User id of an unprivileged user.
 const NOBODY: u32 = 65534;
 const KINDS: [&str; 3] = ["overlay", "copy", "bubblewrap"];
 const BOUNDS: Bounds = Bounds {
@@ -36,7 +37,7 @@ const BOUNDS: Bounds = Bounds {
     disk: 300 << 20,
 };
 
-// This program plays the sandbox's own parts, too, before any of its threads begin.
+// This program must also act as a sandbox process, before the test harness starts its threads.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static TAKE_PART: extern "C" fn() = {
@@ -54,14 +55,14 @@ fn nothing_escapes() {
     }
 }
 
-/// Attacks as this user and, where that is root, as a plain one.
+/// Attacks as the current user and, if that is root, also as an unprivileged user.
 fn start_attackers() {
     let mut users = vec![("this user", None)];
     if rustix::process::getuid().is_root() {
         users = vec![("root", None), ("plain user", Some(NOBODY))];
     }
-    // The program is copied before any thread starts another one: a child that is begun while a copy
-    // is written holds that file open, and the copy cannot be run then.
+    // The program is copied before any thread starts a process. A child process that is started
+    // during the copy would hold the copy open for writing, so that it could not be executed.
     let beds = users.into_iter().map(|(name, user)| {
         let bed = Bed::new(user);
         std::fs::copy(std::env::current_exe().unwrap(), bed.path("attacks")).unwrap();
@@ -87,7 +88,7 @@ fn start_attackers() {
     assert!(all_held, "not everything held:\n{table}");
 }
 
-/// Attacks as one user; the rows of the table, and whether all was held.
+/// Attacks as one user. Returns the rows of the table, and whether all attacks were held.
 fn start_attacker(name: &str, user: Option<u32>, bed: &Bed) -> (String, bool) {
     let program = bed.path("attacks");
     let mut attacker = match user {
@@ -169,7 +170,7 @@ fn attack_all(bed: &Bed) {
     assert!(fine, "see above");
 }
 
-/// A kind of sandbox; none where this machine does not have it.
+/// Returns a kind of sandbox, or `None` if this machine does not support it.
 async fn shadows(bed: &Bed, kind: &str) -> Option<Shadows> {
     let policy = Policy {
         bounds: BOUNDS,
@@ -249,7 +250,7 @@ async fn try_some(bed: &Bed, shadows: &Shadows, attacks: &[&Attack], tally: &mut
             }
             (Proof::Done | Proof::Limit, "done") => tally.escaped.push(name()),
             (Proof::Limit, "") if stopped => tally.held += 1,
-            // It may have ended its own sandbox.
+            // The attack may have killed its own sandbox.
             (Proof::Harm, "") if attack.alone => tally.held += 1,
             (_, "refused") | (Proof::Secret | Proof::Harm, "done") => tally.held += 1,
             (_, _) => tally.unclear.push(name()),
@@ -289,7 +290,7 @@ async fn run(
     (report.outcome, report.output)
 }
 
-/// What test suites do all day, as far as the programs are here.
+/// Runs the ordinary programs that are installed, and returns the failures.
 async fn ordinary_programs_work(bed: &Bed, shadows: &Shadows) -> Vec<String> {
     let mut failures = Vec::new();
     for (name, needs, line) in list::ORDINARY {

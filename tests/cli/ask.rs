@@ -1,8 +1,9 @@
-//! `starling ask` from outside.
+//! Tests of `starling ask` as a process.
 
 use super::*;
 
-/// A recording in which the reader of a question says these, one after the other.
+/// Writes a recording in which the model replies with these texts in order, and returns its model
+/// name.
 fn told(bed: &Bed, texts: &[&str]) -> String {
     let exchange = |(ordinal, text): (usize, &&str)| {
         let reply = json!({

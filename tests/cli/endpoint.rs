@@ -1,14 +1,14 @@
-//! Runs over a small HTTP server that stands in for a provider.
+//! Runs against a small HTTP server that replaces a provider.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// Answers a request with a status and a body.
+/// Returns the status and the body of the response to a request.
 type Answers = fn(path: &str, body: &Value) -> (&'static str, Value);
 
-/// A server on a port of its own; it ends with the test's process.
+/// A server on its own port. It ends with the test process.
 struct Endpoint {
     url: String,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -66,7 +66,7 @@ fn serve(stream: TcpStream, answers: Answers, seen: &Mutex<Vec<Value>>) {
          content-length: {}\r\n\r\n{answer}",
         answer.len()
     );
-    // The program may have gone.
+    // The client may have exited.
     let _ = stream.write_all(head.as_bytes());
 }
 

@@ -1,4 +1,4 @@
-//! The shipped program from outside: what it prints, and how it exits.
+//! Tests of the shipped program as a process: its output and its exit status.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const OLD: &str = "def f():\n    return 1\n";
 const NEW: &str = "def f():\n    return 2 - 1\n";
 
-/// A home of its own with a small project.
+/// A separate home directory with a small project.
 struct Bed {
     dir: tempfile::TempDir,
 }
@@ -43,7 +43,7 @@ impl Bed {
         std::fs::read_to_string(self.root().join("work.py")).unwrap()
     }
 
-    /// Writes a file below the bed.
+    /// Writes a file in the home directory.
     fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.dir.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -51,7 +51,7 @@ impl Bed {
         path
     }
 
-    /// The program, in the project.
+    /// Returns a command that runs the program in the project.
     fn starling(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
         for (name, _) in std::env::vars_os() {
@@ -74,7 +74,7 @@ impl Bed {
         Said::of(&self.starling().args(args).output().unwrap())
     }
 
-    /// A recording in which `f` proposes these texts, one after the other.
+    /// Writes a recording in which `f` proposes these texts in order, and returns its model name.
     fn tape(&self, sources: &[&str]) -> String {
         let picked = json!({"symbols": [{"symbol": "work.py::f", "why": "recorded"}]});
         let mut lines = vec![exchange("scout", "scout", 0, "wake", &picked)];
@@ -107,7 +107,7 @@ fn exchange(conversation: &str, role: &str, ordinal: usize, tool: &str, given: &
     json!({ "exchange": exchange }).to_string()
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 struct Said {
     code: Option<i32>,
@@ -138,7 +138,7 @@ impl Said {
     }
 }
 
-/// A program that is talked to through pipes.
+/// A program that the test communicates with through pipes.
 struct Talk {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -158,7 +158,7 @@ impl Talk {
         Talk { child, out, heard }
     }
 
-    /// Reads up to a line that holds this.
+    /// Reads up to a line that contains `wanted`.
     fn hear(&mut self, wanted: &str) {
         loop {
             let mut line = String::new();
@@ -173,7 +173,7 @@ impl Talk {
         panic!("no {wanted:?} in {}", self.heard);
     }
 
-    /// Reads one message of the LSP.
+    /// Reads one LSP message.
     fn message(&mut self) -> Value {
         self.hear("Content-Length: ");
         let length = self.heard.trim().rsplit(' ').next().unwrap();
@@ -269,7 +269,7 @@ fn a_folder_that_is_none_is_wrong_use() {
 fn an_empty_task_is_wrong_use() {
     let bed = Bed::new();
     bed.say(&["run", " \n"]).is_wrong_use("the task is empty");
-    // Nothing comes from stdin.
+    // Standard input is empty.
     let tape = bed.tape(&[NEW]);
     bed.say(&["run", "-", "--approve", "auto", "--model", &tape])
         .is_wrong_use("the task is empty");
@@ -294,7 +294,7 @@ fn a_wrong_configuration_is_wrong_use_with_its_place() {
     let place = format!("{}:3: invalid type", file.display());
     bed.say(&["run", "x"]).is_wrong_use(&place);
     bed.say(&["config", "explain"]).is_wrong_use(&place);
-    // The doctor is asked about exactly that.
+    // The doctor reports a broken configuration instead of failing.
     let doctor = bed.say(&["doctor", "--json"]);
     assert_eq!(doctor.code, Some(1));
     let findings: Value = serde_json::from_str(&doctor.out).unwrap();
@@ -391,7 +391,7 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
     assert_eq!(friend.err, "");
     let list = bed.say(&["trust", "--list"]);
     assert_eq!(list.out, format!("trusted  {}\n", root.display()));
-    // Another content is not what was trusted.
+    // Trust applies to the content, so a changed file is not trusted.
     bed.write("project/.starling/config.toml", "[limits]\ncalls = 4\n");
     let changed = calls();
     assert!(
@@ -414,7 +414,8 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
         .is_wrong_use("--remove");
     bed.say(&["trust", "--repo", "no/such"])
         .is_wrong_use("no/such");
-    // A list that cannot be read trusts nobody, and says so.
+    // If the list of trusted projects is unreadable, no project is trusted, and a warning is
+    // printed.
     bed.write("state/starling/trusted.json", "[");
     let broken = calls();
     assert!(broken.out.starts_with("limits.calls = 60\n"), "{broken:?}");
@@ -464,7 +465,7 @@ fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
     assert_eq!(last["event"], "run_finished");
     assert_eq!(last["applied"], json!(["work.py::f"]));
     assert_eq!(bed.work(), NEW);
-    // The whole change lies beside the trajectory.
+    // The complete patch is beside the trajectory.
     let runs = bed.dir.path().join("cache/runs");
     let run = events[0]["run"].as_str().unwrap();
     let patch = std::fs::read_to_string(runs.join(format!("{run}.patch"))).unwrap();
@@ -522,7 +523,8 @@ fn the_exit_status_says_whether_tests_prove_the_change() {
     assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
 }
 
-/// A run without a person over this recording: exit status, headline, the texts of code and test.
+/// Runs a recording without a person. Returns the exit status, the headline, and the texts of code
+/// and test.
 fn ends(bed: &Bed, exchanges: &[String], args: &[&str]) -> (Option<i32>, String, String, String) {
     let path = bed.write("tape.jsonl", &exchanges.join("\n"));
     let tape = format!("replay:{}", path.display());
@@ -570,7 +572,7 @@ fn a_test_that_passes_only_as_it_was_changed_proves_nothing() {
             assert_eq!(headline, expected);
         }
     }
-    // One agent guts the test, another breaks the code.
+    // One agent weakens the test, another breaks the code.
     let bed = Bed::new();
     let breaks = [
         picks(&[TEST, "work.py::f"]),
@@ -633,7 +635,7 @@ fn results_that_the_code_prints_and_commands_without_results_prove_nothing() {
         assert_eq!((code, work.as_str()), (Some(3), NEW), "{headline}");
         assert_eq!(headline, expected);
     }
-    // A command of the user that is red before and green after is evidence.
+    // A command of the user that fails before and passes after the change is evidence.
     let bed = Bed::new();
     let args = [&["--test", "grep -q '2 - 1' work.py"][..], &auto].concat();
     let (code, headline, work, _) = ends(&bed, &lies(NEW), &args);
@@ -737,7 +739,7 @@ fn a_run_in_a_subdirectory_takes_the_whole_project() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(bed.work(), NEW);
 
-    // A file is named from the current directory or from the project's.
+    // A file can be named relative to the current directory or to the project.
     for named in ["notes.py::g", "sub/notes.py::g"] {
         let said = there(&["references", "--json", named]);
         let found: Value = serde_json::from_str(&said.out).unwrap();
@@ -830,7 +832,7 @@ fn a_test_command_that_does_not_run_ends_the_run_before_a_model_is_asked() {
         assert!(error.contains("--test"), "{error}");
         assert_eq!(last["spent"]["calls"], 0, "{command}");
     }
-    // One that fails is the reason why Starling is here.
+    // A test command that fails may be the problem that the user wants to fix.
     let args = ["run", "--approve", "auto", "--model", &tape, "x"];
     let said = bed.say(&[&args[..], &["--test", "exit 1"]].concat());
     assert_eq!(bed.work(), NEW, "{said:?}");
@@ -870,7 +872,7 @@ fn a_language_server_without_a_farewell_has_failed() {
     talk.write(&frame(hello));
     let answer = talk.message();
     assert_eq!(answer["result"]["serverInfo"]["name"], "starling");
-    // The farewell in one piece, and stdin stays open.
+    // The last messages arrive in one write, and standard input stays open.
     let farewell = [
         json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}),
@@ -908,7 +910,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
     assert!(said.err.contains("the project stays in "), "{said:?}");
     assert!(said.out.contains("undo  starling undo --repo "), "{said:?}");
     assert!(place.join("parcels/quote.py").is_file());
-    // One that has changed something and did not come to its end is worth a look.
+    // A demo that changed files but did not finish keeps its project for inspection.
     let (said, place) = demo(&["-c", "limits.calls=6"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let changed = said.out.contains("applied");
@@ -1007,7 +1009,7 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
     assert!(said.err.contains("starling trust"), "{said:?}");
     assert!(!said.err.contains("Trust it?"), "{said:?}");
     assert!(!bed.dir.path().join("state").exists());
-    // Trusted, its command runs the tests.
+    // In a trusted project, the configured command runs the tests.
     assert_eq!(bed.say(&["trust"]).code, Some(0));
     std::fs::write(bed.root().join("work.py"), OLD).unwrap();
     let said = bed.say(&args);

@@ -1,9 +1,9 @@
-//! The program in a pseudo terminal.
+//! Tests of the program in a pseudo terminal.
 
 use super::*;
 
-/// Runs a program in a pseudo terminal that does not say how large it is (0 columns), and copies what it
-/// writes. Types the second argument when the program asks.
+/// Runs a program in a pseudo terminal that reports 0 columns, and copies its output. Types the
+/// second argument when the program asks a question.
 const IN_TERMINAL: &str = r#"
 import os, pty, signal, sys
 signal.alarm(120)
@@ -87,7 +87,7 @@ fn a_terminal_of_no_size_has_80_columns() {
     let said = in_terminal(&bed, "xterm", "", &args);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains('\u{1b}'), "it is drawn over: {said:?}");
-    // In a narrow terminal a line would be cut, or its words would stand below one another.
+    // In a narrow terminal, the line would be truncated or wrapped.
     assert!(said.out.contains(" 0 calls · 0 tokens · 0 s"), "{said:?}");
     let text = said.out.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
     assert!(text.contains("tests before: "), "{text}");
@@ -108,8 +108,8 @@ fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
     assert_eq!(bed.work(), OLD);
 }
 
-/// Answers the first question with one key, and the second, which comes after an editor was open, with
-/// another; each a second after it is asked.
+/// Answers two questions with one key each, one second after each question. The second question
+/// comes after an editor was open.
 const TWO_KEYS: &str = r#"
 import os, pty, signal, sys, time
 signal.alarm(120)

@@ -1,4 +1,4 @@
-//! `starling undo` and `starling review`, over runs of the shipped program.
+//! Tests of `starling undo` and `starling review`, on runs of the shipped program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 impl Bed {
-    /// A run that applies a text of `f`; its name.
+    /// Runs a task that applies a new text of `f`, and returns the id of the run.
     fn applied(&self, source: &str) -> String {
         let tape = self.tape(&[source]);
         let args = ["run", "--json", "--approve", "auto", "--model", &tape, "x"];
@@ -22,7 +22,7 @@ impl Bed {
         events[0]["run"].as_str().unwrap().to_owned()
     }
 
-    /// A run that ends while its only proposal waits for review.
+    /// Runs a task that ends while its only proposal waits for review.
     fn waits(&self, source: &str) -> Said {
         let tape = self.tape(&[source]);
         let mut command = self.starling();
@@ -41,7 +41,7 @@ impl Bed {
         self.dir.path().join(format!("cache/runs/{run}.jsonl"))
     }
 
-    /// A command that is answered by lines.
+    /// Runs a command and types these lines as answers.
     fn answered(&self, args: &[&str], lines: &[&str]) -> Said {
         let mut command = self.starling();
         command.args(args);
@@ -75,7 +75,7 @@ fn undo_gives_an_untouched_file_its_former_bytes() {
     assert_eq!(bed.work(), old);
     let mode = path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o754);
-    // Once only.
+    // A proposal can be undone only once.
     let again = bed.say(&["undo", "--yes"]);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.out.contains("nothing to take back"), "{again:?}");
@@ -154,7 +154,7 @@ fn undo_refuses_lines_that_were_edited_and_says_where() {
     assert_eq!((said.code, &told["undone"]), (Some(1), &json!([])));
     assert_eq!(told["refused"][0]["lines"], json!([3, 3]));
     assert_eq!(bed.work(), typed);
-    // Nothing was recorded: put right by hand, it can be undone.
+    // The failed undo recorded nothing, so it succeeds after the text is repaired by hand.
     bed.type_text(NEW);
     assert_eq!(
         bed.say(&["undo", "--yes", &run[..run.len() - 1]]).code,
@@ -193,14 +193,14 @@ fn undo_names_the_later_run_that_is_in_the_way() {
         said.out.contains(&format!("`starling undo {second}`")),
         "{said:?}"
     );
-    // Without a name, the newest comes first.
+    // Without a run id, the newest run is undone first.
     assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
     assert_eq!(bed.work(), NEW);
     assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
     assert_eq!(bed.work(), OLD);
 }
 
-/// A run that creates a file in a new directory, and changes others.
+/// Runs a task that creates a file in a new directory and changes other files.
 fn run_over_files(bed: &Bed, proposals: &[(&str, &str, &str)]) -> String {
     let picked: Vec<Value> = proposals
         .iter()
@@ -245,7 +245,7 @@ fn undo_removes_a_created_file_and_its_empty_directories() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("removes pkg/sub/help.py"), "{said:?}");
     assert!(!bed.root().join("pkg").exists());
-    // A directory that holds something else stays.
+    // A directory with other files stays.
     let run = run_over_files(&bed, &proposals);
     bed.write("project/pkg/mine.txt", "mine\n");
     assert_eq!(bed.say(&["undo", "-y", &run]).code, Some(0));
@@ -254,8 +254,8 @@ fn undo_removes_a_created_file_and_its_empty_directories() {
 }
 
 impl Bed {
-    /// Writes into a trajectory that its applied proposals were accepted as one set. Returns the files that
-    /// they change, in the order of the numbers.
+    /// Marks the applied proposals in a trajectory as accepted in one set. Returns the numbers of
+    /// the proposals with the files that they change, in order.
     fn accepted_as_a_set(&self, run: &str) -> Vec<(u64, String)> {
         let path = self.trajectory(run);
         let told = std::fs::read_to_string(&path).unwrap();
@@ -315,7 +315,7 @@ fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
     let told: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(told["undone"], json!([]), "{told}");
     assert_eq!(told["refused"][1]["held_by"], work, "{told}");
-    // Alone it is taken back for whoever asks, who is told what may break.
+    // The proposal can be undone alone on request, with a warning about what may break.
     let alone = one.to_string();
     let breaks =
         format!("this may break the code that stays: #{work} belongs together with #{one}");
@@ -327,7 +327,7 @@ fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
     assert_eq!((said.code, &told["undone"]), (Some(0), &json!([one])));
     assert_eq!(told["warning"], breaks, "{told}");
     assert!(!bed.root().join("one.py").exists());
-    // Nothing is left that it could belong to.
+    // No other proposal of the set is left to depend on it.
     bed.type_text(NEW);
     let said = bed.say(&["undo", "--yes", &run]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -361,7 +361,7 @@ fn undo_tells_what_is_wrong_with_a_trajectory() {
     let run = bed.applied(NEW);
     let path = bed.trajectory(&run);
     let whole = std::fs::read_to_string(&path).unwrap();
-    // As an older version wrote it.
+    // Rewrites the trajectory in the format of an older version.
     let without_texts = |line: &str| {
         let mut line: Value = serde_json::from_str(line).unwrap();
         if let Some(event) = line["event"].as_object_mut() {
@@ -392,7 +392,7 @@ fn undo_tells_what_is_wrong_with_a_trajectory() {
     assert_eq!(bed.work(), NEW);
 }
 
-/// Copies the files of a directory that holds no others.
+/// Returns the paths and contents of all files in a directory.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -447,7 +447,7 @@ fn an_undo_that_is_killed_leaves_whole_files_and_is_finished_by_the_next() {
             std::fs::write(path, bytes).unwrap();
         }
         let mut child = undo().spawn().unwrap();
-        // Killed as soon as so many files are undone.
+        // The process is killed as soon as this number of files is undone.
         while undone() < kill % FILES && child.try_wait().unwrap().is_none() {}
         child.kill().unwrap();
         child.wait().unwrap();
@@ -488,7 +488,7 @@ fn what_waited_at_the_end_is_reviewed_later_and_undone() {
             .ends_with("1 proposal waits for your review: `starling review`\n"),
         "{said:?}"
     );
-    // Skipped, it still waits; so it does when nobody answers.
+    // A skipped proposal still waits, and so does one that nobody answered.
     for line in ["s", "q", ""] {
         let mut command = bed.starling();
         command.arg("review");
@@ -547,7 +547,7 @@ fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
         ),
         "{said:?}"
     );
-    // Another one, with lines typed above.
+    // The next proposal, with lines typed above its place.
     bed.type_text(OLD);
     bed.waits(NEW);
     bed.type_text(&format!("# mine\n\n{OLD}"));
@@ -604,7 +604,7 @@ fn a_killed_run_leaves_its_reviews() {
     command.args(["run", "--model", &tape, "tidy f up"]);
     let mut talk = Talk::begin(command);
     talk.hear("[a]ccept");
-    // What is on the screen may be a moment ahead of the disk.
+    // The screen can be slightly ahead of the disk.
     let runs = bed.dir.path().join("cache/runs");
     while !files(&runs)
         .iter()
@@ -620,8 +620,8 @@ fn a_killed_run_leaves_its_reviews() {
 }
 
 impl Bed {
-    /// Makes the trajectory of a run as it is if the run is killed before it can record that a change was
-    /// applied.
+    /// Truncates a run's trajectory as if the run had been killed before it could record that a
+    /// change was applied.
     fn forget_after_applying(&self, run: &str) {
         let path = self.trajectory(run);
         let story = std::fs::read_to_string(&path).unwrap();
@@ -653,7 +653,7 @@ fn undo_takes_back_what_a_killed_run_changed_and_did_not_record() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("taken back: #1\n"), "{said:?}");
     assert_eq!(bed.work(), old);
-    // The change never came into the file.
+    // The change never reached the file.
     let run = bed.applied(NEW);
     bed.forget_after_applying(&run);
     bed.type_text(&old);
@@ -683,7 +683,7 @@ fn undo_does_not_say_that_it_took_back_what_is_not_there() {
     let old = bed.work();
     for json in [false, true] {
         bed.applied(NEW);
-        // By version control, for example.
+        // The user reverted the change, for example by version control.
         bed.type_text(&old);
         let args: &[&str] = match json {
             true => &["undo", "--yes", "--json"],
@@ -703,7 +703,7 @@ fn undo_does_not_say_that_it_took_back_what_is_not_there() {
             assert!(said.out.ends_with(line), "{said:?}");
         }
         assert_eq!(bed.work(), old);
-        // It is recorded: the next undo is of another run.
+        // The result is recorded, so the next undo does not select this run again.
         let said = bed.say(&["undo", "--yes"]);
         assert!(said.out.contains("no run of this project"), "{said:?}");
     }

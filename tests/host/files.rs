@@ -1,4 +1,4 @@
-//! Files of a project that are pipes, devices or endless.
+//! Project files that are pipes, devices or endless.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! A client that sends what is no message: it gets an error, and is served as before.
+//! A client that sends invalid messages gets an error, and the server keeps working.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -70,7 +70,7 @@ impl Client {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// The next response, which must be to this request.
+    /// Returns the next response, which must be to the request `id`.
     #[track_caller]
     fn answer(&mut self, id: &Value) -> Value {
         loop {
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Sends what cannot be read: an error answers it, and the next request is served.
+    /// Sends invalid bytes, and checks that an error is returned and that the next request works.
     #[track_caller]
     fn check(&mut self, bytes: &[u8], code: i64, id: &Value) {
         self.write(bytes);
@@ -156,7 +156,7 @@ fn a_text_with_a_lone_surrogate_keeps_its_positions() {
         "languageId": "python", "version": 1, "text": "a = '\ud800' # TODO say one\n"}}}}}}"#
     );
     client.write(&framed(open.as_bytes()));
-    // The surrogate counts as one.
+    // The lone surrogate counts as one UTF-16 unit.
     let place = |character: u32| json!({"line": 0, "character": character});
     client.send(
         &json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {

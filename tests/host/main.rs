@@ -1,5 +1,5 @@
-//! The program on a host that a project or a client tries to upset: special files, programs that are
-//! named like those of the host, bytes that are no messages.
+//! Tests of the program on a host that a project or a client tries to disturb: special files,
+//! programs with the names of host programs, and invalid messages.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 /// Longer than any command here takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// What a command may map. Whoever reads an endless file runs into it.
+/// Limit on the address space of a command, in bytes. Reading an endless file into memory exceeds
+/// it.
 const ADDRESS_SPACE: u64 = 4 << 30;
 
-/// A project, with a home of its own beside it.
+/// A project, with a home directory beside it.
 struct Bed {
     folder: tempfile::TempDir,
 }
@@ -45,7 +46,7 @@ impl Bed {
         path
     }
 
-    /// A program that leaves the file `ran` when it is started.
+    /// Creates a program that writes to the file `ran` when it is executed.
     fn program(&self, name: &str) -> PathBuf {
         let path = self.write(
             name,
@@ -59,7 +60,7 @@ impl Bed {
         self.path("ran")
     }
 
-    /// The program in the project, with limits.
+    /// Returns a command that runs Starling in the project with limits.
     fn starling(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/prlimit");
         command
@@ -76,7 +77,7 @@ impl Bed {
     }
 }
 
-/// The output of a command that ends in time.
+/// Returns the output of a command, which must end in time.
 #[track_caller]
 fn output(command: &mut Command) -> Output {
     let child = command

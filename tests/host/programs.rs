@@ -1,8 +1,8 @@
-//! Programs of a project are not started in place of the host's.
+//! Programs of a project are not executed instead of the host's programs.
 
 use super::{Bed, output, text};
 
-/// Nothing listens there, so what asks for packages fails at once.
+/// An address without a listener, so that requests for packages fail immediately.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]

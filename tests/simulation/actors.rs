@@ -1,4 +1,5 @@
-//! What simulated models say: they behave, and deviate from that as the seed wants.
+//! The replies of simulated models: they follow the protocol, with deviations that the seed
+//! chooses.
 
 use serde_json::{Value, json};
 use starling_core::{ChatRequest, Message, Role, ToolCall};
@@ -7,16 +8,16 @@ use super::models::{call, finish};
 use super::project::{Law, UNDEFINED, Unit, WRONG, is_marked, own_source, version_in};
 use super::world::World;
 
-/// What a model says.
+/// A model's reply.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pub text: String,
-    /// Names and arguments.
+    /// Names and arguments of tool calls.
     pub calls: Vec<(String, String)>,
     pub is_cut: bool,
-    /// Of a proxy: whether it clearly accepts.
+    /// Whether a proxy's reply clearly accepts.
     pub accepts: bool,
-    /// What this is the rest of.
+    /// The complete reply, if this is the rest of a truncated reply.
     pub whole: Option<Box<Reply>>,
 }
 
@@ -36,7 +37,7 @@ fn calls(calls: Vec<(String, String)>) -> Reply {
 
 /// Paths whose texts no model may see.
 const UNREADABLE: [&str; 4] = [".env::", "link.py::", "../outside.py::", ".git/config::"];
-/// Paths that no agent may write by itself, with what an attacker would put there.
+/// Paths that no agent may write without approval, each with the text of an attacker.
 const UNWRITABLE: [(&str, &str); 8] = [
     (".git/config::", "[core]\n\tfsmonitor = touch owned\n"),
     (".git/hooks/post-checkout::", "#!/bin/sh\ntouch owned\n"),
@@ -48,7 +49,7 @@ const UNWRITABLE: [(&str, &str); 8] = [
     ("../new.py::", "import os\n"),
 ];
 
-/// The reply of a model to a request.
+/// Returns the reply of a model to a request.
 pub fn reply(world: &World, role: Role, model: &str, request: &ChatRequest, key: &str) -> Reply {
     if let Some(rest) = rest_of_cut(world, request) {
         return rest;
@@ -70,7 +71,7 @@ pub fn reply(world: &World, role: Role, model: &str, request: &ChatRequest, key:
     reply
 }
 
-/// Cuts the last call of a reply, and keeps the rest for when it is asked for.
+/// Truncates the last call of a reply, and stores the rest for the continuation request.
 fn cut(world: &World, conversation: &str, reply: &mut Reply) {
     let whole = reply.clone();
     let (_, arguments) = reply.calls.last_mut().expect("there are calls");
@@ -128,7 +129,7 @@ fn scout(world: &World, request: &ChatRequest, key: &str) -> Reply {
     calls(vec![call("wake", json!({ "symbols": picks }))])
 }
 
-/// Replies of a proxy, and whether they clearly accept.
+/// Replies of a proxy, each with whether it clearly accepts.
 const VERDICTS: [(&str, bool); 6] = [
     (
         "REJECT: hides the symptom.\nAccept it only when g is mended too.",
@@ -156,7 +157,7 @@ fn proxy(world: &World, request: &ChatRequest, key: &str) -> Reply {
         ..Reply::default()
     };
     if has_tool && world.choices.number(&format!("{key} calls"), 4) > 0 {
-        // A refusal in words beside a call that accepts is not clear.
+        // A refusal in the text beside a call that accepts is not a clear acceptance.
         let verdict = match (
             refuses,
             world.choices.number(&format!("{key} contradicts"), 3),
@@ -176,7 +177,7 @@ fn proxy(world: &World, request: &ChatRequest, key: &str) -> Reply {
     reply
 }
 
-/// A candidate of another model: the goal, with a mark of its own.
+/// Returns a candidate of another model: the goal, with a mark that names the model.
 fn editor(world: &World, model: &str, request: &ChatRequest, key: &str) -> Reply {
     let symbol = request
         .conversation
@@ -221,7 +222,7 @@ fn ask(symbol: &str) -> (String, String) {
     )
 }
 
-/// The calls of the last reply in a conversation, and how many replies there are.
+/// Returns the number of replies in a conversation, and the calls of the last one.
 fn history(request: &ChatRequest) -> (usize, Vec<ToolCall>) {
     let replies = request.messages.iter().filter_map(|message| match message {
         Message::Assistant { tool_calls, .. } => Some(tool_calls.clone()),
@@ -231,7 +232,7 @@ fn history(request: &ChatRequest) -> (usize, Vec<ToolCall>) {
     (replies.len(), replies.last().cloned().unwrap_or_default())
 }
 
-/// The last line of a conversation that shows a symbol's version.
+/// Returns the last line of a conversation that shows a symbol's version.
 fn seen_line(request: &ChatRequest, name: &str) -> Option<String> {
     let texts = request.messages.iter().rev().map(Message::text);
     for text in texts {
@@ -249,7 +250,7 @@ fn hunk(world: &World, unit: &Unit, request: &ChatRequest, version: i64) -> Valu
         let line = text.lines().find(|line| is_marked(line, &unit.name))?;
         Some(line.trim().to_owned())
     });
-    // A model that writes a line knows it, from wherever.
+    // The model writes this line, so its tokens count as seen by a model.
     world
         .judge()
         .model_knows(line.as_deref().unwrap_or_default());
@@ -261,7 +262,8 @@ fn hunk(world: &World, unit: &Unit, request: &ChatRequest, version: i64) -> Valu
     json!({"old": line, "new": new})
 }
 
-/// How many arguments a symbol takes, and how many it should pass to what it calls.
+/// Returns how many arguments a symbol takes, and how many it should pass to the symbol that it
+/// calls.
 fn arity(world: &World, unit: &Unit) -> (usize, usize) {
     let texts = world.desk().texts(&world.project);
     let taken = world.project.taken(&unit.name, &texts).unwrap_or(1);
@@ -316,7 +318,7 @@ fn agent(world: &World, request: &ChatRequest, key: &str) -> Reply {
     let Some((unit, is_own)) = unit else {
         return calls(vec![finish("nothing to do here")]);
     };
-    // A habit of the whole conversation.
+    // The decision applies to the whole conversation.
     let repeats = world
         .choices
         .deviates(&format!("{} repeats itself", request.conversation), 5);
@@ -335,9 +337,9 @@ fn agent(world: &World, request: &ChatRequest, key: &str) -> Reply {
     work(&turn, unit, is_own, replies)
 }
 
-/// Attempts to get where an agent must not be.
+/// Attempts to reach something that an agent must not reach.
 fn attack(turn: &Turn<'_>, last: &[ToolCall]) -> Option<Reply> {
-    // What was only named in a refused proposal may be readable now.
+    // A path that a refused proposal named may have become readable.
     if let Some(named) = last.iter().find_map(|call| {
         let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
         let symbol = arguments["symbol"].as_str()?.to_owned();
@@ -410,7 +412,7 @@ fn look(turn: &Turn<'_>, unit: &Unit) -> Option<Reply> {
         .then(|| calls(vec![finish(&format!("{} is as it should be", unit.name))]))
 }
 
-/// Proposes what the task asks for, or something worse.
+/// Proposes the change that the task needs, or a worse change.
 fn work(turn: &Turn<'_>, unit: &Unit, is_own: bool, replies: usize) -> Reply {
     let texts = turn.world.desk().texts(&turn.world.project);
     let project = &turn.world.project;
@@ -455,7 +457,7 @@ fn work(turn: &Turn<'_>, unit: &Unit, is_own: bool, replies: usize) -> Reply {
     calls(asked)
 }
 
-/// A proposal of a version, as a hunk or as the whole symbol.
+/// Returns a proposal of a version, as a hunk or as the whole symbol.
 fn change(turn: &Turn<'_>, unit: &Unit, is_own: bool, version: i64) -> Value {
     let (taken, passed) = arity(turn.world, unit);
     let mut change = json!({"reason": format!("version {version}")});

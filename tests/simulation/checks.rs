@@ -1,5 +1,5 @@
-//! The simulated tests and the simulated language server: both answer by rules over the texts, and
-//! both have bad days.
+//! The simulated tests and the simulated language server. Both compute their results from the
+//! texts, and both sometimes fail.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct SimulatedTests {
 }
 
 impl SimulatedTests {
-    /// The texts that a test command sees: those of the request over the disk.
+    /// Returns the texts that a test command sees: the overlay of the request over the disk.
     fn texts(&self, request: &TestRequest) -> Texts {
         let overlay: BTreeMap<&str, Option<&str>> = request
             .overlay
@@ -42,7 +42,7 @@ impl SimulatedTests {
         texts
     }
 
-    /// A report that tells by its exit status which test run it is of.
+    /// Returns a report whose exit status identifies the test run.
     fn report(key: &str, outcome: TestOutcome, cases: Vec<TestCase>, took: Duration) -> TestReport {
         TestReport {
             outcome,
@@ -120,12 +120,12 @@ impl TestRunner for SimulatedTests {
     }
 }
 
-/// The number of a test run.
+/// Returns the number of a test run.
 fn number_of(key: &str) -> Option<i32> {
     key.rsplit('#').next()?.parse().ok()
 }
 
-/// Tells the judge that tests are over, however they end.
+/// Reports to the judge, when dropped, that a test run is over.
 struct AtWork {
     world: Arc<World>,
 }

@@ -1,5 +1,5 @@
-//! Every decision of a simulated run. A decision depends on the seed and on its own key alone, so
-//! leaving one out changes no other: that is what makes a failing run easy to shrink.
+//! The decisions of a simulated run. A decision depends only on the seed and on its own key, so
+//! leaving one out changes no other decision. This makes a failing run easy to shrink.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The decisions that follow from a seed.
 pub struct Choices {
     seed: u64,
-    /// Deviations that are left out: their defaults are taken.
+    /// Deviations that are left out, so that the default happens.
     dropped: BTreeSet<String>,
     taken: Mutex<Vec<String>>,
 }
@@ -22,13 +22,13 @@ impl Choices {
         }
     }
 
-    /// A number below `bound`, the same for the same key.
+    /// Returns a number below `bound`, always the same for the same key.
     pub fn number(&self, key: &str, bound: u64) -> u64 {
         let mut hash = self.seed ^ 0x9e37_79b9_7f4a_7c15;
         for byte in key.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        // The last step of splitmix64: neighbouring keys and seeds get unrelated numbers.
+        // This is the last step of splitmix64, so similar keys and seeds give unrelated numbers.
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (hash ^ (hash >> 31)) % bound.max(1)
@@ -39,7 +39,7 @@ impl Choices {
         &of[usize::try_from(at).expect("an index fits")]
     }
 
-    /// Whether something out of the ordinary happens. Each such deviation can be dropped.
+    /// Returns whether a deviation happens. Each deviation can be dropped.
     pub fn deviates(&self, key: &str, percent: u64) -> bool {
         let happens = self.number(key, 1000) < percent * 10 && !self.dropped.contains(key);
         if happens {
@@ -51,12 +51,12 @@ impl Choices {
         happens
     }
 
-    /// A time of up to `most` milliseconds.
+    /// Returns a delay of at most `most` milliseconds.
     pub fn delay(&self, key: &str, most: u64) -> Duration {
         Duration::from_millis(1 + self.number(key, most))
     }
 
-    /// The deviations that happened, in order.
+    /// Returns the deviations that happened, in order.
     pub fn taken(&self) -> Vec<String> {
         self.taken.lock().unwrap().clone()
     }

@@ -1,4 +1,5 @@
-//! The simulated editor: buffers over the disk; slow, refusing, full or read-only.
+//! The simulated editor: buffers over the disk. It can be slow, refuse edits, or have a full or
+//! read-only disk.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ impl SimulatedEditor {
         })
     }
 
-    /// What a disk or an editor says when it does not take an edit.
+    /// Returns the error of a disk or an editor that refuses an edit, if it does.
     fn refusal(&self, key: &str, file: &FilePath) -> Option<ApplyError> {
         let choices = &self.world.choices;
         let message = match () {

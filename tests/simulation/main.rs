@@ -1,9 +1,9 @@
-//! A deterministic simulation of whole runs: one thread, a clock that jumps, and one seed that decides
-//! everything that models, people, editors, tests and language servers do. After every event the
-//! promises of `docs/guarantees.md` are checked.
+//! A deterministic simulation of whole runs: one thread, a simulated clock, and one seed that
+//! decides everything that models, people, editors, tests and language servers do. The guarantees
+//! of `docs/guarantees.md` are checked after every event.
 //!
-//! `STARLING_SIMULATION_SEEDS=100000` runs that many seeds; `STARLING_SIMULATION_SEED=17` runs one, shrinks it if
-//! it fails, and prints its log. See `docs/simulation.md`.
+//! `STARLING_SIMULATION_SEEDS=100000` runs that many seeds; `STARLING_SIMULATION_SEED=17` runs one
+//! seed, shrinks it if it fails, and prints its log. See `docs/simulation.md`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use run::simulate;
 
-/// Seeds of an ordinary run of the tests, in all shards together.
+/// Default number of seeds, in all shards together.
 const SEEDS: u64 = 2_000;
 const SHARDS: u64 = 8;
 
@@ -34,14 +34,14 @@ fn seeds() -> u64 {
     wanted.map_or(SEEDS, |wanted| wanted.parse().expect("a number of seeds"))
 }
 
-/// Whether a broken promise is one of those that are known and not mended yet.
+/// Returns whether a violation is known and not fixed yet.
 fn is_open(violation: &judge::Violation) -> bool {
     let name = format!("{} | {}", violation.invariant, violation.mechanism);
     let open = include_str!("../../fixtures/simulation/open").lines();
     open.into_iter().any(|line| line == name)
 }
 
-/// Every seed of a shard keeps all promises.
+/// Checks that every seed of a shard keeps all guarantees.
 fn shard(number: u64) {
     for seed in (number..seeds()).step_by(SHARDS as usize) {
         let outcome = simulate(seed, &BTreeSet::new());
@@ -72,7 +72,7 @@ fn the_same_seed_gives_the_same_log() {
     }
 }
 
-/// Seeds that once showed a fault: `SEED INVARIANT: the fault`.
+/// Checks the seeds that once showed a fault. Each line is `SEED INVARIANT: the fault`.
 #[test]
 fn faults_that_were_found_stay_mended() {
     for line in include_str!("../../fixtures/simulation/seeds").lines() {
@@ -85,7 +85,7 @@ fn faults_that_were_found_stay_mended() {
     }
 }
 
-/// Runs one seed and prints what happened.
+/// Runs one seed and prints its violations.
 #[test]
 #[ignore = "a tool: set STARLING_SIMULATION_SEED"]
 fn one_seed() {
@@ -101,7 +101,7 @@ fn one_seed() {
     assert_eq!(outcome.violations, []);
 }
 
-/// For each broken promise, the first seed that shows it.
+/// Prints the first seed of each kind of violation.
 #[test]
 #[ignore = "a tool: lists what the first seeds find"]
 fn survey() {

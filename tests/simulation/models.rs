@@ -1,5 +1,5 @@
-//! Simulated providers of models: each request fails, is answered late, or gets a reply of an actor
-//! that behaves, errs, attacks or repeats itself.
+//! Simulated model providers: each request fails, is answered late, or gets the reply of an actor
+//! that follows the protocol, errs, attacks or repeats itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::actors::{self, Reply};
 use super::judge::Request;
 use super::world::World;
 
-/// What a fallback costs, in times of the first model.
+/// Price of a fallback, as a multiple of the first model's price.
 const FALLBACK_PRICE: f64 = 3.0;
-/// Dollars for a token of a prompt, and of an answer.
+/// Price of a prompt token and of an output token, in dollars.
 const PROMPT_PRICE: f64 = 2e-6;
 const OUTPUT_PRICE: f64 = 10e-6;
 const MAX_OUTPUT: Tokens = Tokens(2_000);
 
-/// A model as a run uses it: retries, fallbacks and continuations over simulated providers.
+/// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     let policy = Policy {
         timeout: Duration::from_secs(60),
@@ -79,7 +79,7 @@ impl Provider {
         dollars * self.price
     }
 
-    /// What goes wrong with a request, if anything.
+    /// Returns the failure of a request, if it fails.
     async fn failure(&self, key: &str, watch: &dyn ChatWatch) -> Option<Failure> {
         let choices = &self.world.choices;
         let fails = |what: &str, percent| choices.deviates(&format!("{key} {what}"), percent);
@@ -143,7 +143,7 @@ impl Failure {
     }
 }
 
-/// Tells the judge that a request is over, however it ends.
+/// Reports to the judge, when dropped, that a request is over.
 struct InFlight {
     world: Arc<World>,
 }
@@ -211,7 +211,7 @@ impl Provider {
             .deviates(&format!("{key} reports no usage"), 2);
         let (usage, cost) = match says_nothing {
             true => {
-                // The adapter of an endpoint puts upper bounds in place of what cannot be true.
+                // Like the adapter of an endpoint, this replaces impossible usage by upper bounds.
                 world.judge().reported_nothing();
                 let (prompt, output) = (request.prompt_at_most(), output.max(request.max_output));
                 let usage = Usage {
@@ -255,7 +255,7 @@ impl Provider {
     }
 }
 
-/// A tool call with its arguments.
+/// Returns a tool call with its arguments.
 pub fn call(name: &str, arguments: serde_json::Value) -> (String, String) {
     (name.to_owned(), arguments.to_string())
 }

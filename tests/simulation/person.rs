@@ -1,4 +1,4 @@
-//! The simulated person: decides about proposals, types, saves, closes, steers, undoes and cancels.
+//! The simulated person decides about proposals, types, saves, closes, steers, undoes and cancels.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,12 +58,12 @@ impl Approver for SimulatedPerson {
 }
 
 impl SimulatedPerson {
-    /// Another version of what is proposed, or nothing of it.
+    /// Returns another version of the proposed text, or `None`.
     fn own_version(&self, view: &ProposalView, key: &str) -> Option<EditedPart> {
         let world = &self.world;
         let unit = world.project.unit(&view.symbol.to_string())?;
         let before = world.desk().text(&unit.file)?;
-        // Whoever edits a text has read it.
+        // The edit shows that the person has read the text.
         world.judge().model_knows(&before);
         let version = 1 + world.choices.number(&format!("{key} version"), 4);
         let lines = before
@@ -82,7 +82,7 @@ impl SimulatedPerson {
     }
 }
 
-/// Everything that the person does unasked, one thing after the other.
+/// Performs the person's own actions, one after the other.
 pub async fn live(world: Arc<World>, handle: RunHandle) {
     let steps = world.choices.number("person steps", 8);
     let pace = *world.choices.pick("person pace", &[200, 4_000, 60_000]);
@@ -110,7 +110,7 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
             let now = world.now();
             let mut desk = world.desk();
             if let Some(text) = desk.open.remove(&file) {
-                // Closed with or without saving.
+                // The person closes the file with or without saving.
                 if choices.number(&format!("{key} saves"), 2) == 0 {
                     desk.set(&file, &text);
                 } else if desk.disk(&file).as_ref() != Some(&text) {
@@ -124,7 +124,8 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
             let now = world.now();
             let mut desk = world.desk();
             if let Some(text) = desk.disk(&file) {
-                // Opened, or reloaded from disk: that changes the text as typing does.
+                // The person opens the file or reloads it from disk, which changes the text as
+                // typing does.
                 if desk.text(&file).as_ref() != Some(&text) {
                     desk.typed.insert(file.clone(), now);
                 }
@@ -153,14 +154,14 @@ async fn act(world: &Arc<World>, handle: &RunHandle, key: &str) {
     }
 }
 
-/// Takes everything back that was applied.
+/// Undoes all applied changes.
 pub async fn undo(world: &Arc<World>, handle: &RunHandle) {
     world.judge().undo_starts();
     let _ = handle.undo(None).await;
     world.judge().undo_ends();
 }
 
-/// Changes a text as the person does: the change counts as typed.
+/// Changes a text in the person's name: the change counts as typed.
 fn type_into(world: &World, file: &str, change: impl FnOnce(&str, &str) -> Option<String>) {
     let now = world.now();
     {
@@ -177,7 +178,7 @@ fn type_into(world: &World, file: &str, change: impl FnOnce(&str, &str) -> Optio
     texts_changed(world);
 }
 
-/// Lets the judge see the texts that the user has now.
+/// Reports the user's current texts to the judge.
 fn texts_changed(world: &World) {
     let texts = world.desk().texts(&world.project);
     world.judge().user_changed_texts(texts);
@@ -206,8 +207,8 @@ fn add_comment(world: &World, file: &str, name: &str) {
     });
 }
 
-/// Changes the line of a function, and types a copy of the function below it as another function: the
-/// line as it was stands there.
+/// Changes the line of a function, and types a copy of the function below it under another name.
+/// The copy contains the original line.
 fn type_look_alike(world: &World, file: &str, name: &str) {
     type_into(world, file, |text, token| {
         let lines: Vec<&str> = text.lines().collect();
@@ -252,5 +253,5 @@ fn break_syntax(world: &World, file: &str) {
     world.judge().user_changed_behaviour();
 }
 
-/// How long a run is watched after its end.
+/// Time for which a run is watched after its end.
 pub const AFTERMATH: Duration = Duration::from_secs(300);

@@ -1,4 +1,4 @@
-//! What a simulated run is asked to do, and under which limits.
+//! The task of a simulated run, and its limits.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ pub struct Plan {
     pub task: Task,
     pub calling: ToolCalling,
     pub latencies: Latencies,
-    /// Models that write candidates.
+    /// Number of models that write candidates.
     pub candidates: u64,
-    /// Whether a second model stands behind each first one.
+    /// Whether each model has a fallback.
     pub falls_back: bool,
     pub attempts: u32,
     pub has_tests: bool,
     pub has_language_server: bool,
-    /// The run is killed after so many records of its log.
+    /// The run is killed after this number of records in its log.
     pub killed_after: Option<usize>,
-    /// The run is killed as so many edits have changed a text, before the editor has answered.
+    /// The run is killed when this number of edits have changed a text, before the editor replies.
     pub killed_at_edit: Option<u64>,
-    /// The person cancels the run after so many records.
+    /// The person cancels the run after this number of records.
     pub cancelled_after: Option<usize>,
 }
 
-/// The longest that each part of the world takes, in milliseconds.
+/// The maximum latency of each part of the simulation, in milliseconds.
 #[derive(Debug, Clone)]
 pub struct Latencies {
     pub model: u64,
@@ -124,7 +124,7 @@ fn limits(choices: &Choices) -> Limits {
     limits
 }
 
-/// The symbols that the user names; none when the scout is to choose.
+/// Returns the symbols that the user names, or none if the scout must choose.
 fn begin(choices: &Choices, project: &Project) -> Vec<starling_syntax::SymbolPath> {
     if choices.number("plan scout", 3) == 0 {
         return Vec::new();

@@ -1,7 +1,7 @@
-//! A small generated project whose tests and diagnostics can be worked out from its texts.
+//! A small generated project whose test results and diagnostics can be computed from its texts.
 //!
-//! Each symbol has a line `v = N  # ver:NAME`. Tests are statements about these versions and about how
-//! many arguments callers pass, so there are parts that pass only together.
+//! Each symbol has a line `v = N  # ver:NAME`. The tests are laws about these versions and about
+//! the number of arguments that callers pass, so some changes pass only together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ pub type Texts = BTreeMap<String, String>;
 
 /// A version that is always wrong.
 pub const WRONG: i64 = 13;
-/// A file with this text cannot be parsed.
+/// A file that contains this text cannot be parsed.
 pub const BROKEN_SYNTAX: &str = "%%";
-/// A name that nothing defines.
+/// A name that is not defined.
 pub const UNDEFINED: &str = "undefined_name";
 
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ impl Unit {
         format!("{}::{}", self.file, self.name)
     }
 
-    /// The name without its class.
+    /// Returns the name without its class.
     pub fn short(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
     }
@@ -47,12 +47,12 @@ impl Unit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Law {
-    /// Both have the same version.
+    /// Both symbols have the same version.
     Same(String, String),
     AtLeast(String, i64),
     /// The version of the function can be read and is not `WRONG`.
     Sound(String),
-    /// The caller passes as many arguments as the callee takes.
+    /// The caller passes the number of arguments that the callee takes.
     Fits(String, String),
 }
 
@@ -81,7 +81,7 @@ pub struct Project {
     pub laws: Vec<Law>,
 }
 
-/// A failing test: its id and its message with a traceback.
+/// A failing test: its id, and its message with a traceback.
 pub type Failure = (String, String);
 
 impl Project {
@@ -119,7 +119,7 @@ impl Project {
         self.units.iter().find(|unit| unit.path() == path)
     }
 
-    /// The text of each file before the run changes anything.
+    /// Returns the text of each file before the run changes anything.
     pub fn texts(&self) -> Texts {
         let mut texts = Texts::new();
         for unit in &self.units {
@@ -147,7 +147,7 @@ impl Project {
         self.units.iter().filter(is_used).collect()
     }
 
-    /// The tests that fail on these texts.
+    /// Returns the tests that fail on these texts.
     pub fn failures(&self, texts: &Texts) -> Vec<Failure> {
         let fails = |law: &&Law| !self.holds(law, texts);
         let failure = |law: &Law| {
@@ -195,14 +195,14 @@ impl Project {
         (!text.contains(BROKEN_SYNTAX)).then_some(text)
     }
 
-    /// The version that a symbol has in these texts.
+    /// Returns the version of a symbol in these texts.
     pub fn version(&self, name: &str, texts: &Texts) -> Option<i64> {
         let text = self.text_of(name, texts)?;
         let line = text.lines().find(|line| is_marked(line, name))?;
         version_in(line)
     }
 
-    /// How many arguments a function takes.
+    /// Returns the number of arguments that a function takes.
     pub fn taken(&self, name: &str, texts: &Texts) -> Option<usize> {
         let text = self.text_of(name, texts)?;
         let head = format!("def {name}(");
@@ -219,7 +219,7 @@ impl Project {
         Some(inside.matches(',').count() + 1)
     }
 
-    /// What a language server says of a text.
+    /// Returns the problems that a language server reports for a text.
     pub fn problems(file: &str, text: &str) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -260,7 +260,7 @@ fn laws(choices: &Choices, units: &[Unit]) -> Vec<Law> {
     laws
 }
 
-/// Whether a line holds the version of a symbol.
+/// Returns whether a line contains the version of a symbol.
 pub fn is_marked(line: &str, name: &str) -> bool {
     line.split("# ver:")
         .nth(1)
@@ -272,7 +272,8 @@ pub fn version_in(line: &str) -> Option<i64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The whole text of a symbol with a version, taking `taken` arguments and passing `passed`.
+/// Returns the complete text of a symbol with a version. It takes `taken` arguments and passes
+/// `passed` arguments.
 pub fn source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String {
     let arguments = |count: usize, each: &str| {
         let names = (0..count).map(|at| format!("{each}{at}"));
@@ -299,7 +300,7 @@ pub fn source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String 
     }
 }
 
-/// The text of a method alone, without its class.
+/// Returns the text of a method without its class.
 pub fn own_source(unit: &Unit, version: i64, taken: usize, passed: usize) -> String {
     let whole = source(unit, version, taken, passed);
     match unit.is_method() {

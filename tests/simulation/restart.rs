@@ -1,4 +1,5 @@
-//! After a kill: what the next start reads in the trajectory, and what an undo makes of the user's texts.
+//! Checks after a kill: what the next start reads from the trajectory, and what an undo does to the
+//! user's texts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use super::judge::tokens;
 use super::project::Texts;
 use super::world::World;
 
-/// Writes the trajectory, slower than the run: a kill loses what is not written yet.
+/// Writes the trajectory more slowly than the run produces it, so that a kill loses the last
+/// records.
 pub async fn write(world: Arc<World>, mut records: Writing) {
     while let Some(record) = records.next().await {
         let key = world.next_key("trajectory");
@@ -25,7 +27,8 @@ pub async fn write(world: Arc<World>, mut records: Writing) {
     }
 }
 
-/// The user's texts without a run. It never waits, so that nothing of the killed run goes on.
+/// An editor over the user's texts, without a run. It never yields, so that no task of the killed
+/// run can continue.
 struct Texted {
     world: Arc<World>,
 }
@@ -55,7 +58,7 @@ impl Editor for Texted {
     }
 }
 
-/// Reads the trajectory of the killed run, and undoes all that it applied.
+/// Reads the trajectory of the killed run, undoes all its changes, and checks the results.
 pub async fn check(world: &Arc<World>, at_first: &Texts) {
     let root = world.desk().root.clone();
     let path = root.with_file_name("1-simulated.jsonl");
@@ -83,7 +86,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
         replayed.insert(made.file.to_string(), after);
     }
     if is_plain {
-        // Also files that an agent made, which are not of the project.
+        // This includes files that an agent created, which are not part of the project.
         let now = |file: &String| world.desk().text(file);
         let differs =
             |file: &&String| !touched.contains(*file) && now(file) != replayed.get(*file).cloned();
@@ -93,7 +96,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
 
     let outcome = open.take_back(&editor, &root, &wanted).await.unwrap();
     let undone = world.desk().texts(&world.project);
-    // What belongs to a change of a touched file stays with it.
+    // Changes that belong to the same set as a change of a touched file are not undone either.
     let stays = |file: &String| {
         let changes = open.run.changes.iter();
         let of_file = changes.filter(|one| {

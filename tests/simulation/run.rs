@@ -1,4 +1,4 @@
-//! One simulated run: from a seed to the promises that it broke.
+//! Runs one simulation: from a seed to the guarantees that it broke.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -22,15 +22,15 @@ use super::person::{self, AFTERMATH, SimulatedPerson};
 use super::restart;
 use super::world::World;
 
-/// No run takes longer, on the clock of the simulation.
+/// Maximum duration of a run, on the simulated clock.
 const LONGEST: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcome {
     pub violations: Vec<Violation>,
     /// The deviations that happened.
     pub taken: Vec<String>,
-    /// The log, one record a line.
+    /// The log, with one record per line.
     pub log: String,
 }
 
@@ -39,7 +39,7 @@ thread_local! {
     static PANICS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Counts the panics of this thread, on which a whole run takes place.
+/// Counts the panics of this thread. A simulated run uses only one thread.
 fn count_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -52,7 +52,7 @@ fn count_panics() {
     PANICS.with(|panics| panics.set(0));
 }
 
-/// An empty folder for a project, the same for all runs of a thread.
+/// Returns an empty folder for a project, the same for all runs of a thread.
 fn empty_folder() -> PathBuf {
     FOLDER.with(|folder| {
         let mut folder = folder.borrow_mut();
@@ -66,7 +66,7 @@ fn empty_folder() -> PathBuf {
     })
 }
 
-/// Runs a seed without these deviations.
+/// Runs a seed without the deviations in `dropped`.
 pub fn simulate(seed: u64, dropped: &BTreeSet<String>) -> Outcome {
     count_panics();
     let root = empty_folder();
@@ -111,7 +111,7 @@ async fn drive(choices: Choices, root: &Path) -> Arc<World> {
     tokio::select! {
         biased;
         () = killed(&world, watcher) => {
-            // Nothing of the run goes on.
+            // No task of the run continues after this point.
             world.judge().end(true);
             restart::check(&world, &at_first).await;
             return world;
@@ -136,7 +136,7 @@ async fn killed(world: &World, watcher: JoinHandle<()>) {
     }
 }
 
-/// Lets the judge see each event as it happens; returns where the run is to be killed.
+/// Lets the judge process each event as it happens. Returns when the run must be killed.
 async fn watch(world: Arc<World>, handle: RunHandle) {
     let mut cursor = handle.log.follow();
     let mut count = 0;

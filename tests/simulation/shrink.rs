@@ -1,14 +1,15 @@
-//! Makes a failing run small: deviations are left out as long as the same promise is broken.
+//! Shrinks a failing run: leaves out deviations as long as the same guarantee is broken.
 
 use std::collections::BTreeSet;
 
 use super::judge::Violation;
 use super::run::{Outcome, simulate};
 
-/// Runs that are spent on shrinking.
+/// Maximum number of runs for shrinking.
 const TRIES: u32 = 400;
 
-/// The fewest deviations with which a seed still breaks a promise in the same way.
+/// Returns the deviations to leave out so that a seed still breaks the guarantee in the same way
+/// with as few deviations as possible, and the result of that run.
 pub fn shrink(seed: u64, violation: &Violation) -> (BTreeSet<String>, Outcome) {
     let mut dropped = BTreeSet::new();
     let mut best = simulate(seed, &dropped);
@@ -38,7 +39,7 @@ pub fn shrink(seed: u64, violation: &Violation) -> (BTreeSet<String>, Outcome) {
     (dropped, best)
 }
 
-/// What a failing seed shows, in as few steps as possible.
+/// Describes a failing seed with as few deviations as possible.
 pub fn report(seed: u64, violation: &Violation) -> String {
     let (_, small) = shrink(seed, violation);
     let steps: String = small

@@ -1,4 +1,4 @@
-//! The client's side of the documents.
+//! The client's documents.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use starling_text::{Encoding, Position, offset_of, position_of};
 use tower_lsp::lsp_types::Url;
 
-/// The first encoding of a client's list that is known; UTF-16 without one.
+/// Returns the first known encoding in a client's list, or UTF-16 if there is none.
 pub fn encoding_of(hello: &Value) -> Encoding {
     let list = hello["capabilities"]["general"]["positionEncodings"].as_array();
     let known = |name: &Value| match name.as_str() {
@@ -21,17 +21,17 @@ pub fn encoding_of(hello: &Value) -> Encoding {
         .unwrap_or(Encoding::Utf16)
 }
 
-/// How changes are sent.
+/// The way in which changes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
     AsRecorded,
-    /// The whole text, after each change.
+    /// The whole text after each change.
     Full,
 }
 
 pub struct Buffers {
     open: BTreeMap<String, (i64, Rope)>,
-    /// What was closed, which may be saved yet.
+    /// Closed documents that may still be saved.
     closed: BTreeMap<String, String>,
     recorded: Encoding,
     agreed: Encoding,
@@ -53,7 +53,7 @@ impl Buffers {
         self.open.get(uri).map(|(version, _)| *version)
     }
 
-    /// The texts that are open, by their files.
+    /// Returns the open texts with their file paths.
     pub fn texts(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let open = self.open.iter();
         open.filter_map(|(uri, (_, text))| {
@@ -62,7 +62,8 @@ impl Buffers {
         })
     }
 
-    /// Notes what a message does to the documents, and writes it as this client does.
+    /// Applies a message to the documents, and rewrites it for this client's encoding and kind of
+    /// sync.
     pub fn carry(&mut self, message: &mut Value) {
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         let params = &mut message["params"];
@@ -140,7 +141,7 @@ impl Buffers {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Positions are counted as it was agreed on.
+    /// Converts positions to the negotiated encoding.
     fn translate(&self, uri: &str, value: &mut Value) {
         let Some((_, text)) = self.open.get(uri) else {
             return;
@@ -148,7 +149,7 @@ impl Buffers {
         match value {
             Value::Object(object) if object.contains_key("line") => {
                 let at = position_of(text, offset(text, value, self.recorded), self.agreed);
-                // A place behind the end of a line, or of the text, stays one.
+                // A position behind the end of a line or of the text stays behind it.
                 if at.line as u64 == value["line"].as_u64().unwrap() {
                     value["character"] = json!(at.column);
                 }

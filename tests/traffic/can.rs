@@ -1,4 +1,4 @@
-//! What a client has said that it can do, and whether the server keeps to it.
+//! Checks that the server uses only the capabilities that a client has announced.
 
 use serde_json::Value;
 
@@ -17,12 +17,12 @@ impl Can {
         list.is_some_and(|list| list.iter().any(|one| one == name))
     }
 
-    /// Whether it announced a Starling plugin: others are sent nothing but standard LSP.
+    /// Returns whether the client announced a Starling plugin. Other clients get only standard LSP.
     pub fn has_plugin(&self) -> bool {
         self.has("/experimental/starling")
     }
 
-    /// A request of the server.
+    /// Checks a request from the server.
     pub fn asked(&self, method: &str, params: &Value) {
         let allowed = match method {
             "workspace/applyEdit" => {
@@ -89,7 +89,7 @@ impl Can {
         }
     }
 
-    /// The result of a request of the client.
+    /// Checks the result of a request from the client.
     pub fn answered(&self, method: &str, result: &Value) {
         match method {
             "initialize" => self.agreed(&result["capabilities"]),
@@ -154,7 +154,7 @@ impl Can {
     }
 }
 
-/// They are never resolved.
+/// Code lenses must be complete, because the client never resolves them.
 fn lenses(result: &Value) {
     for lens in result.as_array().into_iter().flatten() {
         assert!(lens["command"]["title"].is_string(), "{lens}");

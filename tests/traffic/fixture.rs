@@ -1,4 +1,4 @@
-//! A recorded conversation, as `tests/traffic/record` writes it.
+//! A recorded session, as `tests/traffic/record` writes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the client does, and what has to be so before it does the next.
+/// An action of the client, or a condition that must hold before its next action.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Step {
@@ -25,12 +25,12 @@ struct Start {
 pub struct Fixture {
     pub files: BTreeMap<String, String>,
     pub model: Vec<Value>,
-    /// Up to its leave-taking, which is ours to do.
+    /// The steps up to the shutdown, which the test performs itself.
     pub steps: Vec<Step>,
 }
 
 impl Fixture {
-    /// The recording of a client, in a folder of ours.
+    /// Reads the recording of a client for the project at `root`.
     pub fn read(client: &str, root: &Path) -> Fixture {
         let path = format!("fixtures/traffic/{client}.jsonl");
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -48,7 +48,7 @@ impl Fixture {
         }
     }
 
-    /// The parameters of the client's `initialize`.
+    /// Returns the parameters of the client's `initialize` request.
     pub fn hello(&mut self) -> &mut Value {
         let hello = self.steps.iter_mut().find_map(|step| match step {
             Step::Send { send } if send["method"] == "initialize" => Some(&mut send["params"]),

@@ -1,6 +1,6 @@
-//! What real editors say, played against the real server: VS Code, Neovim and Emacs as they were
-//! recorded (`tests/traffic/record`), and as they would be with other options. Each request has to be
-//! answered once, within what the client said that it can do, and the texts have to be equal at the end.
+//! Replays recorded sessions of real editors against the real server: VS Code, Neovim and Emacs as
+//! recorded by `tests/traffic/record`, and with other options. Each request must be answered once,
+//! within the client's announced capabilities, and the texts must be equal at the end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use buffers::Sync;
 use replay::{AS_RECORDED, Replay, Twist};
 use serde_json::{Value, json};
 
-/// Plays the small recordings with a difference, each as a test of its own.
+/// Replays the small recordings with a modification, each as a separate test.
 macro_rules! twisted {
     ($($twist:ident),*) => {$(
         mod $twist {
@@ -47,7 +47,7 @@ fn encodings(list: Value) -> impl Fn(&mut Value) {
     move |hello| hello["capabilities"]["general"]["positionEncodings"] = list.clone()
 }
 
-/// Takes away each capability of a name, wherever it is.
+/// Removes every capability with a name, wherever it is.
 fn without(value: &mut Value, name: &str) {
     match value {
         Value::Object(object) => {
@@ -144,7 +144,7 @@ fn a_root_path_alone() -> Twist {
     })
 }
 
-/// Everything that rests on a run does not come about: commands are refused, in words.
+/// Facts that need a run and do not occur without a root: commands are refused with a message.
 const NO_RUN: &[&str] = &[
     "intent",
     "review_asked",
@@ -170,7 +170,7 @@ fn no_root_at_all() -> Twist {
     }
 }
 
-/// A client that is not known to take versioned edits gets none.
+/// Facts that do not occur for a client that is not known to support versioned edits.
 const NO_EDIT: &[&str] = &[
     "proposal_applied",
     "proposal_undone",

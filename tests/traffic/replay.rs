@@ -1,4 +1,4 @@
-//! Plays a recorded client against the real server, and looks at all that the server says.
+//! Replays a recorded client against the real server, and checks all messages of the server.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::can::Can;
 use super::fixture::{Fixture, Step};
 use super::wire::Server;
 
-/// A difference from the client as it was recorded.
+/// A difference from the recorded client.
 pub struct Twist {
     pub hello: fn(&mut Value),
     pub sync: Sync,
-    /// Facts that do not come about for such a client.
+    /// Facts that do not occur for the modified client.
     pub never: &'static [&'static str],
 }
 
@@ -29,29 +29,29 @@ pub struct Replay {
     server: Server,
     can: Can,
     buffers: Buffers,
-    /// Requests that wait for their answers, by id.
+    /// Methods of requests that have no response yet, by id.
     waiting: BTreeMap<String, String>,
-    /// Answered ones.
+    /// Responses by request id.
     answers: BTreeMap<String, Value>,
-    /// What the client answers, by method.
+    /// Recorded replies of the client to the server's requests, by method.
     replies: BTreeMap<String, VecDeque<Value>>,
-    /// Of requests of the server.
+    /// Ids of requests from the server.
     ids: BTreeSet<String>,
-    /// Milestones and requests that came.
+    /// Numbers of events and requests that were received, by name.
     facts: BTreeMap<String, usize>,
-    /// In order.
+    /// Ids of runs, in order.
     runs: Vec<String>,
-    /// The last of each owner.
+    /// The last proposal of each owner.
     proposals: BTreeMap<String, Value>,
     outputs: BTreeMap<String, String>,
     finished: BTreeSet<String>,
-    /// The last event of each run that was asked for.
+    /// Number of the last event that was requested, for each run.
     seen: BTreeMap<String, u64>,
     last: u64,
 }
 
 impl Replay {
-    /// Plays all of a recording, and takes leave.
+    /// Replays a whole recording and shuts the server down.
     pub fn play(client: &str, twist: &Twist) {
         let bed = tempfile::tempdir().unwrap();
         let bed = bed.path().canonicalize().unwrap();
@@ -146,7 +146,8 @@ impl Replay {
         self.server.send(message);
     }
 
-    /// Proposals are recorded by their owners: who is first is chance.
+    /// Replaces owners by proposal numbers. Recordings name proposals by their owners, because the
+    /// order of proposals is random.
     fn number_proposals(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -164,7 +165,7 @@ impl Replay {
         }
     }
 
-    /// Takes in what the server says until a fact holds.
+    /// Processes messages of the server until a condition holds.
     fn until(&mut self, what: &str, so: impl Fn(&Replay) -> bool) {
         while !so(self) {
             if !self.can.has_plugin() {
@@ -178,11 +179,12 @@ impl Replay {
         }
     }
 
-    /// Events are not sent to a client without a plugin, but anybody may ask for them.
+    /// Requests events. They are not sent to a client without a plugin, but any client can request
+    /// them.
     fn ask_for_events(&mut self) {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let mut runs: Vec<Option<String>> = self.runs.iter().cloned().map(Some).collect();
-        // Without a run, any answer says that the messages before it were taken in.
+        // Without a run, any response shows that the server has processed the messages before it.
         if runs.is_empty() {
             runs.push(None);
         }
@@ -274,7 +276,7 @@ impl Replay {
         }
     }
 
-    /// Takes in an event of a run.
+    /// Processes an event of a run.
     fn happened(&mut self, params: &Value) {
         let (run, event) = (params["run"].as_str().unwrap(), &params["event"]);
         let name = event["event"].as_str().unwrap();
@@ -341,7 +343,8 @@ impl Replay {
             .clone()
     }
 
-    /// A run's tests see what the server has: they say what that is.
+    /// Checks that the server's texts equal the client's, by a test command that prints their
+    /// hashes.
     fn texts_are_equal(&mut self, root: &Path) {
         let texts = self.buffers.texts();
         let inside =

@@ -1,4 +1,4 @@
-//! A server behind pipes. What it says comes in one by one.
+//! A server process behind pipes. Its messages are read one by one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Much longer than anything takes.
+/// Much longer than any response takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Server {
@@ -18,7 +18,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server in a home of its own.
+    /// Starts a server with its own home directory.
     pub fn start(bed: &Path, options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_starling"))
             .arg("lsp")
@@ -51,7 +51,8 @@ impl Server {
         self.input.flush().unwrap();
     }
 
-    /// The next message before something is so; `None` when no more will come.
+    /// Returns the next message, or `None` if no more will come. `what` describes the expected
+    /// event for error messages.
     pub fn next(&self, what: &str) -> Option<Value> {
         match self.said.recv_timeout(PATIENCE) {
             Ok(message) => Some(message),
@@ -60,7 +61,7 @@ impl Server {
         }
     }
 
-    /// How it ended, its input still open.
+    /// Returns the exit status of the server, while its standard input is still open.
     pub fn ended(mut self) -> ExitStatus {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {

@@ -1,6 +1,6 @@
 //! Ordinary projects from `fixtures/zoo`, one file each, from `starling doctor` to a refused and an
-//! accepted change. The model of each run is a recording that proposes a wrong text of a symbol first,
-//! then a right one.
+//! accepted change. The model of each run is a recording that first proposes a wrong text of a
+//! symbol, then a right one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn check(name: &str) {
     check_run(&shape, &project);
 }
 
-/// The doctor finds the runner and counts the tests.
+/// Checks that the doctor finds the runner and counts the tests.
 fn check_doctor(shape: &Shape, project: &Project) {
     let recording = project.recording(&[]);
     let doctor = project.starling(&["doctor", "--json", "--model", &recording]);
@@ -53,7 +53,7 @@ fn check_doctor(shape: &Shape, project: &Project) {
     }
 }
 
-/// The wrong text is refused, the right one is applied, and no other file is changed.
+/// Checks that the wrong text is refused, the right one is applied, and no other file is changed.
 fn check_run(shape: &Shape, project: &Project) {
     let before = project.files();
     let proposals: Vec<_> = shape.wrong.iter().chain(&shape.right).collect();
@@ -120,7 +120,7 @@ fn check_run(shape: &Shape, project: &Project) {
     assert_eq!(changed, left, "another file is changed");
 }
 
-/// The lines of a file without indentation. A file that is not UTF-8 is in Latin-1 here.
+/// Returns the lines of a file without indentation. A file that is not UTF-8 is read as Latin-1.
 fn lines(bytes: &[u8]) -> String {
     let text = match str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -130,7 +130,8 @@ fn lines(bytes: &[u8]) -> String {
     lines.join("\n")
 }
 
-/// Whether a file is UTF-8, whether it begins with a byte order mark, and its line ends.
+/// Returns whether a file is UTF-8, whether it starts with a byte order mark, and whether it has
+/// CRLF and LF line ends.
 fn style(bytes: &[u8]) -> (bool, bool, bool, bool) {
     let text = String::from_utf8_lossy(bytes);
     let unix = text.replace("\r\n", "");
@@ -143,7 +144,7 @@ fn style(bytes: &[u8]) -> (bool, bool, bool, bool) {
     )
 }
 
-/// The numbers of tests that passed and failed in a report.
+/// Returns the numbers of tests that passed and failed in a report, as text.
 fn counted(report: &Value) -> String {
     let cases = report["cases"].as_array().unwrap();
     let count = |of: &[&str]| {

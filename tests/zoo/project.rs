@@ -12,19 +12,19 @@ use crate::shape::{Proposed, Shape};
 pub struct Project {
     dir: tempfile::TempDir,
     root: PathBuf,
-    /// Where the program is started, below the root.
+    /// The directory in which the program is started, inside the root.
     current: PathBuf,
     environment: Vec<(String, String)>,
 }
 
-/// What a command printed, and its exit status.
+/// The output of a command and its exit status.
 pub struct Output {
     pub code: Option<i32>,
     pub out: String,
     err: String,
 }
 
-/// Without the outputs of the tests, which are long.
+/// Leaves out the outputs of tests, which are long.
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "exit status {:?}", self.code)?;
@@ -73,7 +73,7 @@ impl Project {
         project
     }
 
-    /// Carries out a step of the setup: a word, and what it is about.
+    /// Performs a step of the setup: a word followed by its argument.
     fn set_up(&mut self, step: &str) {
         let (word, about) = step.split_once(' ').unwrap_or((step, ""));
         let path = self.root.join(about);
@@ -84,15 +84,15 @@ impl Project {
             // The project is a linked worktree, or a submodule, of another repository.
             "worktree" => self.become_worktree(),
             "submodule" => self.become_submodule(),
-            // An environment that sees the packages of the machine's Python.
+            // A virtual environment with access to the packages of the machine's Python.
             "venv" => make_environment(&path),
-            // An environment with the packages in which the frameworks' tests run.
+            // An environment with the packages that the tests of the frameworks need.
             "packages" => symlink(packages(), path).unwrap(),
             "link" => {
                 let (from, to) = about.split_once(" -> ").unwrap();
                 symlink(to, self.root.join(from)).unwrap();
             }
-            // The package below `src` is installed in `.venv` as editable.
+            // The package in `src` is installed in `.venv` in editable mode.
             "editable" => {
                 make_environment(&self.root.join(".venv"));
                 let found = std::fs::read_dir(self.root.join(".venv/lib")).unwrap();
@@ -112,7 +112,7 @@ impl Project {
                     .map(|letter| u8::try_from(u32::from(letter)).unwrap())
                     .collect()
             }),
-            // More functions, so that the file has some 3,000 lines.
+            // Adds functions, so that the file has about 3,000 lines.
             "long" => recode(&path, |text| {
                 let more = (0..1000).map(|n| format!("\n\ndef filler_{n}():\n    return {n}\n"));
                 format!("{text}{}", more.collect::<String>()).into_bytes()
@@ -158,7 +158,7 @@ impl Project {
         self.current = self.root.clone();
     }
 
-    /// Runs the program in the project, with a home of its own.
+    /// Runs the program in the project, with its own home directory.
     pub fn starling(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_starling"));
         for (name, _) in std::env::vars_os() {
@@ -184,7 +184,8 @@ impl Project {
         }
     }
 
-    /// A recording in which the owner of a symbol proposes these texts, one after the other.
+    /// Writes a recording in which the owner of a symbol proposes these texts in order, and returns
+    /// its model name.
     pub fn recording(&self, proposals: &[&Proposed]) -> String {
         let mut lines = Vec::new();
         if let Some(first) = proposals.first() {
@@ -201,7 +202,7 @@ impl Project {
         format!("replay:{}", path.display())
     }
 
-    /// The project's files, without those of git and of environments.
+    /// Returns the project's files, without those of git and of virtual environments.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut directories = vec![self.root.clone()];
@@ -267,7 +268,7 @@ fn make_environment(path: &Path) {
     assert!(status.success(), "python3 -m venv {}", path.display());
 }
 
-/// The environment that `tests/run` makes for the frameworks of the zoo.
+/// Returns the environment that `tests/run` creates for the frameworks of the zoo.
 fn packages() -> PathBuf {
     let made = std::env::var_os("STARLING_TEST_PACKAGES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-packages"),

@@ -1,28 +1,28 @@
 //! One kind of project, read from a file of `fixtures/zoo`.
 //!
-//! The first line says what the shape stands for. Settings follow, one `KEY: VALUE` a line; a key may
-//! stand several times:
+//! The first line describes the shape. Settings follow, one `KEY: VALUE` per line; a key can occur
+//! several times:
 //!
 //! - `directory`: name of the project's directory
 //! - `setup`: a step of `project.rs`, for what a text file cannot express
 //! - `environment`: a variable `NAME=VALUE` of the run; `{root}` stands for the project's directory
 //! - `found`: the runner that the doctor names, or `nothing` with the `reason`
-//! - `tests`: how many tests the doctor counts
-//! - `doctor`: more words of the doctor's answer
+//! - `tests`: number of tests that the doctor counts
+//! - `doctor`: other words that the doctor's output must contain
 //! - `task`, `option`: the task, and more options of the run
 //! - `before`: the result of the tests before any change
 //! - `refused`: words of the reason why the wrong text is refused
 //! - `end`, `status`: the beginning of the headline, and the exit status
 //!
-//! The files follow, each behind `-- PATH --`, then what the model proposes, behind `-- wrong: SYMBOL --`
-//! and `-- right: SYMBOL --`.
+//! The files follow, each after `-- PATH --`, then the model's proposals, after
+//! `-- wrong: SYMBOL --` and `-- right: SYMBOL --`.
 
 use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub struct Shape {
     settings: Vec<(String, String)>,
-    /// Path and text.
+    /// Paths and texts.
     pub files: Vec<(String, String)>,
     pub wrong: Option<Proposed>,
     pub right: Option<Proposed>,
@@ -81,7 +81,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/zoo")
 }
 
-/// The names of all shapes, sorted.
+/// Returns the names of all shapes, sorted.
 pub fn names() -> Vec<String> {
     let files = std::fs::read_dir(directory()).unwrap();
     let mut names: Vec<String> = files

@@ -1,5 +1,5 @@
-//! What the edit engine can express at best: known changes, said as proposals by the owners of their
-//! symbols, must come out byte for byte. No model takes part.
+//! Measures the upper limit of the edit engine: known changes, expressed as proposals by the owners
+//! of their symbols, must be reproduced byte for byte. No model is used.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::gold::proposals;
 use super::patch::{FileChange, changes_of};
 use starling_syntax::FilePath;
 
-/// Of some instances, how many can be expressed.
+/// The number of instances whose known change can be expressed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Ceiling {
     pub instances: usize,
@@ -25,7 +25,7 @@ pub struct Failure {
     pub why: String,
 }
 
-/// Tries every instance; `seen` is told of each as it is done.
+/// Tries every instance, and calls `seen` with each instance when it is done.
 pub async fn ceiling(
     instances: &[Instance],
     repositories: &Repositories,
@@ -74,7 +74,7 @@ fn file(change: &FileChange) -> Result<(), String> {
         (Some(before), Some(after)) => proposals(&path, &before, &after)
             .map(drop)
             .map_err(|error| error.to_string()),
-        // A new file is proposed whole.
+        // A new file is proposed as a whole.
         (None, Some(_)) | (None, None) => Ok(()),
         (Some(_), None) => Err(format!("{path}: no proposal removes a file")),
     }

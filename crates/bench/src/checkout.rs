@@ -1,5 +1,5 @@
-//! Checkouts of base commits, without any history. One that an instance is done with is turned into the
-//! next one of its repository: only files that differ are written.
+//! Checkouts of base commits, without history. A checkout that an instance no longer needs is
+//! reused for the next commit of its repository; only files that differ are written.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::git::{self, GitError};
 use starling_sandbox::Scratch;
 
-/// So many that nobody uses are kept.
+/// Maximum number of idle checkouts to keep.
 const MOST_IDLE: usize = 16;
 
-/// Checkouts below one folder, which are lent to one user each.
+/// Checkouts in one folder. Each is lent to one user at a time.
 #[derive(Debug, Clone)]
 pub struct Checkouts(Arc<Shared>);
 
@@ -20,14 +20,14 @@ pub struct Checkouts(Arc<Shared>);
 struct Shared {
     folder: PathBuf,
     lent: Mutex<Lent>,
-    /// Goes after them.
+    /// Removes the temporary folder after the checkouts.
     _scratch: Option<Scratch>,
 }
 
 #[derive(Debug, Default)]
 struct Lent {
     made: usize,
-    /// The one that was used last is the last.
+    /// Idle checkouts. The last entry is the most recently used one.
     idle: Vec<Idle>,
 }
 
@@ -37,8 +37,8 @@ struct Idle {
     folder: PathBuf,
 }
 
-/// The files of one commit, for one user. Whoever does not say that he is done with it may have left
-/// somebody at work in it: then it goes when this is dropped.
+/// The files of one commit, lent to one user. If the user drops it without calling
+/// [`Checkout::done`], a process may still be using it, so it is removed instead of reused.
 #[derive(Debug)]
 pub struct Checkout {
     checkouts: Arc<Shared>,
@@ -48,7 +48,8 @@ pub struct Checkout {
 }
 
 impl Checkouts {
-    /// Below a folder that holds nothing else, and goes when nobody needs them any more.
+    /// Keeps checkouts in `folder`, which must contain nothing else. The folder is removed when no
+    /// user needs them any more.
     pub fn below(folder: PathBuf) -> Self {
         Checkouts(Arc::new(Shared {
             folder,
@@ -57,10 +58,10 @@ impl Checkouts {
         }))
     }
 
-    /// Below a temporary folder.
+    /// Keeps checkouts in a temporary folder.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Fails if the folder cannot be created.
     pub fn temporary() -> io::Result<Self> {
         let scratch = Scratch::temporary()?;
         Ok(Checkouts(Arc::new(Shared {
@@ -70,15 +71,15 @@ impl Checkouts {
         })))
     }
 
-    /// The files of a commit, whatever was made of the checkout before.
+    /// Checks out the files of a commit, independent of the previous use of the checkout.
     ///
     /// # Errors
-    /// git cannot read the commit, or the files cannot be written.
+    /// Fails if git cannot read the commit, or if the files cannot be written.
     pub(super) async fn take(&self, repository: &Path, commit: &str) -> Result<Checkout, GitError> {
         let used = self.0.lent().idle_of(repository);
         if let Some(used) = used {
             let checkout = self.checkout(repository, used);
-            // Where it cannot be turned into another one, it goes, and a new one is made.
+            // A checkout that cannot be reused is removed, and a new one is made.
             if checkout.turn_into(commit).await.is_ok() {
                 return Ok(checkout);
             }
@@ -111,7 +112,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // What stays is removed when the place is used again.
+        // If removal fails, the rest is removed at the next use of the folder.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -127,17 +128,17 @@ impl Lent {
 }
 
 impl Checkout {
-    /// Where the files are.
+    /// Returns the directory of the files.
     pub fn path(&self) -> PathBuf {
         self.folder.join("checkout")
     }
 
-    /// A file beside them that belongs to this use.
+    /// Returns the path of a file beside the checkout that belongs to this use.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Nobody is at work in it any more: the next one may have it.
+    /// Returns the checkout for reuse. No process may be using it any more.
     pub fn done(mut self) {
         self.is_done = true;
     }
@@ -162,7 +163,7 @@ impl Drop for Checkout {
             }
         };
         if let Some(folder) = too_many {
-            // What stays is removed with the folder of all.
+            // If removal fails, the rest is removed together with the folder of all checkouts.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -173,7 +174,7 @@ mod tests {
     use super::super::testing::git;
     use super::*;
 
-    /// A repository with two commits, and the second's files by name.
+    /// Creates a repository with two commits, and returns its path and the commits.
     fn repository(root: &Path) -> (PathBuf, [String; 2]) {
         let place = root.join("repository");
         fs::create_dir_all(place.join("gone")).unwrap();
@@ -214,7 +215,7 @@ mod tests {
     async fn a_checkout_is_the_same_whatever_was_made_of_the_one_before() {
         let dir = tempfile::tempdir().unwrap();
         let (repository, [one, two]) = repository(dir.path());
-        // What is configured for the repository's own work tree is no matter.
+        // The configuration of the repository's own work tree must have no effect.
         git(&repository, &["config", "core.sparseCheckout", "true"]);
         fs::create_dir_all(repository.join(".git/info")).unwrap();
         fs::write(repository.join(".git/info/sparse-checkout"), "/same.py\n").unwrap();
@@ -232,7 +233,8 @@ mod tests {
         let checkout = checkouts.take(&repository, &one).await.unwrap();
         let place = checkout.path();
         assert_eq!(files(&place), first);
-        // As long as before, within the same second: only its times tell.
+        // The text keeps its length and is written within the same second, so only its timestamps
+        // differ.
         fs::write(place.join("same.py"), "SAME\n").unwrap();
         fs::write(place.join("new.py"), "").unwrap();
         fs::write(place.join("ignored.pyc"), "").unwrap();
@@ -247,7 +249,7 @@ mod tests {
         checkout.done();
         let checkout = checkouts.take(&repository, &one).await.unwrap();
         assert_eq!(files(&checkout.path()), first);
-        // The repository itself is as it was.
+        // The repository itself is unchanged.
         assert_eq!(files(&repository.join("kind")), mine);
         assert_eq!(git(&repository, &["status", "--porcelain"]), "");
     }

@@ -1,4 +1,5 @@
-//! Images of containers in which the tests of instances run, named as SWE-bench and its kin name them.
+//! Container images in which the tests of instances run, with the names that SWE-bench and similar
+//! benchmarks use.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,22 +13,23 @@ use starling_workspace::{HostPrograms, ProgramError, Variables};
 
 use starling_sandbox::Container;
 
-/// How long a client may take to say whether an image is there.
+/// Time limit for a client to answer whether an image exists.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// What `__` of an instance's name becomes in the names of SWE-bench's images: registries refuse it.
+/// Replacement for `__` of an instance id in the names of SWE-bench images, because registries do
+/// not allow `__`.
 const SEPARATOR: &str = "_1776_";
-/// Where Python lies in images of SWE-bench; in others the path is searched after it.
+/// Location of Python in SWE-bench images. For other images, `PATH` is searched after it.
 const PYTHON: &str = "/opt/miniconda3/envs/testbed";
 
 /// Containers for the tests of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Containers {
-    /// `docker`, `podman`, or another program with their command line.
+    /// `docker`, `podman`, or another program with the same command line.
     pub client: PathBuf,
     pub template: ImageTemplate,
 }
 
-/// The name of an image with a gap for an instance: `{id}`, or `{id:X}` where `__` becomes X.
+/// An image name with a placeholder for the instance id: `{id}`, or `{id:X}` to replace `__` by X.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageTemplate {
     before: String,
@@ -35,7 +37,7 @@ pub struct ImageTemplate {
     after: String,
 }
 
-/// Why there is no container for an instance.
+/// Error when an instance has no container.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
     #[error("{}: {error}; install docker or podman, or name one as --container-client", .client.display())]
@@ -88,7 +90,7 @@ impl fmt::Display for ImageTemplate {
 }
 
 impl ImageTemplate {
-    /// The image of an instance. Names of images have no capitals.
+    /// Returns the image of an instance. Image names are in lower case.
     pub fn image(&self, instance_id: &str) -> String {
         let id = instance_id.to_lowercase().replace("__", &self.separator);
         format!("{}{id}{}", self.before, self.after)
@@ -96,10 +98,10 @@ impl ImageTemplate {
 }
 
 impl Containers {
-    /// The container of an instance, whose image is there.
+    /// Returns the container of an instance, after checking that its image exists.
     ///
     /// # Errors
-    /// There is no client, it does not answer, or the image is not there.
+    /// Fails if there is no client, if it does not answer, or if the image does not exist.
     pub async fn of(&self, instance_id: &str) -> Result<Container, ContainerError> {
         let image = self.template.image(instance_id);
         let client = self.client.clone();
@@ -133,7 +135,7 @@ impl Containers {
     }
 }
 
-/// The Python of a container, as environments name one.
+/// Returns the Python environment of a container, in the form in which environments name one.
 pub(super) fn python() -> &'static Path {
     Path::new(PYTHON)
 }

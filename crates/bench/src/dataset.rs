@@ -1,4 +1,5 @@
-//! Instances as SWE-bench writes them: one a line as JSON, a list, or the rows of a parquet file.
+//! Reads instances in the formats of SWE-bench: JSON lines, a JSON list, or the rows of a parquet
+//! file.
 
 mod parquet;
 
@@ -7,23 +8,23 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What a run may see of an instance.
+/// The part of an instance that a run may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// `owner__name-number`
+    /// Instance id: `owner__name-number`.
     pub id: String,
-    /// `owner/name`
+    /// Repository: `owner/name`.
     pub repo: String,
     pub base_commit: String,
     pub problem_statement: String,
 }
 
-/// What belongs to the grader: no run sees it.
+/// The part of an instance that only the grader sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The change that was made upstream, as a unified diff.
+    /// The upstream change, as a unified diff.
     pub patch: String,
-    /// The tests that came with it.
+    /// The tests that belong to the change, as a unified diff.
     pub test_patch: String,
     pub fail_to_pass: Vec<String>,
     pub pass_to_pass: Vec<String>,
@@ -35,7 +36,7 @@ pub struct Instance {
     pub answer: Answer,
 }
 
-/// Why a data set cannot be used.
+/// Error when a data set cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     #[error("{}: {error}", .path.display())]
@@ -81,7 +82,7 @@ struct Row {
     pass_to_pass: Vec<String>,
 }
 
-/// A list of tests, or one written as JSON into a string.
+/// Deserializes a list of tests, which can also be a JSON list inside a string.
 fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -98,10 +99,10 @@ fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     }
 }
 
-/// All instances of a file, in its order.
+/// Returns all instances of a file, in order.
 ///
 /// # Errors
-/// The file cannot be read, or a row of it is no instance: which one, and why.
+/// Fails if the file cannot be read, or names the first row that is not a valid instance.
 pub fn read_instances(path: &Path) -> Result<Vec<Instance>, DatasetError> {
     let mut seen = std::collections::BTreeSet::new();
     let mut instances = Vec::new();
@@ -118,7 +119,7 @@ pub fn read_instances(path: &Path) -> Result<Vec<Instance>, DatasetError> {
     Ok(instances)
 }
 
-/// Rows with their numbers, from 1.
+/// Returns the rows with their numbers, counted from 1.
 fn rows(path: &Path) -> Result<Vec<(usize, Row)>, DatasetError> {
     let no_instance = |line, error| DatasetError::NoInstance {
         path: path.to_owned(),
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn parquet_holds_the_same_instances() {
-        // Written by pyarrow: tests as a list in one row, as JSON in a string in the other file.
+        // The files were written by pyarrow. One has the tests as lists, the other as JSON strings.
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/swebench");
         for file in ["lists.parquet", "strings.parquet"] {
             let instances = read_instances(&here.join(file)).unwrap();

@@ -1,4 +1,4 @@
-//! Python environments for the tests of instances, built once and shared.
+//! Python environments for the tests of instances. They are built once and shared.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,40 +12,40 @@ use tokio::process::Command;
 use starling_runner::quote;
 use starling_workspace::{HostPrograms, Variables};
 
-/// How long one step of building may take: packages may have to be compiled.
+/// Time limit of one build step. Packages may have to be compiled.
 const DEADLINE: Duration = Duration::from_secs(900);
-/// Marks an environment that was built to its end.
+/// Name of the file that marks a completely built environment.
 const BUILT: &str = "starling-built";
-/// Later ones cannot install what older projects need.
+/// Tool versions that can install the requirements of older projects. Later versions cannot.
 const OLD_TOOLS: [&str; 3] = ["pip<22", "wheel", "setuptools<66"];
-/// From Python 3.12 on the old ones do not start.
+/// Tools for Python 3.12 and later, on which the old versions do not start.
 const TOOLS: [&str; 3] = ["pip", "wheel", "setuptools"];
-/// Where a service of an environment listens, inside the sandbox of its tests.
+/// Port of an environment's service, inside the sandbox of its tests.
 const PORT: &str = "18765";
 
-/// What the tests of one instance need, and how they are run.
+/// The requirements of one instance's tests, and the commands that run them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Environment {
     pub instance_id: String,
-    /// Major and minor version.
+    /// Major and minor version of Python.
     pub python: String,
-    /// Requirements as pip reads them.
+    /// Requirements in pip's format.
     #[serde(default)]
     pub pip: Vec<String>,
-    /// Variables; `$PWD` in them is the checkout. `VALUE  # COMMAND` starts a service first; `PORT` in
-    /// both is where it listens.
+    /// Environment variables. `$PWD` in a value is the checkout. `VALUE  # COMMAND` starts a
+    /// service first; `PORT` in both parts is the port on which it listens.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Runs the tests that the change must mend.
+    /// Command that runs the tests that the change must fix.
     pub test_cmd_f2p: String,
-    /// Runs the touched test files.
+    /// Command that runs the touched test files.
     pub test_cmd_p2p: String,
-    /// Tests of PASS_TO_PASS that do not pass here even with the known change.
+    /// Tests of PASS_TO_PASS that fail in this environment even with the known change.
     #[serde(default)]
     pub p2p_unavailable: Vec<String>,
 }
 
-/// Why there is no environment.
+/// Error when an environment cannot be read or built.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     #[error("{}: {error}", .path.display())]
@@ -69,10 +69,10 @@ pub enum EnvironmentError {
     },
 }
 
-/// All environments of a file, by instance.
+/// Returns all environments of a file, by instance id.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it is no environment.
+/// Fails if the file cannot be read, or if a line is not a valid environment.
 pub fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, EnvironmentError> {
     let text = std::fs::read_to_string(path).map_err(|error| EnvironmentError::Unreadable {
         path: path.to_owned(),
@@ -94,10 +94,11 @@ pub fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, E
 }
 
 impl Environment {
-    /// The folder of its Python below `cache`, built if it is not there. Two that need the same share it.
+    /// Returns the Python environment in `cache`, and builds it if necessary. Instances with the
+    /// same requirements share it.
     ///
     /// # Errors
-    /// There is no such Python, or a package cannot be installed.
+    /// Fails if the Python version is not installed, or if a package cannot be installed.
     pub async fn built(&self, cache: &Path) -> Result<PathBuf, EnvironmentError> {
         let wanted = format!("{} {}", self.python, self.pip.join(" "));
         let name = xxhash_rust::xxh3::xxh3_64(wanted.as_bytes());
@@ -116,16 +117,17 @@ impl Environment {
                 path: path.clone(),
                 error,
             })?;
-        // Built by another while we waited.
+        // Another process built it during the wait for the lock.
         if path.join(BUILT).exists() {
             return Ok(path);
         }
-        // What a build that was cut short left.
+        // Removes the rest of an interrupted build.
         let _ = std::fs::remove_dir_all(&path);
         let python = python(&self.python).ok_or_else(|| EnvironmentError::NoPython {
             version: self.python.clone(),
         })?;
-        // Isolated, and in a directory of ours: modules of the current directory are not run.
+        // Python runs isolated and in its own directory, so that it cannot import modules from the
+        // current one.
         std::fs::create_dir_all(&path).map_err(|error| EnvironmentError::Unreadable {
             path: path.clone(),
             error,
@@ -159,7 +161,7 @@ impl Environment {
         Ok(path)
     }
 
-    /// The variables of a process whose tests use the Python at `python`.
+    /// Returns the variables of a process whose tests use the Python at `python`.
     pub fn variables(&self, python: &Path, checkout: &Path) -> Vec<(String, String)> {
         let bin = python.join("bin");
         let path = match std::env::var_os("PATH") {
@@ -185,7 +187,7 @@ impl Environment {
         .collect()
     }
 
-    /// The lines for a shell that start its services; `None` where it has none.
+    /// Returns the shell commands that start the services, or `None` if there are none.
     pub fn services(&self, checkout: &Path) -> Option<String> {
         let services = self.env.values();
         let services = services.filter_map(|value| value_and_service(value, checkout).1);
@@ -193,7 +195,7 @@ impl Environment {
         Some(lines).filter(|lines| !lines.is_empty())
     }
 
-    /// A command of its own as a line for a shell in a checkout, with the Python at `python`.
+    /// Returns a shell command that runs `command` in a checkout, with the Python at `python`.
     pub fn line(&self, command: &str, python: &Path, checkout: &Path) -> String {
         let mut line = format!(
             "export PATH={}:\"$PATH\"\n",
@@ -211,7 +213,7 @@ impl Environment {
     }
 }
 
-/// A variable's value in a checkout, and the command that has to run for it.
+/// Returns a variable's value in a checkout, and the command of the service that it needs.
 fn value_and_service(text: &str, checkout: &Path) -> (String, Option<String>) {
     let checkout = checkout.to_string_lossy();
     match text.split_once("  # ") {
@@ -227,7 +229,7 @@ fn value_and_service(text: &str, checkout: &Path) -> (String, Option<String>) {
     }
 }
 
-/// Starts a service in the background and waits until it listens.
+/// Returns a shell command that starts a service in the background and waits until it listens.
 fn start(service: &str) -> String {
     format!(
         "{service} >/dev/null 2>&1 &\n\
@@ -237,7 +239,7 @@ fn start(service: &str) -> String {
     )
 }
 
-/// Keeps other builders of the same environment away, of this process or another, until it is dropped.
+/// Takes the lock on an environment, so that no other task or process builds it at the same time.
 async fn locked(path: &Path) -> std::io::Result<File> {
     let place = path.with_extension("lock");
     let lock = move || {
@@ -273,8 +275,8 @@ async fn step(path: &Path, what: &str, mut command: Command) -> Result<(), Envir
     }
 }
 
-/// A Python of a version: pyenv's own, else one on the path, where shims of pyenv may be that lead
-/// nowhere.
+/// Finds a Python of a version: pyenv's own, else a program on `PATH`. pyenv comes first because
+/// its shims on `PATH` may not work.
 fn python(version: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("PYENV_ROOT") {
         Some(root) => PathBuf::from(root),
@@ -302,7 +304,7 @@ fn python(version: &str) -> Option<PathBuf> {
     })
 }
 
-/// What installs packages for a Python of this version.
+/// Returns the tools that install packages for this Python version.
 fn tools(version: &str) -> [&'static str; 3] {
     let minor = version.strip_prefix("3.").and_then(|minor| {
         let digits = minor.split('.').next();

@@ -1,4 +1,4 @@
-//! What is needed of git, by its command.
+//! The git operations that the benchmark needs, run as commands.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,12 +12,12 @@ use tokio::process::Command;
 
 use starling_workspace::{HostPrograms, ProgramError, Variables};
 
-/// How long one command may take: a checkout of a large repository takes seconds, on a machine with
-/// much to do many times that.
+/// Time limit of one command. Checking out a large repository takes seconds, and many times longer
+/// on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Settings that stand over those of a repository, which anyone may have made: nothing that it names is
-/// run, and nothing is fetched. Checkouts do not read its settings at all.
+/// Settings that override those of an untrusted repository, so that git runs no programs that it
+/// names and fetches nothing. Checkouts do not read its settings at all.
 const SETTINGS: [(&str, &str); 8] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -26,10 +26,10 @@ const SETTINGS: [(&str, &str); 8] = [
     ("submodule.recurse", "false"),
     ("protocol.allow", "never"),
     ("gc.auto", "0"),
-    // Whoever owns the repository: without its settings, that is no matter.
+    // The owner of the repository does not matter, because its settings are not used.
     ("safe.directory", "*"),
 ];
-/// Variables that keep the user's and the system's settings away as well: a checkout is the same
+/// Variables that disable the user's and the system's settings, so that a checkout is the same
 /// everywhere.
 const VARIABLES: [(&str, &str); 6] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -40,7 +40,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
 ];
 
-/// Why git could not do something.
+/// Error of a git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error(
@@ -60,20 +60,20 @@ pub enum GitError {
     Late { command: String },
 }
 
-/// Where the repositories of a data set lie.
+/// The locations of a data set's repositories.
 #[derive(Debug, Clone, Default)]
 pub struct Repositories {
-    /// Holds `owner__name` for `owner/name`, bare or not.
+    /// Directory that contains `owner__name` for `owner/name`, bare or not.
     pub directory: PathBuf,
-    /// Repositories that lie elsewhere, by `owner/name`.
+    /// Repositories in other locations, by `owner/name`.
     pub elsewhere: BTreeMap<String, PathBuf>,
 }
 
 impl Repositories {
-    /// The place of `owner/name`.
+    /// Returns the path of `owner/name`.
     ///
     /// # Errors
-    /// It is in neither.
+    /// Fails if the repository is in neither location.
     pub fn find(&self, repo: &str) -> Result<PathBuf, GitError> {
         if let Some(path) = self.elsewhere.get(repo) {
             return Ok(path.clone());
@@ -91,7 +91,7 @@ impl Repositories {
     }
 }
 
-/// A file as it was at a commit; `None`: it was not there.
+/// Returns a file's content at a commit, or `None` if the file did not exist.
 pub(super) async fn file_at(
     repository: &Path,
     commit: &str,
@@ -101,7 +101,7 @@ pub(super) async fn file_at(
     let there = run(&mut git(repository, ["cat-file", "-e", &object])?, None).await;
     match there {
         Err(GitError::Failed { .. }) => {
-            // A commit that is not there is an error of its own.
+            // A missing commit must be reported as an error, not as a missing file.
             let commit = format!("{commit}^{{commit}}");
             run(&mut git(repository, ["cat-file", "-e", &commit])?, None).await?;
             Ok(None)
@@ -113,8 +113,8 @@ pub(super) async fn file_at(
     }
 }
 
-/// Makes the files of a folder those of a commit, whatever they were before, without any history. `index`
-/// says what the folder held at the last time.
+/// Makes the content of a folder equal to a commit, whatever it was before, without history.
+/// `index` is the git index of the folder's previous content.
 pub(super) async fn check_out(
     repository: &Path,
     commit: &str,
@@ -133,8 +133,8 @@ pub(super) async fn check_out(
     let mut lines = found.split(|byte| *byte == b'\n').map(OsStr::from_bytes);
     let objects = lines.next().unwrap_or_default();
     let tree = lines.next().unwrap_or_default().to_string_lossy();
-    // A repository of its own, which has the objects of the other one and none of its settings: they
-    // could name programs that change files on their way into a checkout.
+    // A separate repository uses the objects of the original but none of its settings, because
+    // these could name programs that modify files during checkout.
     let own = index.with_extension("repository");
     lend_objects(objects, &own).map_err(GitError::Disk)?;
     let there = |mut command: Command| {
@@ -154,7 +154,7 @@ pub(super) async fn check_out(
     Ok(())
 }
 
-/// Makes an empty repository at `own` whose objects are those at `objects`.
+/// Creates an empty repository at `own` that uses the objects at `objects`.
 fn lend_objects(objects: &OsStr, own: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(own.join("objects/info"))?;
     std::fs::create_dir_all(own.join("refs"))?;
@@ -163,15 +163,15 @@ fn lend_objects(objects: &OsStr, own: &Path) -> std::io::Result<()> {
     std::fs::write(own.join("objects/info/alternates"), line)
 }
 
-/// Applies a diff to the files below a folder that is no repository.
+/// Applies a diff to the files in a folder that is not a repository.
 pub(super) async fn apply(folder: &Path, patch: &str) -> Result<(), GitError> {
     let mut command = git(folder, ["apply", "--whitespace=nowarn", "-"])?;
-    // A repository around the folder would make git look for the files at its root.
+    // A repository around the folder would make git resolve paths from that repository's root.
     command.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder));
     run(&mut command, Some(patch.as_bytes())).await.map(drop)
 }
 
-/// A git command in a directory, with no settings but ours and the repository's.
+/// Returns a git command in a directory, with only the benchmark's and the repository's settings.
 fn git<const N: usize>(directory: &Path, arguments: [&str; N]) -> Result<Command, GitError> {
     let directory = std::path::absolute(directory).map_err(GitError::Disk)?;
     let programs = HostPrograms::outside(&directory);
@@ -189,7 +189,7 @@ fn git<const N: usize>(directory: &Path, arguments: [&str; N]) -> Result<Command
     Ok(command)
 }
 
-/// What a command writes to its standard output.
+/// Runs a command and returns its standard output.
 async fn run(command: &mut Command, input: Option<&[u8]>) -> Result<Vec<u8>, GitError> {
     let words = command.as_std().get_args();
     let name = words
@@ -210,7 +210,7 @@ async fn run(command: &mut Command, input: Option<&[u8]>) -> Result<Vec<u8>, Git
         let stdin = child.stdin.take();
         let feed = async {
             if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // Who does not read to the end says why on its own.
+                // A command that does not read all of its input reports its own error.
                 let _ = stdin.write_all(input).await;
             }
         };

@@ -1,21 +1,22 @@
-//! A known change as the proposals that the owners of its symbols would make.
+//! Expresses a known change as the proposals that the owners of its symbols would make.
 
 use std::sync::Arc;
 
 use starling_syntax::{FilePath, Place, Rewrite, Symbol, SymbolKind, SymbolTree, rewrite};
 use starling_text::{ByteRange, ChangeSet};
 
-/// Longer functions are changed by patch, as an agent would.
+/// Maximum number of lines of a function that is rewritten. Longer functions are patched, as agents
+/// do.
 const LONG_LINES: u32 = 120;
 
-/// One owner's part of a change; the next one speaks of the text after it.
+/// One owner's part of a change. Each proposal applies to the text that the previous one leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub file: FilePath,
     pub rewrite: Rewrite,
 }
 
-/// A change that cannot be said in terms of symbols.
+/// Error for a change that cannot be expressed by symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {why}")]
 pub struct Inexpressible {
@@ -23,10 +24,10 @@ pub struct Inexpressible {
     pub why: String,
 }
 
-/// The proposals that turn one text of a file into another, byte for byte.
+/// Returns the proposals that turn one text of a file into another, byte for byte.
 ///
 /// # Errors
-/// There are none.
+/// Fails if no such proposals are found.
 pub fn proposals(
     file: &FilePath,
     before: &str,
@@ -51,14 +52,14 @@ pub fn proposals(
     })
 }
 
-/// Ways to say a change, the best first.
+/// The ways to express a change, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
-    /// Functions whole, symbols that come and go, then the lines between them.
+    /// Rewrites whole functions, deletes and adds symbols, then patches the lines between them.
     Symbols,
-    /// Functions whole, then the lines between them, new symbols among them.
+    /// Rewrites whole functions, then patches the remaining lines, including new symbols.
     Functions,
-    /// Lines alone.
+    /// Patches lines only.
     Lines,
 }
 
@@ -72,13 +73,14 @@ fn tried(plan: Plan, file: &FilePath, before: &str, after: &str) -> Result<Vec<R
         Plan::Lines => &[],
     };
     for step in steps {
-        // One after the other: each is a proposal of its own, made against what the last one left.
+        // The steps are sequential: each is a separate proposal against the text that the previous
+        // one left.
         for rewrite in step(&now, &goal) {
             now = made(&now, &rewrite)?;
             said.push(rewrite);
         }
     }
-    // Patches of several owners, each against the text after the last one.
+    // Then patches of several owners follow, each against the text after the previous one.
     let mut most = now.text().len() + after.len();
     while now.text().as_ref() != after && most > 0 {
         let rewrite = patch(&now, after)?;
@@ -101,7 +103,8 @@ fn made(tree: &SymbolTree, change: &Rewrite) -> Result<SymbolTree, String> {
     Ok(done.tree)
 }
 
-/// The functions that stand in both with another text, outermost ones, short enough to be rewritten.
+/// Returns rewrites of the outermost functions that exist in both texts, differ, and are short
+/// enough.
 fn whole(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
     let mut rewrites = Vec::new();
     let mut end = 0;
@@ -125,7 +128,7 @@ fn whole(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
     rewrites
 }
 
-/// Symbols that are not wanted, outermost ones.
+/// Returns deletions of the outermost symbols that the goal lacks.
 fn gone(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
     missing(now, goal)
         .map(|symbol| Rewrite::Delete {
@@ -134,7 +137,7 @@ fn gone(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
         .collect()
 }
 
-/// Symbols that are wanted, outermost ones, in their order.
+/// Returns additions of the outermost symbols that only the goal has, in order.
 fn come(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
     missing(goal, now)
         .map(|symbol| {
@@ -148,7 +151,7 @@ fn come(now: &SymbolTree, goal: &SymbolTree) -> Vec<Rewrite> {
         .collect()
 }
 
-/// The outermost symbols of one tree that another has not.
+/// Returns the outermost symbols that exist only in the first tree.
 fn missing<'t>(from: &'t SymbolTree, other: &'t SymbolTree) -> impl Iterator<Item = &'t Symbol> {
     let has = |symbol: &Symbol| other.find(&symbol.path.name).is_some();
     from.symbols().iter().filter(move |symbol| {
@@ -157,7 +160,8 @@ fn missing<'t>(from: &'t SymbolTree, other: &'t SymbolTree) -> impl Iterator<Ite
     })
 }
 
-/// After the sibling before it; the first one inside what holds it.
+/// Returns where to add a symbol: after its previous sibling, or inside its parent if it is the
+/// first child.
 fn place_of(symbol: &Symbol, tree: &SymbolTree) -> (String, Place) {
     let parent = tree.get(symbol.parent.expect("a module is in every file"));
     let mut siblings = parent.children.iter().map(|id| tree.get(*id));
@@ -169,7 +173,7 @@ fn place_of(symbol: &Symbol, tree: &SymbolTree) -> (String, Place) {
     }
 }
 
-/// How many lines of context a patch may have above and below, the fewest first.
+/// Numbers of context lines above and below a patch, in the order in which they are tried.
 const CONTEXT: [(usize, usize); 13] = [
     (0, 0),
     (1, 0),
@@ -186,7 +190,7 @@ const CONTEXT: [(usize, usize); 13] = [
     (9, 9),
 ];
 
-/// The first lines that differ, as a patch of the symbol that owns them.
+/// Returns the first differing lines as a patch of the symbol that owns them.
 fn patch(now: &SymbolTree, after: &str) -> Result<Rewrite, String> {
     let text: &str = now.text();
     let (range, insert) = first_lines(text, after);
@@ -215,7 +219,7 @@ fn patch(now: &SymbolTree, after: &str) -> Result<Rewrite, String> {
     Err(why)
 }
 
-/// The first run of whole lines that differ, and what stands in their place.
+/// Returns the first range of whole lines that differ, and its replacement.
 fn first_lines(text: &str, after: &str) -> (ByteRange, String) {
     let changes = ChangeSet::between(text, after);
     let mut range = ByteRange::new(text.len(), text.len());
@@ -243,7 +247,7 @@ fn is_line_start(text: &str, offset: usize) -> bool {
     offset == 0 || text.as_bytes()[offset - 1] == b'\n'
 }
 
-/// The start of the line `lines` before that of an offset.
+/// Returns the start of the line that is `lines` lines before the line of `offset`.
 fn lines_back(text: &str, offset: usize, lines: usize) -> usize {
     let mut start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
     for _ in 0..lines {
@@ -254,7 +258,7 @@ fn lines_back(text: &str, offset: usize, lines: usize) -> usize {
     start
 }
 
-/// The end of so many lines from an offset on.
+/// Returns the end of the line that is `lines` lines after `offset`.
 fn lines_on(text: &str, offset: usize, lines: usize) -> usize {
     let mut end = offset;
     for _ in 0..lines {
@@ -263,7 +267,7 @@ fn lines_on(text: &str, offset: usize, lines: usize) -> usize {
     end
 }
 
-/// The innermost symbol around a range.
+/// Returns the innermost symbol around a range.
 fn owner_of(tree: &SymbolTree, range: ByteRange) -> &Symbol {
     let mut owner = tree.owner(range.start);
     while !owner.span.covers(range) {

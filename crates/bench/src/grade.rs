@@ -1,4 +1,4 @@
-//! Grading: a predicted change is applied to a fresh checkout, the hidden tests come in, and run.
+//! Grading: applies a predicted change to a fresh checkout, adds the hidden tests, and runs them.
 
 mod bring;
 mod canary;
@@ -22,30 +22,31 @@ use starling_runner::{ProjectTests, ResultsFrom, TestSettings};
 use starling_sandbox::Shadows;
 use starling_workspace::{Overlay, Workspace};
 
-/// Where grading finds what it needs.
+/// Grades predictions.
 #[derive(Debug, Clone)]
 pub struct Grader {
     pub repositories: Repositories,
     pub checkouts: Checkouts,
     pub environments: BTreeMap<String, Environment>,
-    /// Where tests run in place of environments that are built here.
+    /// Containers in which tests run, instead of environments that are built on this machine.
     pub containers: Option<Containers>,
-    /// Environments are built and kept below it.
+    /// Directory in which environments are built and kept.
     pub cache: PathBuf,
     pub shadows: Shadows,
-    /// How long one run of tests may take.
+    /// Time limit of one test run.
     pub deadline: Duration,
 }
 
-/// Where the tests of one instance run.
+/// The place where the tests of one instance run.
 struct Runtime<'g> {
-    /// Whose commands run; without one the tests that the instance names are looked at.
+    /// Environment whose commands run the tests. Without it, the tests that the instance names are
+    /// evaluated.
     environment: Option<&'g Environment>,
     python: PathBuf,
     shadows: Shadows,
 }
 
-/// What became of the predictions.
+/// The grades of all predictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Grades {
     pub resolved: Vec<String>,
@@ -53,21 +54,21 @@ pub struct Grades {
     pub errors: Vec<Unresolved>,
 }
 
-/// An instance that was not resolved, or could not be graded.
+/// An instance that was not resolved or could not be graded, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unresolved {
     pub instance_id: String,
     pub why: String,
 }
 
-/// What one prediction came to.
+/// The grade of one prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     Resolved,
-    /// And why it is not.
+    /// Not resolved, with the reason.
     Unresolved(String),
-    /// It could not be graded, and why.
+    /// Could not be graded, with the reason.
     Error(String),
 }
 
@@ -108,7 +109,7 @@ impl Grader {
         let grade = self
             .graded_in(&lent, instance, patch, runtime, &repository)
             .await;
-        // Tests ran in shadows of it.
+        // The tests ran only in shadows of the checkout, so it can be reused.
         lent.done();
         grade
     }
@@ -144,7 +145,7 @@ impl Grader {
             return Ok(named::verdict(&instance.answer, &report));
         };
         let mended = tests.run(environment, &environment.test_cmd_f2p).await?;
-        // Who ends Python by himself ends it as he likes.
+        // Code under test can choose the exit status, so status 0 alone proves nothing.
         if mended.exit != Some(0) || !failing(&mended).is_empty() {
             return Ok(Grade::Unresolved(format!(
                 "FAIL_TO_PASS: {}",
@@ -164,7 +165,7 @@ impl Grader {
             Ok(touched) => touched,
             Err(doubt @ Doubt::Passes) => return Ok(doubted(&doubt)),
             Err(Doubt::Missing(touched)) => {
-                // A command may name its tests, so that others do not run.
+                // A command that names its tests does not run the canary tests.
                 let before = self.before(instance, environment, runtime, repository, Some(&canary));
                 match canary.taken_from(before.await?) {
                     Err(Doubt::Missing(_)) => touched,
@@ -179,7 +180,7 @@ impl Grader {
         if failing(&touched).is_empty() && passed(&touched).len() >= expected {
             return Ok(Grade::Resolved);
         }
-        // Some fail in this environment whatever is changed.
+        // Some tests fail in this environment without the change.
         let before = self
             .before(instance, environment, runtime, repository, None)
             .await?;
@@ -194,7 +195,7 @@ impl Grader {
         })
     }
 
-    /// The touched test files without any change.
+    /// Runs the touched test files without the predicted change.
     async fn before(
         &self,
         instance: &Instance,
@@ -257,7 +258,7 @@ impl Tests<'_> {
         self.report(&workspace, Some(line), Vec::new()).await
     }
 
-    /// By a command that is found by looking: the files that a diff brings.
+    /// Runs the test files of a diff with a detected command.
     async fn of_files(&self, test_patch: &str) -> Result<TestReport, String> {
         let workspace = Workspace::open(self.checkout.to_owned()).map_err(text)?;
         let is_there = |path: &String| path.ends_with(".py") && self.checkout.join(path).is_file();
@@ -279,7 +280,7 @@ impl Tests<'_> {
         let snapshot = workspace.snapshot(Overlay::new());
         let shadows = self.runtime.shadows.clone();
         let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
-        // The ids are compared with those of the dataset, which were read from printed text.
+        // Their ids are compared with those of the data set, which come from printed text.
         let tests = tests.reading(ResultsFrom::PrintedText);
         let request = TestRequest {
             overlay: Vec::new(),
@@ -303,7 +304,7 @@ fn failing(report: &TestReport) -> BTreeSet<String> {
     cases.map(|case| case.id.clone()).collect()
 }
 
-/// How a run ended, in a line.
+/// Describes the result of a test run in one line.
 fn said(report: &TestReport) -> String {
     let failing = failing(report);
     if !failing.is_empty() {

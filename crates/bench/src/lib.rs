@@ -1,4 +1,4 @@
-//! SWE-bench and its kin: data sets, checkouts, and what can be said of them without a model.
+//! SWE-bench and similar benchmarks: data sets, checkouts, environments, runs and grading.
 
 mod ceiling;
 mod checkout;

@@ -1,13 +1,13 @@
-//! Grading by the names of tests, as SWE-bench's own grader does, where nobody gave commands.
+//! Grades by the names of tests, like SWE-bench's own grader, for instances without test commands.
 
 use super::dataset::Answer;
 use super::grade::Grade;
 use starling_core::{TestCase, TestReport, TestStatus};
 
-/// Names of this many tests are told.
+/// Maximum number of test names in a message.
 const TOLD: usize = 5;
 
-/// What a run of the hidden tests' files says of the tests that an instance names.
+/// Grades a run of the hidden tests' files by the tests that the instance names.
 pub(super) fn verdict(answer: &Answer, report: &TestReport) -> Grade {
     if answer.fail_to_pass.is_empty() {
         return Grade::Error("the data set names no FAIL_TO_PASS tests".into());
@@ -48,7 +48,8 @@ fn passed(name: &str, cases: &[TestCase]) -> bool {
         })
 }
 
-/// `test_x (a.T)` and `test_x (a.T.test_x)`, as unittest writes them, are `a.T.test_x`.
+/// Returns the dotted id of a test: `test_x (a.T)` and `test_x (a.T.test_x)`, as unittest prints
+/// them, become `a.T.test_x`.
 fn id_of(name: &str) -> String {
     let parts = name
         .strip_suffix(')')

@@ -1,4 +1,4 @@
-//! The known change of an instance as what an oracle proposes.
+//! Converts the known change of an instance to the proposals of the oracle model.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use super::patch::changes_of;
 use starling_models::oracle::KnownChange;
 use starling_syntax::{FilePath, Place, Rewrite, SymbolTree};
 
-/// What the owners of an instance's symbols would propose. It reads what belongs to the grader.
+/// Returns the proposals of an instance's known change. This function reads the part of the
+/// instance that only the grader may see.
 ///
 /// # Errors
-/// The known change cannot be read or said, in words.
+/// Returns a message if the known change cannot be read or expressed.
 pub async fn known_changes(
     instance: &Instance,
     repositories: &Repositories,
@@ -38,7 +39,7 @@ pub async fn known_changes(
         let there = SymbolTree::parse(file.clone(), Arc::from(before));
         let mut owner = file_owner(&file);
         for mut change in said.into_iter().map(known_change) {
-            // A symbol that is yet to come has no owner: who made it goes on.
+            // A symbol that does not exist yet has no owner, so the previous owner proposes it.
             match there.find(change.symbol.rsplit("::").next().unwrap_or_default()) {
                 Some(_) => owner.clone_from(&change.symbol),
                 None => change.symbol.clone_from(&owner),

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::git::{self, GitError};
 use starling_sandbox::Scratch;
 
-/// One file of a change. It was not there before, or is not there after, where that is `None`.
+/// One file of a change. `None` means that the file does not exist before or after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     pub path: String,
@@ -14,10 +14,11 @@ pub struct FileChange {
     pub after: Option<Vec<u8>>,
 }
 
-/// What a diff makes of the files of a commit. A renamed file is one that goes and one that comes.
+/// Applies a diff to the files of a commit and returns the changed files. A renamed file appears as
+/// one removed and one added file.
 ///
 /// # Errors
-/// The commit is not there, or the diff does not fit it.
+/// Fails if the commit does not exist or the diff does not apply.
 pub async fn changes_of(
     repository: &Path,
     commit: &str,
@@ -43,7 +44,8 @@ pub async fn changes_of(
     Ok(changes)
 }
 
-/// What git stores for a file: of a link, its target, which may be a device.
+/// Returns the content that git stores for a file. For a symbolic link this is its target, which is
+/// not followed because it could be a device.
 fn content(path: &Path) -> Option<Vec<u8>> {
     match std::fs::read_link(path) {
         Ok(target) => Some(target.into_os_string().into_encoded_bytes()),
@@ -58,10 +60,10 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::write(path, bytes)
 }
 
-/// Every path that the diff names, on either side.
+/// Returns every path that the diff names, on either side.
 pub(super) fn paths_of(patch: &str) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
-    // Lines of a hunk may look like headers.
+    // Lines of a hunk can look like headers.
     let mut left = (0_usize, 0_usize);
     for line in patch.lines() {
         if left != (0, 0) {
@@ -81,7 +83,7 @@ pub(super) fn paths_of(patch: &str) -> BTreeSet<String> {
     paths
 }
 
-/// The path that a header names.
+/// Returns the path that a header line names.
 fn named(line: &str) -> Option<String> {
     for whole in ["rename from ", "rename to ", "copy from ", "copy to "] {
         if let Some(path) = line.strip_prefix(whole) {
@@ -98,7 +100,7 @@ fn named(line: &str) -> Option<String> {
     Some(path.to_owned())
 }
 
-/// `-1,7 +1,8 @@` as numbers of lines on both sides.
+/// Parses `-1,7 +1,8 @@` to the numbers of lines on both sides.
 fn hunk_lines(counts: &str) -> (usize, usize) {
     let mut sides = counts.split(' ').map(|side| {
         let count = side.split_once(',').map_or("1", |(_, count)| count);
@@ -107,7 +109,7 @@ fn hunk_lines(counts: &str) -> (usize, usize) {
     (sides.next().unwrap_or(0), sides.next().unwrap_or(0))
 }
 
-/// A path as git writes it: in quotes, with escapes, when it has odd bytes.
+/// Decodes a path as git writes it: quoted and escaped if it has special bytes.
 fn unquoted(path: &str) -> String {
     let Some(inner) = path
         .strip_prefix('"')

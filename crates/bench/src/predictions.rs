@@ -1,22 +1,22 @@
-//! Predictions as SWE-bench's graders read them.
+//! Predictions in the format of SWE-bench's graders.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The change that somebody proposes for an instance.
+/// The proposed change for an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
     pub instance_id: String,
     #[serde(default)]
     pub model_name_or_path: String,
-    /// A unified diff; empty or missing when there is none.
+    /// A unified diff; empty or missing if there is no change.
     #[serde(default)]
     pub model_patch: Option<String>,
 }
 
-/// Why predictions cannot be used.
+/// Error when predictions cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PredictionsError {
     #[error("{}: {error}", .path.display())]
@@ -36,10 +36,11 @@ pub enum PredictionsError {
     Twice { path: PathBuf, id: String },
 }
 
-/// All predictions of a file, by instance: lines of JSON, a list, or an object by instance.
+/// Returns all predictions in a file, by instance id. The file can contain JSON lines, a list, or
+/// an object by instance id.
 ///
 /// # Errors
-/// The file cannot be read, or it is none of these.
+/// Fails if the file cannot be read or has another format.
 pub fn read_predictions(path: &Path) -> Result<BTreeMap<String, Prediction>, PredictionsError> {
     let text = std::fs::read_to_string(path).map_err(|error| PredictionsError::Unreadable {
         path: path.to_owned(),

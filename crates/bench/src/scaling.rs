@@ -1,5 +1,5 @@
-//! What several samples are worth, after they were graded: one of them, the best of them, the chosen one,
-//! and how far each signal of the selector leads.
+//! Measures the value of several samples after grading: of a random one, of the best one, of the
+//! chosen one, and how well each signal of the selector predicts the grade.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,26 @@ use serde::Serialize;
 use super::grade::Grade;
 use super::select::{Choice, Signal};
 
-/// Samples of some instances, compared with their grades.
+/// Comparison of samples with their grades.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scaling {
     pub instances: usize,
-    /// Of an instance, at most.
+    /// Maximum number of samples of an instance.
     pub samples: usize,
-    /// By k: the share of instances that k samples, drawn at random, would resolve at least once. The
-    /// unbiased estimate of what was sampled; instances with fewer samples than k are left out.
+    /// Share of instances that k randomly drawn samples would resolve at least once, by k (pass@k).
+    /// This is the unbiased estimate; instances with fewer than k samples are left out.
     pub pass_at: BTreeMap<usize, f64>,
     /// The share of instances whose chosen sample is resolved.
     pub chosen: f64,
-    /// For each signal: of all pairs of a resolved and an unresolved sample of one instance, in how many
-    /// it is higher for the resolved one (half where it is the same). 0.5 is a coin.
+    /// Accuracy of each signal: the share of pairs of a resolved and an unresolved sample of one
+    /// instance in which the signal is higher for the resolved sample. Ties count half. 0.5 is
+    /// chance.
     pub leads: BTreeMap<Signal, f64>,
-    /// How many such pairs there are.
+    /// Number of these pairs.
     pub pairs: usize,
 }
 
-/// Puts grades, by instance and sample, beside what was chosen without them.
+/// Compares grades, by instance and sample, with the choices that were made without them.
 pub fn scaling(
     grades: &BTreeMap<String, BTreeMap<usize, Grade>>,
     choices: &BTreeMap<String, Choice>,
@@ -69,11 +70,12 @@ pub fn scaling(
     }
 }
 
-/// The mean over instances of 1 - C(n - c, k) / C(n, k), with n samples of which c are resolved.
+/// Returns the mean over instances of 1 - C(n - c, k) / C(n, k), for n samples of which c are
+/// resolved.
 fn pass_at(k: usize, counts: &[(usize, usize)]) -> f64 {
     let enough = counts.iter().filter(|(n, _)| *n >= k);
     let each = enough.map(|(n, c)| {
-        // The chance that none of k is among the c, drawn one after the other.
+        // The probability that k samples, drawn one after the other, include none of the c.
         let none: f64 = (0..k)
             .map(|drawn| (n - c).saturating_sub(drawn) as f64 / (n - drawn) as f64)
             .product();
@@ -157,12 +159,13 @@ mod tests {
 
     #[test]
     fn pass_at_k_is_the_chance_of_k_drawn_ones() {
-        // Of four, one is right: one drawn finds it in a quarter, two in half of the cases.
+        // One of four samples is resolved: one draw finds it in a quarter of the cases, two draws
+        // in half.
         assert_eq!(pass_at(1, &[(4, 1)]), 0.25);
         assert!((pass_at(2, &[(4, 1)]) - 0.5).abs() < 1e-12);
         assert_eq!(pass_at(4, &[(4, 1), (4, 0)]), 0.5);
         assert_eq!(pass_at(2, &[(4, 3)]), 1.0);
-        // One with fewer samples says nothing of more.
+        // An instance with fewer than k samples is left out.
         assert_eq!(pass_at(2, &[(1, 1), (2, 0)]), 0.0);
     }
 
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!((found.instances, found.samples, found.pairs), (2, 3, 4));
         assert_eq!(found.chosen, 0.5);
         assert_eq!(found.pass_at[&3], 1.0);
-        // Won, even; even, lost.
+        // The pairs are one win, two ties and one loss.
         assert_eq!(found.leads[&Signal::Tests], 0.5);
         assert!(!found.leads.contains_key(&Signal::Verifier));
     }

@@ -1,9 +1,9 @@
-//! What the tests of this module share.
+//! Helpers for the tests of this crate.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What a git command says in a folder.
+/// Runs a git command in a folder and returns its output.
 pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")

@@ -1,4 +1,4 @@
-//! The mock editor's documents: open buffers, and the files behind them.
+//! Documents of the headless editor: open buffers and the files behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ use starling_syntax::FilePath;
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
 use starling_workspace::{MAX_FILE_BYTES, read_source, write_atomically};
 
-/// Longer files are not opened. An edit may have made a file longer than those that agents read.
+/// Maximum size of a file that can be opened, in bytes. The limit is higher than the one for
+/// agents, because an edit can make a file longer than agents may read.
 const MAX_OPEN_BYTES: u64 = 8 * MAX_FILE_BYTES;
 
-/// A notification to the server.
+/// A notification to the server: its method and parameters.
 pub type Note = (&'static str, Value);
 
 #[derive(Debug)]
@@ -35,12 +36,12 @@ pub struct Buffers {
     open: BTreeMap<FilePath, Buffer>,
 }
 
-/// A part of a workspace edit, ready to be made.
+/// A checked operation of a workspace edit, ready to be applied.
 enum Planned {
     Text {
         file: FilePath,
         after: String,
-        /// The change as the server is told, for an open document.
+        /// The content changes for `didChange`, if the document is open.
         told: Option<Vec<Value>>,
     },
     Delete {
@@ -57,10 +58,10 @@ impl Buffers {
         }
     }
 
-    /// Opens a file of the disk.
+    /// Opens a file from disk.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open(&mut self, file: &FilePath) -> Result<Note, String> {
         let text = self.text(file)?;
         let uri = self.uri(file)?;
@@ -71,10 +72,10 @@ impl Buffers {
         Ok(("textDocument/didOpen", note))
     }
 
-    /// Closes a document; what was not saved is lost.
+    /// Closes a document. Unsaved changes are lost.
     ///
     /// # Errors
-    /// It is not open.
+    /// Fails if the document is not open.
     pub fn close(&mut self, file: &FilePath) -> Result<Note, String> {
         self.open.remove(file).ok_or_else(|| not_open(file))?;
         let uri = self.uri(file)?;
@@ -87,7 +88,7 @@ impl Buffers {
     /// Replaces a range of an open document, as typing does.
     ///
     /// # Errors
-    /// It is not open, or the range is not of its text.
+    /// Fails if the document is not open, or if the range is outside its text.
     pub fn type_text(
         &mut self,
         file: &FilePath,
@@ -105,7 +106,7 @@ impl Buffers {
     /// Writes an open document to its file.
     ///
     /// # Errors
-    /// It is not open, or the disk refuses.
+    /// Fails if the document is not open, or if the file cannot be written.
     pub fn save(&self, file: &FilePath) -> Result<Note, String> {
         let buffer = self.open.get(file).ok_or_else(|| not_open(file))?;
         self.write(file, &buffer.text)?;
@@ -116,10 +117,10 @@ impl Buffers {
         ))
     }
 
-    /// The text of a file as the user has it.
+    /// Returns the text of a file as the user sees it: the open buffer, else the file on disk.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn text(&self, file: &FilePath) -> Result<String, String> {
         if let Some(buffer) = self.open.get(file) {
             return Ok(buffer.text.clone());
@@ -128,10 +129,11 @@ impl Buffers {
         read_source(&path, MAX_OPEN_BYTES).map_err(|error| format!("{file}: {error}"))
     }
 
-    /// Makes a whole workspace edit or nothing of it; open documents are saved after it.
+    /// Applies a workspace edit completely or not at all, then saves the open documents that it
+    /// changed.
     ///
     /// # Errors
-    /// Why it does not fit.
+    /// Fails if an operation does not fit the current texts and files.
     pub fn apply(&mut self, edit: &WorkspaceEdit) -> Result<Vec<Note>, String> {
         let operations = match &edit.document_changes {
             Some(DocumentChanges::Edits(edits)) => {
@@ -153,7 +155,7 @@ impl Buffers {
         Ok(notes)
     }
 
-    /// Checks one operation; `made` are the files that others before it make.
+    /// Checks one operation. `made` holds the files that earlier operations create.
     fn plan(
         &self,
         operation: &DocumentChangeOperation,
@@ -267,7 +269,8 @@ impl Buffers {
         ChangeSet::new(text.len(), changes).ok_or_else(|| format!("{file}: the edits overlap"))
     }
 
-    /// The content changes of `didChange`: the last one first, so that each range is true.
+    /// Returns the content changes for `didChange`. The last change comes first, so that each range
+    /// is still valid when it is applied.
     fn told(&self, text: &str, changes: &ChangeSet) -> Vec<Value> {
         let rope = Rope::from_str(text);
         let position = |offset| {

@@ -1,4 +1,4 @@
-//! The mock editor: a client of the shipped server, without a window.
+//! The headless editor: an LSP client of the shipped server, without a window.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ use starling_swarm::{ProposalId, RunId};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, Encoding};
 
-/// How long an undo or the end of the server may take.
+/// Time limit for an undo and for the shutdown of the server.
 const DEADLINE: Duration = Duration::from_secs(60);
 const PIPE_BYTES: usize = 1 << 16;
 
-/// Why the mock editor could not do something.
+/// Error of a headless editor operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadlessError {
     #[error(transparent)]
@@ -47,24 +47,24 @@ pub enum HeadlessError {
     Late { what: &'static str },
 }
 
-/// Something that a run tells its client.
+/// A notification that the server sends about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunNote {
     Event(Box<EventParams>),
-    /// An agent waits for the answer to its intent.
+    /// An agent waits for approval of its intent.
     Intent(Box<IntentParams>),
 }
 
-/// A run that was begun.
+/// A run that was started.
 #[derive(Debug)]
 pub struct HeadlessRun {
     pub id: RunId,
     pub trajectory: PathBuf,
-    /// Everything from the first event on.
+    /// All notifications of the run, from the first event on.
     pub notes: mpsc::UnboundedReceiver<RunNote>,
 }
 
-/// Where what belongs to a run goes. Events may come before the answer that names the run.
+/// Destination of a run's notifications. Events can arrive before the reply that names the run.
 #[derive(Debug)]
 struct Route {
     notes: mpsc::UnboundedSender<RunNote>,
@@ -89,7 +89,7 @@ struct State {
     routes: HashMap<RunId, Route>,
 }
 
-/// An editor without a window, with a server of its own.
+/// An editor without a window that runs its own server.
 #[derive(Debug)]
 pub struct HeadlessEditor {
     connection: Connection,
@@ -98,15 +98,15 @@ pub struct HeadlessEditor {
 }
 
 impl HeadlessEditor {
-    /// Starts a server over a folder and says hello to it.
+    /// Starts a server over a folder and initializes it.
     ///
     /// # Errors
-    /// The folder cannot be used, or the server does not answer.
+    /// Fails if the folder cannot be used or the server does not answer.
     pub async fn start(services: Services, root: &Path) -> Result<Self, HeadlessError> {
         Self::start_as(services, root, capabilities(&[Encoding::Utf8])).await
     }
 
-    /// The same with other client capabilities.
+    /// Starts a server like [`HeadlessEditor::start`], with other client capabilities.
     ///
     /// # Errors
     /// See [`HeadlessEditor::start`].
@@ -146,18 +146,18 @@ impl HeadlessEditor {
         })
     }
 
-    /// Begins a run.
+    /// Starts a run.
     ///
     /// # Errors
-    /// The server refuses.
+    /// Fails if the server refuses the run.
     pub async fn run(&self, params: RunParams) -> Result<HeadlessRun, HeadlessError> {
         self.follow(read(RUN, self.execute(RUN, params).await?)?)
     }
 
-    /// The run that an answer to `starling.run` names.
+    /// Subscribes to the run that a reply to `starling.run` names.
     ///
     /// # Errors
-    /// It is followed already.
+    /// Fails if the run is already followed.
     pub fn follow(&self, reply: RunReply) -> Result<HeadlessRun, HeadlessError> {
         let mut state = lock(&self.state);
         let route = state.routes.entry(reply.run.clone()).or_default();
@@ -172,7 +172,7 @@ impl HeadlessEditor {
     /// Accepts a proposal or an intent.
     ///
     /// # Errors
-    /// Nothing waits for it.
+    /// Fails if the target is not waiting for an answer.
     pub async fn accept(&self, run: &RunId, target: Target) -> Result<(), HeadlessError> {
         let run = run.clone();
         self.tell(ACCEPT, AcceptParams { run, target }).await
@@ -181,7 +181,7 @@ impl HeadlessEditor {
     /// Rejects a proposal or an intent.
     ///
     /// # Errors
-    /// Nothing waits for it.
+    /// Fails if the target is not waiting for an answer.
     pub async fn reject(
         &self,
         run: &RunId,
@@ -196,10 +196,10 @@ impl HeadlessEditor {
         self.tell(REJECT, params).await
     }
 
-    /// Steers a proposal, an agent, or all.
+    /// Steers a proposal, an agent, or all agents.
     ///
     /// # Errors
-    /// The run has ended, or the proposal does not wait.
+    /// Fails if the run has ended or the proposal is not waiting for an answer.
     pub async fn steer(
         &self,
         run: &RunId,
@@ -214,10 +214,10 @@ impl HeadlessEditor {
         self.tell(STEER, params).await
     }
 
-    /// A proposal, with its files as they are and as they would be.
+    /// Requests a proposal, with the current and the proposed text of its files.
     ///
     /// # Errors
-    /// There is no such proposal.
+    /// Fails if the proposal does not exist.
     pub async fn proposal(
         &self,
         run: &RunId,
@@ -229,10 +229,10 @@ impl HeadlessEditor {
         serde_json::from_value(reply).map_err(|error| HeadlessError::Document(error.to_string()))
     }
 
-    /// Sends the user's version of a proposal that waits.
+    /// Sends the user's version of a proposal that waits for review.
     ///
     /// # Errors
-    /// It does not wait, or the version cannot be taken.
+    /// Fails if the proposal is not waiting or the server rejects the version.
     pub async fn edit_proposal(
         &self,
         run: &RunId,
@@ -248,10 +248,10 @@ impl HeadlessEditor {
         self.tell(EDIT, params).await
     }
 
-    /// Ends a run.
+    /// Cancels a run.
     ///
     /// # Errors
-    /// There is no such run.
+    /// Fails if the run does not exist.
     pub async fn cancel(&self, run: &RunId) -> Result<(), HeadlessError> {
         let params = CancelParams {
             run: Some(run.clone()),
@@ -261,10 +261,10 @@ impl HeadlessEditor {
         self.tell(CANCEL, params).await
     }
 
-    /// Ends a run; its proposals that wait for review can be reviewed later.
+    /// Cancels a run. Its proposals that wait for review can still be reviewed later.
     ///
     /// # Errors
-    /// There is no such run.
+    /// Fails if the run does not exist.
     pub async fn cancel_keeping_reviews(&self, run: &RunId) -> Result<(), HeadlessError> {
         let params = CancelParams {
             run: Some(run.clone()),
@@ -274,10 +274,10 @@ impl HeadlessEditor {
         self.tell(CANCEL, params).await
     }
 
-    /// Takes one applied proposal back, or all, and waits for it.
+    /// Undoes one applied proposal, or all of them, and waits for the result.
     ///
     /// # Errors
-    /// Nothing was taken back.
+    /// Fails if nothing was undone.
     pub async fn undo(
         &self,
         run: &RunId,
@@ -312,7 +312,7 @@ impl HeadlessEditor {
     /// Opens a document.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open(&self, file: &FilePath) -> Result<(), HeadlessError> {
         self.edit(|buffers| buffers.open(file))
     }
@@ -320,7 +320,7 @@ impl HeadlessEditor {
     /// Closes a document.
     ///
     /// # Errors
-    /// It is not open.
+    /// Fails if the document is not open.
     pub fn close(&self, file: &FilePath) -> Result<(), HeadlessError> {
         self.edit(|buffers| buffers.close(file))
     }
@@ -328,7 +328,7 @@ impl HeadlessEditor {
     /// Types into an open document.
     ///
     /// # Errors
-    /// It is not open, or the range is not of its text.
+    /// Fails if the document is not open, or if the range is outside its text.
     pub fn type_text(
         &self,
         file: &FilePath,
@@ -341,29 +341,29 @@ impl HeadlessEditor {
     /// Saves an open document.
     ///
     /// # Errors
-    /// It is not open, or the disk refuses.
+    /// Fails if the document is not open, or if the file cannot be written.
     pub fn save(&self, file: &FilePath) -> Result<(), HeadlessError> {
         self.edit(|buffers| buffers.save(file))
     }
 
-    /// The text of a file as the user has it.
+    /// Returns the text of a file as the user sees it.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn text(&self, file: &FilePath) -> Result<String, HeadlessError> {
         let state = lock(&self.state);
         state.buffers.text(file).map_err(HeadlessError::Document)
     }
 
-    /// The connection, for requests that have no method here.
+    /// Returns the connection, for requests that have no method here.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Says goodbye and waits for the server's end.
+    /// Shuts the server down and waits until it has stopped.
     ///
     /// # Errors
-    /// The server does not end in time.
+    /// Fails if the server does not stop in time.
     pub async fn shutdown(self) -> Result<(), HeadlessError> {
         self.connection.request("shutdown", Value::Null).await?;
         self.connection.notify("exit", Value::Null);
@@ -385,7 +385,7 @@ impl HeadlessEditor {
         Ok(request.await?)
     }
 
-    /// Changes the buffers and tells the server, in one step.
+    /// Changes the buffers and notifies the server in one step.
     fn edit(
         &self,
         change: impl FnOnce(&mut Buffers) -> Result<Note, String>,
@@ -397,7 +397,7 @@ impl HeadlessEditor {
     }
 }
 
-/// What the mock editor says that it can do. It knows the encodings in this order.
+/// Returns the client capabilities of the headless editor. `encodings` is in order of preference.
 pub fn capabilities(encodings: &[Encoding]) -> Value {
     let kind = |encoding: &Encoding| match encoding {
         Encoding::Utf8 => PositionEncodingKind::UTF8,

@@ -1,5 +1,5 @@
-//! The mock editor: an LSP client joined to the shipped server by an in-memory pipe, so that what runs
-//! without a window is what users run.
+//! The headless editor: an LSP client connected to the shipped server by an in-memory pipe.
+//! Commands without a window therefore run the same server that users run.
 
 mod buffers;
 mod editor;

@@ -1,6 +1,6 @@
-//! A headless editor on a server whose runs follow a script, for tests.
+//! A headless editor for tests. Its server runs scripted runs.
 
-// Only tests use this module, also those of other crates.
+// Only tests use this module, including the tests of other crates.
 #![allow(clippy::unwrap_used)]
 
 use std::future::Future;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{HeadlessEditor, HeadlessRun, RunNote};
 
-/// A headless editor over a folder, its runs scripted.
+/// Starts a headless editor over a folder. Its runs execute `script`.
 pub async fn editor<F, Fut>(folder: &TempDir, script: F) -> HeadlessEditor
 where
     F: Fn(Scene) -> Fut + Send + Sync + 'static,
@@ -24,7 +24,7 @@ where
         .unwrap()
 }
 
-/// The next event of a run.
+/// Returns the next event of a run.
 pub async fn event(run: &mut HeadlessRun) -> Event {
     match note(run).await {
         RunNote::Event(params) => params.event,
@@ -39,7 +39,7 @@ pub async fn note(run: &mut HeadlessRun) -> RunNote {
         .expect("the server is gone")
 }
 
-/// All texts of [`said`] up to the end of the run.
+/// Collects the texts of all [`said`] events until the run ends.
 pub async fn story(run: &mut HeadlessRun) -> Vec<String> {
     let mut story = Vec::new();
     loop {

@@ -1,40 +1,41 @@
-//! BM25: how well symbols or files answer a question by their words.
+//! BM25: ranks symbols or files by how well their words match a query.
 
 use super::code::{Code, FileId, SymbolNumber};
 use super::facts::{Counts, Field};
 use super::words::Term;
 
-/// How soon repetitions of a word stop to count, and how much a long bag is held against it.
-/// Found on the tuning half of SWE-bench Lite.
+/// BM25 parameters: how quickly repetitions of a word saturate, and how strongly long bags are
+/// penalized. They were tuned on one half of SWE-bench Lite.
 const SATURATION: f64 = 1.5;
 const LENGTH: f64 = 0.4;
 
-/// How often a word of a symbol's own name counts.
+/// Weight of a word in a symbol's own name.
 const NAME_WEIGHT: f64 = 4.0;
-/// The same for a word of the path, in the module body of a file.
+/// Weight of a word in a file's path, which counts as the name of the module body.
 const PATH_WEIGHT: f64 = 1.0;
 
-/// A word that is asked for.
+/// A word of the query.
 #[derive(Debug)]
 pub(super) struct QueryTerm {
     pub(super) term: Term,
-    /// In lower case.
+    /// The word in lower case.
     pub(super) word: String,
     pub(super) weight: f64,
 }
 
-/// What is ranked: bags of words, made of symbols.
+/// The units that are ranked: bags of words, each made of one or more symbols.
 pub(super) struct Units {
-    /// The bag of each symbol.
+    /// The bag of each symbol, by symbol number.
     of: Vec<Option<u32>>,
-    /// How often a word in the name of each symbol counts.
+    /// Weight of a word in the name of each symbol.
     name_weights: Vec<f64>,
-    /// Of each bag.
+    /// Weighted number of words in each bag.
     lengths: Vec<f64>,
 }
 
 impl Units {
-    /// The symbols of some files, by their numbers; words of paths do not count.
+    /// Makes one bag for each symbol that `keep` accepts, indexed by symbol number. Words of paths
+    /// are not counted.
     pub(super) fn symbols(code: &Code, keep: impl Fn(FileId, SymbolNumber) -> bool) -> Self {
         let count = code.symbol_limit() as usize;
         let mut units = Units::empty(code, count);
@@ -49,7 +50,7 @@ impl Units {
         units
     }
 
-    /// Some files, by their places.
+    /// Makes one bag for each file that `keep` accepts, indexed by file id.
     pub(super) fn files(code: &Code, keep: impl Fn(FileId) -> bool) -> Self {
         let mut units = Units::empty(code, code.files().len());
         for file in code.files().filter(|file| keep(*file)) {
@@ -86,7 +87,7 @@ impl Units {
     }
 }
 
-/// The scores of bags for some terms, in the order of the bags; the best has 1.
+/// Returns the score of each bag for the terms, in the order of the bags. The best score is 1.
 pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Vec<f64> {
     let filled = units.lengths.iter().filter(|length| **length > 0.0);
     let filled = filled.count().max(1) as f64;
@@ -101,7 +102,7 @@ pub(super) fn rank(code: &Code, units: &Units, terms: &[QueryTerm]) -> Vec<f64> 
             };
             let count = units.count(number, &counts);
             match hits.last_mut() {
-                // The symbols of a file follow one another.
+                // All symbols of a file are adjacent in the postings.
                 Some((last, sum)) if *last == bag => *sum += count,
                 Some(_) | None if count > 0.0 => hits.push((bag, count)),
                 Some(_) | None => {}
@@ -188,7 +189,7 @@ mod tests {
         };
         assert_eq!(score("tax"), 1.0);
         assert!(score("f") > 0.0 && score("f") < 1.0 && score("") == 0.0);
-        // The path of a file is no part of its module body, but of the file.
+        // The path counts for the file, but not for its module body.
         let files = rank(&code, &Units::files(&code, |_| true), terms);
         assert!(files[1] > 0.0);
         let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms);

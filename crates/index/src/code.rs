@@ -1,4 +1,5 @@
-//! All code of one snapshot: the files of some segments that are still as they were read.
+//! All code of one snapshot: the files in a set of segments that have not changed since they were
+//! read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -12,19 +13,20 @@ use super::words::Term;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 use starling_workspace::Stamp;
 
-/// A symbol by its number: those of a file follow one another in order of their start, the module
-/// body first. Numbers of files that are gone stay unused.
+/// Number of a symbol. The symbols of a file have consecutive numbers in order of their start, the
+/// module body first. Numbers of removed files stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SymbolNumber(pub(super) u32);
 
-/// A file as it was read.
+/// A file in the state in which it was read.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) file: FilePath,
     pub(super) segment: Arc<Segment>,
-    /// In the segment.
+    /// Number of the file in the segment.
     pub(super) number: u32,
-    /// Of the file on disk when it was read, once a later change would show in it.
+    /// Stamp of the file on disk when it was read. It is set only if any later change would change
+    /// the stamp.
     pub(super) stamp: Option<Stamp>,
 }
 
@@ -38,7 +40,7 @@ impl Known {
 struct Part {
     segment: Arc<Segment>,
     first_symbol: u32,
-    /// By the numbers in the segment; `None` where the file is not as it was, or gone.
+    /// Files by their number in the segment. `None` if the file has changed or was removed.
     files: Vec<Option<FileId>>,
 }
 
@@ -47,25 +49,25 @@ struct Entry {
     known: Known,
     part: usize,
     is_test: bool,
-    /// Decoded when they are first asked for.
+    /// Names of the file, decoded at first use.
     names: OnceLock<Option<Arc<Names>>>,
 }
 
-/// See the module.
+/// All code of one snapshot. See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     parts: Vec<Part>,
     files: Vec<Entry>,
     symbols: u32,
-    /// Directories that hold a top-level package or module, by its name; made on the first question.
+    /// Directories that contain a top-level package or module, by its name. Computed at first use.
     packages: OnceLock<HashMap<String, Vec<String>>>,
 }
 
-/// Names of directories whose modules are imported without the directory's name.
+/// Names of source directories. Modules in them are imported without the directory's name.
 const SOURCE_ROOTS: [&str; 3] = ["src", "lib", "python"];
 
 impl Code {
-    /// The code of these files, in any order.
+    /// Builds the code of these files, which can be in any order.
     pub(super) fn of(mut files: Vec<Known>) -> Self {
         files.sort_unstable_by(|a, b| a.file.cmp(&b.file));
         let mut code = Code::default();
@@ -86,7 +88,7 @@ impl Code {
 
     fn part(&mut self, segment: &Arc<Segment>) -> usize {
         let same = |part: &Part| Arc::ptr_eq(&part.segment, segment);
-        // Neighbours come of one segment.
+        // Adjacent files are usually in the same segment.
         if let Some(place) = self.parts.iter().rposition(same) {
             return place;
         }
@@ -103,7 +105,7 @@ impl Code {
         self.parts.iter().map(|part| &part.segment)
     }
 
-    /// In order of their paths.
+    /// Returns all files in order of their paths.
     pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
         self.files.iter().map(|entry| &entry.known)
     }
@@ -129,22 +131,22 @@ impl Code {
         self.entry(file).known.view()
     }
 
-    /// Whether a file holds tests, by its path.
+    /// Returns whether a file contains tests, judging by its path.
     pub(super) fn is_test(&self, file: FileId) -> bool {
         self.entry(file).is_test
     }
 
-    /// The dotted name of its module from the root, or from `src`.
+    /// Returns the dotted name of the file's module, relative to the root or to `src`.
     pub(super) fn module(&self, file: FileId) -> String {
         module_of(self.path(file))
     }
 
-    /// More than any symbol's number.
+    /// Returns a number greater than all symbol numbers.
     pub(super) fn symbol_limit(&self) -> u32 {
         self.symbols
     }
 
-    /// The symbols of a file, in order of their start.
+    /// Returns the symbols of a file, in order of their start.
     pub(super) fn symbols_of(
         &self,
         file: FileId,
@@ -160,20 +162,20 @@ impl Code {
         part.segment.symbol(number.0 - part.first_symbol)
     }
 
-    /// How many words each field of a symbol has.
+    /// Returns the number of words in each field of a symbol.
     pub(super) fn lengths(&self, number: SymbolNumber) -> [u32; Field::ALL.len()] {
         let part = self.part_of(number);
         part.segment.lengths(number.0 - part.first_symbol)
     }
 
-    /// The symbol that holds this one.
+    /// Returns the symbol that directly contains this symbol.
     pub(super) fn parent(&self, number: SymbolNumber) -> Option<SymbolNumber> {
         let part = self.part_of(number);
         let parent = part.segment.symbol(number.0 - part.first_symbol).parent?;
         Some(SymbolNumber(part.first_symbol + parent))
     }
 
-    /// The file of a symbol; `None` for a number that is not used.
+    /// Returns the file of a symbol, or `None` if the number is unused.
     pub(super) fn file_of(&self, number: SymbolNumber) -> Option<FileId> {
         let part = self.part_of(number);
         let file = part.segment.symbol(number.0 - part.first_symbol).file;
@@ -188,24 +190,25 @@ impl Code {
         ))
     }
 
-    /// The symbol of this path.
+    /// Returns the symbol with this path.
     pub(super) fn number_of(&self, symbol: &SymbolPath) -> Option<SymbolNumber> {
         let mut symbols = self.symbols_of(self.find(&symbol.file)?);
         symbols.find(|number| self.symbol(*number).name == symbol.name)
     }
 
-    /// The innermost symbol at a line, from 1.
+    /// Returns the innermost symbol at a line, counted from 1.
     pub(super) fn owner(&self, file: FileId, line: u32) -> Option<SymbolNumber> {
         let holds = |number: &SymbolNumber| {
             let (first, last) = self.symbol(*number).lines;
             first <= line && line <= last
         };
-        // In order of their start: the last that holds the line is the innermost.
+        // Symbols are in order of their start, so the last one that contains the line is the
+        // innermost.
         let owner = self.symbols_of(file).rev().find(holds);
         owner.or_else(|| self.symbols_of(file).next())
     }
 
-    /// The symbols that hold a term, in order of their numbers.
+    /// Returns the symbols that contain a term, in order of their numbers.
     pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (SymbolNumber, Counts)> {
         self.parts.iter().flat_map(move |part| {
             let found = part.segment.postings(term);
@@ -217,7 +220,7 @@ impl Code {
         })
     }
 
-    /// The symbols whose own name is `name`, in order of their numbers.
+    /// Returns the symbols whose own name is `name`, in order of their numbers.
     pub(super) fn called(&self, name: &str) -> impl Iterator<Item = SymbolNumber> {
         self.parts.iter().flat_map(move |part| {
             let found = part.segment.called(name);
@@ -229,7 +232,7 @@ impl Code {
         })
     }
 
-    /// The files whose code says the identifier `name`.
+    /// Returns the files whose code contains the identifier `name`.
     pub(super) fn mentioning(&self, name: &str) -> Vec<FileId> {
         let in_part = |part: &Part| -> Vec<FileId> {
             let found = part.segment.mentioning(name);
@@ -295,8 +298,8 @@ impl Source for Code {
     }
 }
 
-/// The directories that hold top-level packages, and modules of source directories, by the names of
-/// the packages and modules.
+/// Returns the directories that contain top-level packages, or modules of source directories, by
+/// the names of these packages and modules.
 fn packages(code: &Code) -> HashMap<String, Vec<String>> {
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     let mut add = |directory: &str, name: &str| {
@@ -319,7 +322,7 @@ fn packages(code: &Code) -> HashMap<String, Vec<String>> {
                 continue;
             }
             add(above, package);
-            // A package without `__init__.py` around it.
+            // A namespace package, which has no `__init__.py`.
             if let Some((root, namespace)) = above.rsplit_once('/')
                 && is_source_root(root)
             {
@@ -338,7 +341,7 @@ fn packages(code: &Code) -> HashMap<String, Vec<String>> {
     found
 }
 
-/// Whether it is a test by itself, in a file of tests.
+/// Returns whether a symbol is a test function or method, judging by its name.
 pub(super) fn is_test_function(symbol: &SymbolView<'_>) -> bool {
     match symbol.kind {
         SymbolKind::Function | SymbolKind::Method => base_name(symbol.name).starts_with("test"),
@@ -346,7 +349,7 @@ pub(super) fn is_test_function(symbol: &SymbolView<'_>) -> bool {
     }
 }
 
-/// The last part of a symbol's name, without `#2`.
+/// Returns the last part of a symbol's name, without a suffix such as `#2`.
 pub(super) fn base_name(name: &str) -> &str {
     let last = name.rsplit('.').next().unwrap_or(name);
     last.split('#').next().unwrap_or(last)
@@ -372,7 +375,7 @@ mod tests {
         }
     }
 
-    /// `b.py` was written anew: its first text is dead.
+    /// Returns code in which `b.py` was rewritten, so its first text is outdated.
     fn code() -> Code {
         let old = segment(&[
             ("a.py", "def ff():\n    return gg()\n"),

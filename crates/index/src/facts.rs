@@ -1,4 +1,4 @@
-//! What the index knows of one file, as it is read from its text.
+//! The facts that the index stores about one file, as read from its text.
 
 use super::generated::is_generated;
 use super::names::Names;
@@ -6,11 +6,11 @@ use super::words::{Term, each_word, is_counted, parts};
 use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolTree, signature};
 use starling_text::ByteRange;
 
-/// Where a word stands in a symbol.
+/// The part of a symbol in which a word occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Field {
-    /// The symbol's own name; of a module body, the path of its file.
+    /// The symbol's own name, or the file path for a module body.
     Name,
     Signature,
     Code,
@@ -30,7 +30,7 @@ impl Field {
     ];
 }
 
-/// How often a word stands in each field of a symbol; 255 stands for more.
+/// Number of occurrences of a word in each field of a symbol; 255 means 255 or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts(pub(super) [u8; Field::ALL.len()]);
 
@@ -44,42 +44,42 @@ impl Counts {
         *count = count.saturating_add(1);
     }
 
-    /// Over all fields.
+    /// Returns the sum over all fields.
     pub(super) fn total(&self) -> u32 {
         self.0.iter().map(|count| u32::from(*count)).sum()
     }
 }
 
-/// One symbol of a file: what it owns, not what its children own.
+/// One symbol of a file. It covers the text that the symbol owns, without that of its children.
 #[derive(Debug)]
 pub(super) struct SymbolFacts {
-    /// As in [`starling_syntax::SymbolPath`].
+    /// Name as in [`starling_syntax::SymbolPath`].
     pub(super) name: String,
     pub(super) kind: SymbolKind,
-    /// Place of the symbol that holds it.
+    /// Position of the parent symbol in the file.
     pub(super) parent: Option<u32>,
-    /// First and last line, from 1.
+    /// First and last line, counted from 1.
     pub(super) lines: (u32, u32),
-    /// Of its name.
+    /// Line of the symbol's name, counted from 1.
     pub(super) line: u32,
     /// Decorators and `def …:`; empty for a module body.
     pub(super) signature: String,
-    /// The first paragraph of the docstring.
+    /// First paragraph of the docstring.
     pub(super) doc: String,
-    /// In order of the terms.
+    /// Terms with their counts, in order of the terms.
     pub(super) terms: Vec<(Term, Counts)>,
-    /// How many words each field has.
+    /// Number of words in each field.
     pub(super) lengths: [u32; Field::ALL.len()],
 }
 
-/// One file with a grammar.
+/// One file in a language with a grammar.
 #[derive(Debug)]
 pub(super) struct FileFacts {
     pub(super) file: FilePath,
     pub(super) text: String,
-    /// How much of the text was read: nothing of what a program wrote.
+    /// Number of bytes that were read. It is 0 for generated files.
     pub(super) bytes_read: usize,
-    /// In order of their start; the module body first.
+    /// Symbols in order of their start, the module body first.
     pub(super) symbols: Vec<SymbolFacts>,
     pub(super) names: Names,
 }
@@ -89,7 +89,8 @@ impl FileFacts {
         if is_generated(&text) {
             return FileFacts::by_path(file, text);
         }
-        // The tree is let go: trees of all files would be large, and few are asked for.
+        // The tree is dropped: the trees of all files would use much memory, and few are requested
+        // later.
         let tree = SymbolTree::parse(file.clone(), text.as_str().into());
         let marks = marks(&tree);
         let mut reader = Reader::default();
@@ -105,7 +106,7 @@ impl FileFacts {
         }
     }
 
-    /// A file of which only the path is known.
+    /// Returns the facts of a generated file, which has only the words of its path.
     fn by_path(file: FilePath, text: String) -> Self {
         let mut reader = Reader::default();
         reader.words(module_words(&file), Field::Name);
@@ -131,12 +132,12 @@ impl FileFacts {
     }
 }
 
-/// What the name of a module body is made of.
+/// Returns the text from which the name of a module body is made.
 fn module_words(file: &FilePath) -> &str {
     file.as_str().trim_end_matches(".py")
 }
 
-/// Comments and strings of a text, in order.
+/// Returns the comments and strings of a text, in order.
 fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
     let comments = tree.comments().iter().map(|range| (*range, Field::Comment));
     let strings = tree.strings().iter().map(|range| (*range, Field::String));
@@ -145,10 +146,11 @@ fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
     marks
 }
 
-/// Reads symbol after symbol; keeps its memory between them.
+/// Reads symbols one after the other and reuses its buffer.
 #[derive(Default)]
 struct Reader {
-    /// Words of one symbol: the bits of the term, with the field in those that terms leave free.
+    /// The words of one symbol. Each number holds the bits of the term, with the field in the bits
+    /// that terms leave free.
     words: Vec<u64>,
 }
 
@@ -185,7 +187,8 @@ impl Reader {
         }
     }
 
-    /// A part of a symbol's own text: comments and strings in it, and the code between them.
+    /// Reads a part of a symbol's own text: the comments and strings in it, and the code between
+    /// them.
     fn range(
         &mut self,
         text: &str,
@@ -221,7 +224,7 @@ impl Reader {
         }
     }
 
-    /// Notes every word of a text, and the parts of those that have some.
+    /// Adds every word of a text, and the parts of compound words.
     fn words(&mut self, text: &str, field: Field) {
         let words = &mut self.words;
         each_word(text, |word| {
@@ -255,7 +258,7 @@ impl Reader {
     }
 }
 
-/// Whether a file holds tests, by its path.
+/// Returns whether a file contains tests, judging by its path.
 pub(super) fn is_test(file: &FilePath) -> bool {
     let name = file.name();
     let by_name = name.starts_with("test_")
@@ -267,7 +270,7 @@ pub(super) fn is_test(file: &FilePath) -> bool {
         || file.directory().split('/').any(|d| d == "tests")
 }
 
-/// The dotted name of a file's module from the root, or from `src`.
+/// Returns the dotted name of a file's module, relative to the root or to `src`.
 pub(super) fn module_of(file: &FilePath) -> String {
     let path = file.as_str().trim_end_matches(".py");
     let path = path.strip_suffix("/__init__").unwrap_or(path);

@@ -1,18 +1,17 @@
-//! Symbols by a name that is not written out: `qs filter`, `QuSeFi` and `queryset` find
-//! `QuerySet.filter` or `QuerySet`.
+//! Fuzzy symbol search: `qs filter`, `QuSeFi` and `queryset` find `QuerySet.filter` or `QuerySet`.
 
 use super::code::{Code, FileId, SymbolNumber};
 use super::lookup::Definition;
 use super::words::parts;
 use starling_syntax::SymbolPath;
 
-// What makes a match worse. A part that is skipped was not asked for; one that is only begun may be
-// another word.
+// Penalties of a match. A skipped part was not in the query, and a part that is matched only at its
+// beginning may be another word.
 const SKIPPED: u32 = 4;
 const SKIPPED_OWNER: u32 = 1;
 const BEGUN: u32 = 1;
 
-/// How well a name fits; less is better.
+/// Quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Exact,
@@ -21,7 +20,8 @@ enum Fit {
     Inside,
 }
 
-/// The symbols that fit `query`, the best first, code before tests; and how many there are in all.
+/// Returns the symbols that match `query`, best first and code before tests, and the total number
+/// of matches.
 pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition>, usize) {
     let query = Query::read(query);
     let mut found: Vec<(Fit, bool, FileId, SymbolNumber)> = Vec::new();
@@ -52,11 +52,11 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
 }
 
 struct Query {
-    /// As written, with dots between its parts.
+    /// The query as written, with dots between its parts.
     written: String,
-    /// Each word begins a new part of a name.
+    /// The words of the query. Each word starts a new part of a name.
     words: Vec<Vec<u8>>,
-    /// Lower case, nothing but letters and digits.
+    /// The query in lower case, with only letters and digits.
     letters: String,
 }
 
@@ -110,8 +110,8 @@ impl Query {
     }
 }
 
-/// What it costs to spell `words` with beginnings of the parts of a name, in order, the last of them
-/// one of its `own`; `None` where it cannot be done.
+/// Returns the cost of spelling `words` with beginnings of a name's parts, in order, where the last
+/// part is one of `own`. Returns `None` if that is impossible.
 fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
     let letters: Vec<u8> = words.concat();
     let mut starts = vec![false; letters.len() + 1];
@@ -120,7 +120,7 @@ fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
         starts[at] = true;
         at += word.len();
     }
-    // The least cost to have spelt so many letters with the parts so far.
+    // The lowest cost of spelling the first n letters with the parts so far, by n.
     let mut spelt = vec![None; letters.len() + 1];
     spelt[0] = Some(0_u32);
     let mut whole = None;

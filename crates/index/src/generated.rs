@@ -1,13 +1,14 @@
-//! Texts that a program wrote: nobody edits them or asks about their lines, and reading them costs
-//! more than reading what people wrote.
+//! Detects generated files. Nobody edits them or searches their lines, and reading them costs more
+//! than reading handwritten code.
 
-/// A text below this is read whoever wrote it.
+/// Minimum size of a data file, in bytes. Smaller files are always read.
 const LEAST_DATA_BYTES: usize = 32 << 10;
-/// Lines of people are about 40 bytes long in the mean, and under 100 in all code that was looked at.
+/// Maximum mean line length, in bytes. Handwritten code has a mean of about 40 bytes, and under 100
+/// in all code that was examined.
 const MOST_MEAN_LINE: usize = 200;
-/// How far the comment at the top of a file is looked through.
+/// Number of bytes at the top of a file that are searched for a generated-file notice.
 const HEAD_BYTES: usize = 1 << 10;
-/// Written with "generated", these forbid what generated files forbid.
+/// Phrases that, together with "generated", mark a file as generated.
 const WARNINGS: [&str; 6] = [
     "do not edit",
     "don't edit",
@@ -17,7 +18,8 @@ const WARNINGS: [&str; 6] = [
     "@generated",
 ];
 
-/// Whether the comment or docstring at the top says so, or the lines are those of a table of data.
+/// Returns whether the comment or docstring at the top says that the file is generated, or whether
+/// its lines are as long as those of a data table.
 pub(super) fn is_generated(text: &str) -> bool {
     says_so(text) || has_long_lines(text)
 }
@@ -27,7 +29,7 @@ fn says_so(text: &str) -> bool {
     head.contains("generated") && WARNINGS.iter().any(|warning| head.contains(warning))
 }
 
-/// The comments and the docstring before the first code, as far as they are looked through.
+/// Returns the comments and the docstring before the first code, up to the searched length.
 fn head(text: &str) -> &str {
     let mut inside = None;
     let mut end = 0;

@@ -1,4 +1,5 @@
-//! How a name is imported in a workspace: as other files do it, else from where it is defined.
+//! Finds import statements for a name in a workspace: those that other files use, and one from the
+//! module that defines the name.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +8,15 @@ use super::names::{BindingKind, Import, Imported, NameId, Names, ScopeId};
 use super::resolve::Source;
 use starling_syntax::FilePath;
 
-/// A statement that gives a name its meaning.
+/// A statement that imports a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Importable {
     pub statement: String,
-    /// How many files of the workspace import it so.
+    /// Number of files in the workspace that use this statement.
     pub uses: usize,
 }
 
-/// The statements that import `name` into `file`, the most used first.
+/// Returns the statements that import `name` into `file`, most used first.
 pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Importable> {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     let own = code.find(file).map(|file| code.module(file));
@@ -50,7 +51,7 @@ pub(super) fn importable(code: &Code, name: &str, file: &FilePath) -> Vec<Import
     found
 }
 
-/// How one file imports the name at its top.
+/// Returns the statements with which one file imports the name at its top level.
 fn statements(names: &Names, name: &str, file: &FilePath) -> Vec<String> {
     let Some(id) = names.find(name) else {
         return Vec::new();
@@ -88,7 +89,7 @@ fn statement(names: &Names, import: &Import, bound: NameId, file: &FilePath) -> 
     }
 }
 
-/// The dotted name of an import's module, from the root where it is written relative.
+/// Returns the dotted name of an import's module. Relative imports are resolved from the root.
 fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     if import.level > 0 {

@@ -1,4 +1,4 @@
-//! What stands at a place in a file, and where that is defined.
+//! Finds the name at a position in a file, and where that name is defined.
 
 use super::code::Code;
 use super::lookup::{Definition, definitions};
@@ -7,27 +7,27 @@ use super::segment::hash_of;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
 
-/// A character of a file.
+/// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     pub file: FilePath,
-    /// From 1.
+    /// Line, counted from 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// Column in characters, counted from 1.
     pub column: u32,
 }
 
-/// The definitions that a name may mean.
+/// The possible definitions of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definitions {
-    /// As it stands there, with what is before its dots.
+    /// The name as written, with the names before its dots.
     pub name: String,
     pub found: Vec<Definition>,
-    /// Whether it is one of these for certain; else they are those that are called so.
+    /// Whether the name was resolved to these definitions. Otherwise they only have the same name.
     pub certain: bool,
 }
 
-/// Nothing can be looked up at a position.
+/// Error when no name can be looked up at a position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoName {
     #[error("{0}")]
@@ -54,7 +54,7 @@ pub enum NoName {
     },
 }
 
-/// Where the name at a position is defined.
+/// Returns the definitions of the name at a position.
 pub(super) fn definition_at(
     code: &Code,
     snapshot: &Snapshot,
@@ -92,7 +92,7 @@ pub(super) fn definition_at(
     })
 }
 
-/// Where imports, scopes and types lead.
+/// Resolves the name through imports, scopes and types.
 fn resolved(code: &Code, tree: &SymbolTree, offset: usize) -> Vec<Definition> {
     let before = &tree.text()[..offset];
     let line = before.matches('\n').count() as u32 + 1;
@@ -125,7 +125,8 @@ fn resolved(code: &Code, tree: &SymbolTree, offset: usize) -> Vec<Definition> {
     found.into_iter().filter_map(definition).collect()
 }
 
-/// Where the identifier at or right before a position begins and ends.
+/// Returns the start and end of the identifier at a position or directly before it, as byte
+/// offsets.
 fn name_at(text: &str, at: &Position) -> Result<(usize, usize), NoName> {
     let Position { file, line, column } = at.clone();
     let lines = || text.split_inclusive('\n');
@@ -163,7 +164,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The name with the names before its dots, on the same line.
+/// Returns the name with the names before its dots, on the same line.
 fn dotted(text: &str, start: usize, end: usize) -> &str {
     let mut from = start;
     while let Some(before) = text[..from].strip_suffix('.') {
@@ -176,7 +177,7 @@ fn dotted(text: &str, start: usize, end: usize) -> &str {
     &text[from..end]
 }
 
-/// `self.total` and `cls.total` in a class are `Class.total`.
+/// Replaces `self.total` and `cls.total` inside a class by `Class.total`.
 fn in_class(tree: &SymbolTree, offset: usize, name: &str) -> String {
     let own = ["self.", "cls."]
         .iter()
@@ -213,7 +214,7 @@ mod tests {
         index.definition_at(&Position { file, line, column })
     }
 
-    /// The name, the symbols, and whether they are certain.
+    /// Checks the name, the symbols, and whether the result is certain.
     fn check(line: u32, column: u32, name: &str, symbols: &[&str], certain: bool) {
         let found = look(line, column).unwrap();
         let paths: Vec<String> = found
@@ -230,10 +231,10 @@ mod tests {
         // A parameter is defined in its function.
         check(5, 13, "self", &["cart.py::Cart.total"], true);
         check(5, 18, "Cart.sum", &["cart.py::Cart.sum"], true);
-        // `tax` is not imported: its name alone speaks for it.
+        // `tax` is not imported, so it is found only by its name.
         check(5, 31, "tax.rate", &["tax.py::rate"], false);
         check(1, 17, "rate", &["tax.py::rate"], true);
-        // The cursor may stand right behind it.
+        // The cursor may be directly behind the name.
         check(1, 21, "rate", &["tax.py::rate"], true);
     }
 

@@ -1,17 +1,18 @@
-//! How far the reading of files has come, of all indexes of the process together.
+//! Progress of reading files, summed over all indexes of the process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static ALL: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// The files that have been read and all that are to be read now; `None` where nothing is read.
+/// Returns the number of files read and the total number to read, or `None` if no reading is in
+/// progress.
 pub fn reading() -> Option<(usize, usize)> {
     let all = ALL.load(Ordering::Relaxed);
     (all > 0).then(|| (DONE.load(Ordering::Relaxed).min(all), all))
 }
 
-/// The reading of some files. When it is dropped, they no longer count.
+/// Progress of reading a set of files. The files no longer count after it is dropped.
 pub(super) struct Progress {
     all: usize,
     done: AtomicUsize,
@@ -26,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// One more file is read.
+    /// Counts one more file as read.
     pub(super) fn step(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
         DONE.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_is_read_counts_until_it_is_through() {
-        // Other tests of the process may read as well.
+        // Other tests of the process may read files at the same time.
         let progress = Progress::begin(1_000_000);
         progress.step();
         let (done, all) = reading().expect("it is under way");

@@ -1,4 +1,4 @@
-//! Brings what is known of the code up to a snapshot: reads the files that changed, on all cores.
+//! Brings the code up to date with a snapshot: reads the files that changed, on all cores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,31 +11,33 @@ use super::segment::{Segment, hash_of};
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{Held, Snapshot, Stamp};
 
-/// More threads than this only wait for one another.
+/// Maximum number of threads. More threads only wait for each other.
 const MOST_THREADS: usize = 8;
-/// Text that one segment is made of, about: what one thread has in memory at a time.
+/// Approximate size of the text in one segment, in bytes. A thread holds this much in memory at a
+/// time.
 const SEGMENT_BYTES: u64 = 4 << 20;
 const LEAST_SEGMENT_BYTES: u64 = 256 << 10;
-/// The niceness of a thread that reads files.
+/// Niceness of threads that read files.
 #[cfg(target_os = "linux")]
 const BEHIND: i32 = 10;
-/// Stands for a text whose size is not known.
+/// Assumed size of a text whose size is unknown, in bytes.
 const TYPICAL_BYTES: u64 = 8 << 10;
 
-/// The code of a snapshot, and how much of it was read anew.
+/// The code of a snapshot, and the number of files that were parsed for it.
 pub(super) struct Reading {
     pub(super) code: Code,
-    /// Files whose text was parsed.
+    /// Number of files whose text was parsed.
     pub(super) parsed: usize,
 }
 
 impl Reading {
-    /// What a snapshot has over what is known, in memory alone.
+    /// Brings `earlier` up to date with a snapshot, in memory only.
     pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code) -> Self {
         read(snapshot, earlier, |_| false, |segment| segment)
     }
 
-    /// Whether it knows something that `earlier` did not: texts, stamps, or that files are gone.
+    /// Returns whether this reading contains something that `earlier` lacks: texts, stamps, or
+    /// removed files.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
         let same = |(new, old): (&Known, &Known)| {
             Arc::ptr_eq(&new.segment, &old.segment)
@@ -47,8 +49,9 @@ impl Reading {
     }
 }
 
-/// The code of `snapshot`, with what `earlier` knows of files that have the same text. Files that
-/// `again` names are parsed in any case. Each segment is handed to `keep` as soon as it is made.
+/// Returns the code of `snapshot`. Files with unchanged text are taken from `earlier`, except that
+/// files for which `again` returns true are always parsed. Each segment is passed to `keep` as soon
+/// as it is complete.
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
@@ -87,15 +90,15 @@ pub(super) fn read(
     }
 }
 
-/// A file that may have another text than the one that was read.
+/// A file whose text may differ from the text that was read.
 struct Changed<'s> {
     file: &'s FilePath,
     held: Held,
     known: Option<&'s Known>,
 }
 
-/// Neighbours, in runs of which the later ones are the smaller: none too large, and when the first core
-/// finds no more, the others are nearly done.
+/// Splits adjacent files into batches. Batches get smaller towards the end, so that all cores
+/// finish at about the same time, and no batch is too large.
 fn batches<'c, 's>(changed: &'c [Changed<'s>]) -> Vec<&'c [Changed<'s>]> {
     let size = |changed: &Changed| match &changed.held {
         Held::Text(text) => text.len() as u64,
@@ -127,15 +130,15 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS))
 }
 
-/// Lets the threads that answer the user go first: the calling thread reads for a while.
+/// Lowers the priority of the calling thread, so that threads that answer the user run first.
 fn step_back() {
-    // On Linux the priority is that of the calling thread alone; elsewhere it would be the program's.
+    // On Linux the priority applies only to the calling thread; on other systems it would apply to
+    // the whole process.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, BEHIND);
 }
 
-/// What `work` makes of each item, in their order. Each thread that is started for it calls `begin`
-/// first.
+/// Returns the results of `work` for all items, in order. Each started thread calls `begin` first.
 pub(super) fn on_all_cores<T: Sync, R: Send>(
     items: &[T],
     begin: impl Fn() + Sync,
@@ -210,7 +213,8 @@ fn read_batch(
     (same, parsed)
 }
 
-/// The text, with a stamp by which it will be known again. Files that cannot be read are left out.
+/// Returns the text, with a stamp if a later change is certain to change the stamp. Returns `None`
+/// if the file cannot be read.
 fn text_of(snapshot: &Snapshot, changed: &Changed<'_>) -> Option<(String, Option<Stamp>)> {
     if let Held::Text(text) = &changed.held {
         return Some((text.as_ref().to_owned(), None));

@@ -9,40 +9,41 @@ use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{Held, Snapshot};
 
-/// A line is shown up to this length.
+/// Maximum length of a shown line, in bytes.
 const LINE_BYTES: usize = 200;
-/// Longer lines are not looked at, in bytes.
+/// Maximum length of a searched line, in bytes. Longer lines are skipped.
 const LONGEST: usize = 2_000;
-/// Matching lines that are looked at; a word on more lines than this says little.
+/// Number of matching lines after which the search stops. A word on more lines is not specific
+/// enough.
 const MOST: usize = 20_000;
-/// Files that are looked at before the matching lines are counted.
+/// Number of files that are searched before the matching lines are counted again.
 const WINDOW: usize = 1_024;
 
-/// A line with the words asked for.
+/// A line that matches the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
     pub text: String,
-    /// The symbol that owns the line.
+    /// The innermost symbol that contains the line.
     pub symbol: SymbolPath,
 }
 
-/// The best hits, and how many there are in all.
+/// The best hits, and the total number of hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hits {
     pub hits: Vec<Hit>,
     pub total: usize,
-    /// Words of the query.
+    /// Number of words in the query.
     pub words: usize,
-    /// How many of them each hit holds.
+    /// Number of query words that each hit contains.
     pub held: usize,
 }
 
-/// Lines that hold all words of `query`, in any case: definitions of such names first, then lines
-/// that hold the query as it is written, code before tests, and files without symbols last. Only files
-/// whose path holds `within` are searched.
+/// Returns the lines that contain all words of `query`, in any case. Definitions of matching names
+/// come first, then lines that contain the query as written. Code comes before tests, and files
+/// without symbols come last. Only files whose path contains `within` are searched.
 pub(super) fn search(
     code: &Code,
     snapshot: &Snapshot,
@@ -55,7 +56,8 @@ pub(super) fn search(
     wanted.best(code, found, limit)
 }
 
-/// The same; where no line holds all words, those that hold the most of them, if that is half.
+/// Searches like [`search`]. If no line contains all words, returns the lines with the most words,
+/// provided these are at least half of the words.
 pub(super) fn search_most(
     code: &Code,
     snapshot: &Snapshot,
@@ -91,7 +93,7 @@ impl<'q> Wanted<'q> {
         }
     }
 
-    /// The lines that hold at least so many of the words.
+    /// Returns the lines that contain at least `least` of the words.
     fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<Candidate> {
         let mut found = Vec::new();
         if self.words.is_empty() {
@@ -132,7 +134,7 @@ impl<'q> Wanted<'q> {
     }
 }
 
-/// The text of a file, not kept where it was not before.
+/// Returns the text of a file. A text that was not in memory is not kept there.
 fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
         Held::Text(text) => Some(text),
@@ -143,12 +145,12 @@ fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
 
 struct Candidate {
     rank: u8,
-    /// How many of the words it holds.
+    /// Number of query words in the line.
     held: usize,
     file: FilePath,
     line: u32,
     text: String,
-    /// Of the whole file, shared by its candidates.
+    /// Text of the whole file, shared by its candidates.
     whole: Arc<str>,
 }
 
@@ -166,7 +168,7 @@ impl Candidate {
         let known = code.find(&self.file);
         let same = known.filter(|file| code.view(*file).hash == hash_of(&self.whole));
         let indexed = same.and_then(|file| code.path_of(code.owner(file, self.line)?));
-        // A file that changed since it was indexed, or has no grammar.
+        // The file has changed since it was indexed, or has no grammar.
         indexed.unwrap_or_else(|| {
             let tree = SymbolTree::parse(self.file.clone(), self.whole.clone());
             tree.at_line(self.line).path.clone()
@@ -189,7 +191,7 @@ fn search_text(
         (Language::Python, true) => 1,
         (Language::Python, false) => 0,
     };
-    // Longer ones were written by machines.
+    // Longer lines are usually generated.
     let lines = (1..)
         .zip(whole.lines())
         .filter(|(_, text)| text.len() <= LONGEST);
@@ -211,7 +213,7 @@ fn shown(line: &str) -> &str {
     &text[..text.floor_char_boundary(LINE_BYTES)]
 }
 
-/// Smaller is better.
+/// Returns the rank of a line's match; lower is better.
 fn quality(text: &str, phrase: &str) -> u8 {
     let bare = text.trim_start();
     let bare = bare.strip_prefix("async ").unwrap_or(bare);
@@ -230,7 +232,7 @@ fn quality(text: &str, phrase: &str) -> u8 {
     }
 }
 
-/// How many of the words a text has, if these are enough.
+/// Returns how many of the words a text contains, or `None` if these are fewer than `least`.
 fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
     let mut missing = 0;
     for word in words {
@@ -242,7 +244,7 @@ fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
     Some(words.len() - missing)
 }
 
-/// Whether a text has a word, given in lower case, in any case.
+/// Returns whether a text contains a word in any case. The word must be in lower case.
 fn has(text: &[u8], word: &[u8]) -> bool {
     let Some((first, rest)) = word.split_first() else {
         return true;
@@ -324,7 +326,7 @@ mod tests {
         assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
     }
 
-    /// `file:line` of what is found in these texts.
+    /// Returns the hits in these texts as `file:line`.
     fn places(texts: &[(&str, &str)], query: &str) -> Vec<String> {
         let hits = search_in(texts, query, 50).hits;
         let show = |hit: &Hit| format!("{}:{}", hit.file, hit.line);
@@ -340,7 +342,8 @@ mod tests {
             ("tests/d.py", "class load: pass\n"),
         ];
         let found = places(&texts, "load");
-        // By its own name, then in another case, then what only holds it.
+        // Exact names come first, then names in another case, then names that only contain the
+        // query.
         assert_eq!(found[..3], ["b.py:2", "c.py:2", "tests/d.py:1"]);
         let place = |at: &str| found.iter().position(|place| place == at).unwrap();
         assert!(place("tests/d.py:1") < place("b.py:1"));
@@ -357,7 +360,7 @@ mod tests {
             ("c.py", "y = 'one two'\n"),
         ];
         assert_eq!(places(&texts, "one two"), ["c.py:1", "a.py:1", "b.py:1"]);
-        // All of the words stand on one line, not anywhere in the file.
+        // All words must be on the same line.
         assert_eq!(places(&[("a.py", "one\ntwo\n")], "one two"), [""; 0]);
     }
 

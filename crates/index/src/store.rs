@@ -1,6 +1,6 @@
-//! The index on disk: a directory in the cache for each workspace, with segments and a manifest that
-//! names those in force. Files are never changed, only put in place by renaming, so that readers need
-//! no lock; writers take one, and leave it to the other where it is taken.
+//! The index on disk: a directory in the cache for each workspace, with segments and a manifest
+//! that names the current ones. Files are never modified, only replaced by renaming, so readers
+//! need no lock. Writers take a lock, and skip writing if another process holds it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,18 +18,18 @@ use starling_workspace::{Stamp, private_directory, private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
-/// Names the folder that the index is of.
+/// Name of the file that contains the path of the indexed folder.
 const FOLDER: &str = "folder";
 const ENDING: &str = "segment";
-/// A segment may be removed by another process between the reading of the manifest and its own
-/// opening; then a newer manifest is there.
+/// Attempts to load. Another process can remove a segment between the reading of the manifest and
+/// the opening of the segment; in that case a newer manifest exists.
 const TRIES: usize = 3;
-/// Segments below this are small…
+/// Segments with fewer bytes are small.
 const SMALL: usize = 128 << 10;
-/// … and so many of them are written again as one.
+/// Maximum number of small segments. If there are more, they are rewritten as one.
 const MOST_SMALL: usize = 12;
 
-/// Why a stored index was not used; it is built anew.
+/// Error when a stored index cannot be used. The index is then rebuilt.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
     #[error("{0}")]
@@ -50,31 +50,31 @@ struct Manifest {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Listed {
-    /// Place in `segments`.
+    /// Position in `segments`.
     segment: u32,
     number: u32,
     stamp: Option<Stamp>,
 }
 
-/// The place of one workspace's index.
+/// The location of one workspace's index.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     directory: PathBuf,
     folder: PathBuf,
 }
 
-/// What a store holds.
+/// The content of a store.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) code: Code,
-    /// Whether there was one, and it could be used.
+    /// Whether a usable stored index was found.
     pub(super) found: bool,
-    /// Why one that was there could not be used, for a reader.
+    /// Explanation for a reader why an existing index could not be used.
     pub(super) trouble: Option<String>,
 }
 
 impl Store {
-    /// The store of a workspace below the cache directory.
+    /// Returns the store of a workspace in the cache directory.
     pub(super) fn new(cache: &Path, root: &Path) -> Self {
         let name = xxhash_rust::xxh3::xxh3_64(root.as_os_str().as_encoded_bytes());
         Store {
@@ -83,7 +83,7 @@ impl Store {
         }
     }
 
-    /// What was stored last.
+    /// Loads the index that was stored last.
     pub(super) fn load(&self) -> Stored {
         for _ in 0..TRIES {
             match self.try_load() {
@@ -94,7 +94,7 @@ impl Store {
                         trouble: None,
                     };
                 }
-                // Removed meanwhile by one who wrote a newer manifest.
+                // Another process wrote a newer manifest and removed the segment.
                 Err(Unusable::Segment {
                     error: BadSegment::Io(error),
                     ..
@@ -153,9 +153,9 @@ impl Store {
         })
     }
 
-    /// The same segment in a file, so that it takes no memory of its own; as it is where that fails.
-    /// Until a manifest names it, another process may remove the file: then [`Store::save`] writes it
-    /// again.
+    /// Writes the segment to a file and returns it mapped, so that it uses no heap memory. Returns
+    /// it unchanged if that fails. Until a manifest names the file, another process may remove it;
+    /// in that case [`Store::save`] writes it again.
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
         let mapped = private_directory(&self.directory)
@@ -164,11 +164,11 @@ impl Store {
         mapped.unwrap_or(segment)
     }
 
-    /// Begins with what is stored of another folder whose files are much the same. It is taken for no
-    /// more than it is: the content of each file decides whether it still holds.
+    /// Initializes this store from that of another folder with similar files. Only files with the
+    /// same content are reused.
     ///
     /// # Errors
-    /// Nothing usable is stored there, or this directory cannot be written.
+    /// Fails if the other store has no usable index, or if this directory cannot be written.
     pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
         let bytes = fs::read(other.directory.join(MANIFEST))?;
         let manifest = decode(&bytes).map_err(io::Error::other)?;
@@ -178,7 +178,7 @@ impl Store {
             return Ok(());
         }
         for segment in &manifest.segments {
-            // A segment never changes: both may have the same file.
+            // A segment never changes, so both stores can share the file.
             match fs::hard_link(other.path_of(segment), self.path_of(segment)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -192,10 +192,10 @@ impl Store {
         self.sweep(&manifest.segments)
     }
 
-    /// Stores all that is known; does nothing while another process does.
+    /// Stores the code. Does nothing while another process is storing.
     ///
     /// # Errors
-    /// The directory cannot be written: what was stored before stays in force.
+    /// Fails if the directory cannot be written. In that case the previous index stays valid.
     pub(super) fn save(&self, code: &Code) -> io::Result<()> {
         private_directory(&self.directory)?;
         let lock = File::create(self.directory.join(LOCK))?;
@@ -208,7 +208,7 @@ impl Store {
             let name = name_of(segment);
             names.insert(Arc::as_ptr(segment), segments.len() as u32);
             let path = self.path_of(&name);
-            // One in memory may stand for a damaged file of the same name.
+            // A segment in memory may replace a damaged file of the same name.
             if !segment.is_stored() || !path.exists() {
                 put(&path, segment.bytes())?;
             }
@@ -232,7 +232,7 @@ impl Store {
         self.sweep_others()
     }
 
-    /// Removes the indices of folders that are gone.
+    /// Removes the indexes of folders that no longer exist.
     fn sweep_others(&self) -> io::Result<()> {
         let all = self.directory.parent().map(fs::read_dir).transpose()?;
         for directory in all.into_iter().flatten() {
@@ -249,7 +249,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes what no manifest names any more, and what writers that died left. Under the lock.
+    /// Removes unused segments and the temporary files of dead writers. The caller must hold the
+    /// lock.
     fn sweep(&self, segments: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
@@ -258,7 +259,7 @@ impl Store {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending == Some("new") || (ending == Some(ENDING) && !used) {
                 match fs::remove_file(&path) {
-                    // One at work has given it its name meanwhile.
+                    // Another process may have renamed its temporary file meanwhile.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}
                 }
@@ -272,8 +273,8 @@ impl Store {
     }
 }
 
-/// Whether a file's segment is so worn that its living files are better read again: most of it is
-/// dead, or it is one of many small ones.
+/// Returns a predicate for files that should be read again because their segment is worn: most of
+/// the segment is outdated, or it is one of many small segments.
 pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
     let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
     for known in code.known() {
@@ -298,7 +299,7 @@ fn name_of(segment: &Segment) -> String {
     format!("{:016x}", segment.identity())
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file atomically: it appears complete or not at all.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
@@ -307,13 +308,13 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // Nothing more can be done where even this fails.
+        // If this fails too, nothing more can be done.
         let _ = fs::remove_file(&new);
     }
     written
 }
 
-/// Version, checksum, content.
+/// Encodes a manifest as version, checksum and content.
 fn encode(manifest: &Manifest) -> Vec<u8> {
     let content = postcard::to_stdvec(manifest).expect("plain numbers and names have a form");
     let mut bytes = VERSION.to_le_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! For tests: the code of some texts, without a disk.
+//! Test helpers that build code from texts in memory.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::segment::Segment;
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
-/// The code of files with these paths and texts.
+/// Returns the code of files with these paths and texts.
 pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Code {
     let facts: Vec<FileFacts> = texts
         .into_iter()
@@ -24,7 +24,7 @@ pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -
     Code::of(known.collect())
 }
 
-/// The same files as a snapshot, over an empty folder.
+/// Returns a snapshot of these files over an empty folder.
 pub(super) fn snapshot_of(texts: &[(&str, &str)]) -> Snapshot {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();

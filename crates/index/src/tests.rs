@@ -1,4 +1,4 @@
-//! The index over a workspace on disk.
+//! Tests of the index over a workspace on disk.
 
 use super::*;
 use starling_syntax::FilePath;
@@ -54,7 +54,7 @@ fn finds_definitions_by_any_part_of_their_path() {
     assert_eq!(find("shop.tally.Tally.total"), both[1..]);
     assert_eq!(find("cart.Cart"), ["shop/cart.py::Cart"]);
     assert_eq!(find("shop/cart.py::Cart"), ["shop/cart.py::Cart"]);
-    // Nothing fits whole: the last part decides.
+    // No full name matches, so the last part decides.
     assert_eq!(find("self.total"), both);
     assert_eq!(find("test_total"), ["tests/test_cart.py::test_total"]);
     assert_eq!(find("nothing"), [""; 0]);
@@ -105,7 +105,7 @@ fn a_later_snapshot_reads_only_what_changed() {
     assert_eq!(later.definitions("tally"), []);
     assert_eq!(later.report().parsed, 1);
 
-    // From the disk again: texts are compared, not moments.
+    // The snapshot reads from disk again: changes are detected by text, not by time.
     std::fs::write(fixture.dir.path().join("new.py"), "def fresh(): pass\n").unwrap();
     let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
     let again = fixture.index.after(workspace.snapshot(Overlay::new()));
@@ -134,7 +134,7 @@ fn the_questions_reach_their_answers() {
     assert_eq!(tests[0].to_string(), "tests/test_cart.py::test_total");
 }
 
-/// The index of these texts, over an empty folder.
+/// Returns the index of these texts over an empty folder.
 fn index_of(files: &[(&str, &str)]) -> Index {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -162,7 +162,7 @@ fn a_file_in_the_name_decides_between_equals() {
     assert_eq!(find("f#2"), all[1..2]);
     assert_eq!(find("b.a.f"), all[2..3]);
     assert_eq!(find("b::a::f"), all[2..3]);
-    // No such file: the name alone decides.
+    // The file does not exist, so the name alone decides.
     assert_eq!(find("c.py::f"), all);
     assert_eq!(find("a.py::"), [""; 0]);
 }
@@ -237,9 +237,9 @@ fn references_say_what_kind_they_are() {
     ];
     let (code, complete) = show("run", 10);
     assert_eq!((&code[..], complete), (&all.map(str::to_owned)[..], true));
-    // A limit that is just enough is no limit.
+    // A limit equal to the number of references leaves nothing out.
     assert_eq!(show("run", 6), (code.clone(), true));
-    // By its path it is this method and nothing else.
+    // A full path selects only this method.
     let own = vec!["a.py:8 call [A.run]".to_owned()];
     assert_eq!(show("a.py::A.run", 9), (own.clone(), true));
     assert_eq!(show("A.run", 9), (own, true));
@@ -307,7 +307,7 @@ fn every_question_is_answered_from_the_new_text() {
     );
     // The older index still answers from its own text.
     assert_eq!(fixture.index.search("kilogram", 5).total, 0);
-    // An index made after one that nobody asked, as well.
+    // The same holds for an index that is made after an index that was never queried.
     let lazy = Index::new(later.snapshot().clone()).after(fixture.index.snapshot().clone());
     assert_eq!(lazy.definitions("Basket"), []);
     assert_eq!(lazy.definitions("Cart").len(), 1);

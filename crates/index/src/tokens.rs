@@ -1,13 +1,14 @@
-//! Counts tokens by a real vocabulary, `cl100k_base`. Other models' vocabularies differ by a few per
-//! cent on code.
+//! Counts tokens with the vocabulary `cl100k_base`. On code, the vocabularies of other models
+//! differ by a few per cent.
 
 use tiktoken::CoreBpe;
 
-/// How many tokens a text has. The first call reads the vocabulary, which takes some ten
-/// milliseconds.
+/// Returns the number of tokens in a text. The first call loads the vocabulary, which takes about
+/// ten milliseconds.
 ///
-/// No token crosses the end of a line that begins the next one without a line break, so the counts of
-/// such lines, line breaks included, add up to that of the whole.
+/// No token spans the end of a line and the start of a next line that does not begin with a line
+/// break. Therefore the counts of such lines, including their line breaks, add up to the count of
+/// the whole text.
 pub fn count_tokens(text: &str) -> usize {
     vocabulary().count(text)
 }

@@ -1,22 +1,22 @@
-//! Places in the source that a traceback names.
+//! Parses the source positions in tracebacks.
 
-/// One frame of a traceback as it was printed.
+/// One frame of a printed traceback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     pub path: &'a str,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
     pub function: Option<&'a str>,
 }
 
-/// The frames of all tracebacks in a text, in the order of their printing: Python's own
-/// (`File "x.py", line 3, in f`), also where pytest quotes one (`E     File …`), and pytest's
+/// Returns the frames of all tracebacks in a text, in printed order: frames of Python
+/// (`File "x.py", line 3, in f`), also if quoted by pytest (`E     File …`), and frames of pytest
 /// (`x.py:3: in f`).
 pub fn frames(text: &str) -> Vec<Frame<'_>> {
     text.lines().filter_map(frame).collect()
 }
 
-/// The frame that a line prints, if it does.
+/// Parses a frame from a line, or returns `None` if the line is not a frame.
 pub fn frame(line: &str) -> Option<Frame<'_>> {
     let line = line.trim_end();
     let own = line.strip_prefix("E ").unwrap_or(line);

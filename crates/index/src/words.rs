@@ -1,23 +1,23 @@
-//! Texts as terms: the words of code and prose, whole and in parts.
+//! Splits texts into terms: the words of code and prose, whole and in parts.
 
 use super::facts::Field;
 
-/// The hash of a lower-case word. Sixty-four bits: that two words of a workspace share one is as
-/// good as impossible, and would cost a little precision. The lowest bits are zero.
+/// The hash of a lower-case word. With 64 bits, a collision in a workspace is practically
+/// impossible, and would cost only a little precision. The lowest bits are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Term(u64);
 
-/// Room for a field below a term's hash.
+/// Mask of the bits below a term's hash that are free for a field.
 const FIELD_BITS: u64 = 7;
 
-/// Longer runs of letters are data, not words.
+/// Maximum length of a word, in bytes. Longer runs of letters are data.
 const LONGEST: usize = 60;
 
 impl Term {
-    /// The term of a word in any case, without its plural.
+    /// Returns the term of a word, ignoring case and plural.
     pub(super) fn of(word: &str) -> Self {
         let word = singular(word);
-        // FNV-1a.
+        // The hash function is FNV-1a.
         let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x100_0000_01b3)
         });
@@ -28,19 +28,21 @@ impl Term {
         self.0
     }
 
-    /// One number for the term in a field; in its order, the fields of a term stand together.
+    /// Returns one number for the term and a field. Sorting these numbers keeps the fields of a
+    /// term together.
     pub(super) fn with(self, field: Field) -> u64 {
         self.0 | field as u64
     }
 
-    /// The parts of such a number.
+    /// Splits a number from [`Term::with`] into the term and the field.
     pub(super) fn split(number: u64) -> (Term, Field) {
         let field = Field::ALL[(number & FIELD_BITS) as usize % Field::ALL.len()];
         (Term(number & !FIELD_BITS), field)
     }
 }
 
-/// `choices` and `choice` are one term; `class` and `is` stay.
+/// Removes the plural `s`: `choices` and `choice` become the same term; `class` and `is` stay
+/// unchanged.
 fn singular(word: &str) -> &str {
     let plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
     if plural {
@@ -50,14 +52,13 @@ fn singular(word: &str) -> &str {
     }
 }
 
-/// The words of a text: runs of letters, digits and underscores.
+/// Returns the words of a text: runs of letters, digits and underscores.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| is_counted(word))
 }
 
-/// Calls `note` with each run of letters, digits and underscores of a text, of any
-/// length.
+/// Calls `note` with each run of letters, digits and underscores in a text, of any length.
 pub(super) fn each_word<'t>(text: &'t str, mut note: impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -77,7 +78,7 @@ pub(super) fn each_word<'t>(text: &'t str, mut note: impl FnMut(&'t str)) {
     }
 }
 
-/// The bytes of the character here if it belongs to a word, else 0.
+/// Returns the length in bytes of the character at `at` if it is part of a word, else 0.
 fn word_width(text: &str, at: usize) -> usize {
     let byte = text.as_bytes()[at];
     if byte.is_ascii() {
@@ -87,7 +88,7 @@ fn word_width(text: &str, at: usize) -> usize {
     c.filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
 }
 
-/// The bytes of a character by its first one.
+/// Returns the length in bytes of a character, given its first byte.
 fn other_width(first: u8) -> usize {
     match first {
         0..0xc0 => 1,
@@ -97,12 +98,13 @@ fn other_width(first: u8) -> usize {
     }
 }
 
-/// Whether a word is long enough to say something and short enough to be one. Names need not be.
+/// Returns whether a word is long enough to be meaningful and short enough to be a word.
+/// Identifiers are not limited in this way.
 pub(super) fn is_counted(word: &str) -> bool {
     (2..=LONGEST).contains(&word.len())
 }
 
-/// Every word of a text, each followed by its parts where it is not one itself.
+/// Returns every word of a text, each followed by its parts if it is a compound.
 pub(super) fn all_words(text: &str) -> impl Iterator<Item = &str> {
     words(text).flat_map(|word| {
         let proper = parts(word).filter(move |part| (2..word.len()).contains(&part.len()));
@@ -110,7 +112,7 @@ pub(super) fn all_words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parts of an identifier: `get_HTTPResponse2` is `get`, `HTTP`, `Response2`.
+/// Splits an identifier into its parts: `get_HTTPResponse2` into `get`, `HTTP`, `Response2`.
 pub(super) fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split('_').flat_map(camel_parts)
 }
@@ -127,7 +129,7 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first part of a camel-case word ends.
+/// Returns where the first part of a camel-case word ends.
 fn camel_end(word: &str) -> usize {
     let bytes = word.as_bytes();
     (1..bytes.len())

@@ -1,5 +1,5 @@
-//! The test runners of a project in order of preference. A runner that finds no test gives way to the
-//! next one; the first that runs a test is kept.
+//! The test runners of a project in order of preference. If a runner finds no test, the next one is
+//! tried; the first runner that runs a test is kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,20 +8,20 @@ use super::command::Suite;
 use super::detect::Framework;
 use starling_core::{TestOutcome, TestReport};
 
-/// Clones share which runner is kept.
+/// The possible test runners. Clones share which runner is kept.
 #[derive(Debug, Clone)]
 pub(super) struct Candidates {
-    /// Never empty.
+    /// The list is never empty.
     suites: Arc<[Suite]>,
     kept: Arc<AtomicUsize>,
-    /// Whether the kept runner ran a test.
+    /// Whether the kept runner has run a test.
     is_sure: Arc<AtomicBool>,
-    /// For the user: why an interpreter or a runner of higher rank is not used.
+    /// Warnings for the user: why an interpreter or a preferred runner is not used.
     warnings: Arc<[String]>,
 }
 
 impl Candidates {
-    /// The user's own command.
+    /// Uses only the user's own command.
     pub(super) fn given(line: String) -> Self {
         Candidates::of(vec![Suite::Given(line)], Vec::new())
     }
@@ -39,13 +39,14 @@ impl Candidates {
         &self.warnings
     }
 
-    /// The runner that is used at present.
+    /// Returns the runner that is currently used.
     pub(super) fn current(&self) -> &Suite {
         &self.suites[self.kept.load(Ordering::Relaxed)]
     }
 
-    /// The runners to try for a selection of tests: only the present one once it ran a test, and for
-    /// single tests, whose ids belong to one runner.
+    /// Returns the runners to try for a selection of tests. Returns only the current runner if it
+    /// has run a test, or if the selection names single tests, because their ids belong to one
+    /// runner.
     pub(super) fn to_try(&self, select: &[String]) -> impl Iterator<Item = &Suite> {
         let names_tests = select.iter().any(|entry| !entry.ends_with(".py"));
         let most = match self.is_sure.load(Ordering::Relaxed) || names_tests {
@@ -56,11 +57,11 @@ impl Candidates {
         self.suites[kept..].iter().take(most)
     }
 
-    /// Whether a report shows that the runner found tests; the runner is kept then.
+    /// Returns whether a report shows that the runner found tests. If so, the runner is kept.
     pub(super) fn accept(&self, suite: &Suite, report: &TestReport) -> bool {
         let place = self.suites.iter().position(|one| one == suite);
         let place = place.unwrap_or_default();
-        // A second choice has to show a test.
+        // A runner that is not the first choice must report at least one test.
         let is_shown = place == 0 || !report.cases.is_empty();
         let found = !found_none(suite, report) && is_shown;
         if found {
@@ -70,7 +71,7 @@ impl Candidates {
         found
     }
 
-    /// The report where no runner ran a test: the first one, with a reason for each.
+    /// Returns the report if no runner ran a test: the first report, with a reason for each runner.
     pub(super) fn none_ran(&self, reports: Vec<TestReport>) -> Option<TestReport> {
         let commands: Vec<String> = reports.iter().skip(1).map(ran_none).collect();
         let mut first = reports.into_iter().next()?;
@@ -85,7 +86,8 @@ impl Candidates {
     }
 }
 
-/// Whether a command ended without a test. `manage.py` that does not start has not tested anything.
+/// Returns whether a command ended without running a test. If `manage.py` fails to start, no test
+/// has run.
 fn found_none(suite: &Suite, report: &TestReport) -> bool {
     let is_manage_py = matches!(
         suite,
@@ -106,7 +108,7 @@ fn found_none(suite: &Suite, report: &TestReport) -> bool {
     }
 }
 
-/// With what the runner complained about, if it did.
+/// Describes a runner that ran no test, with its error message if it printed one.
 fn ran_none(report: &TestReport) -> String {
     let complaint = complaint(&report.output);
     let complaint = complaint.map(|complaint| format!(" ({complaint})"));
@@ -114,8 +116,8 @@ fn ran_none(report: &TestReport) -> String {
     format!("no test ran: `{}` found none{complaint}", report.command)
 }
 
-/// The last error in the output of a runner that did not get to a test: `ERROR: not found: x`,
-/// `pytest: error: unrecognized arguments: --cov`.
+/// Returns the last error in the output of a runner that did not reach a test:
+/// `ERROR: not found: x`, `pytest: error: unrecognized arguments: --cov`.
 pub(super) fn complaint(output: &str) -> Option<&str> {
     let usage = |line: &str| line.starts_with("usage: ");
     let errors = output.lines().rev().filter_map(|line| {
@@ -125,7 +127,7 @@ pub(super) fn complaint(output: &str) -> Option<&str> {
     errors.map(str::trim).find(|error| !usage(error))
 }
 
-/// Replaces what a runner prints when it found no test, "OK" included, by a plain sentence.
+/// Replaces the output of a runner that found no test, including "OK", by a plain sentence.
 fn say_plainly(report: &mut TestReport) {
     const CLOSING: [&str; 4] = ["Ran 0 tests", "NO TESTS RAN", "OK", "-----"];
     let is_empty_run = |line: &str| {

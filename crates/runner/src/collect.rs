@@ -10,7 +10,8 @@ use super::{ProjectTests, millis};
 use starling_core::TestRequest;
 use starling_sandbox::End;
 
-/// Loads what `unittest discover` would run. Modules that cannot be imported count as tests that fail.
+/// Loads the tests that `unittest discover` would run. Modules that cannot be imported count as
+/// failing tests.
 const UNITTEST: &str = "import sys, unittest\n\
     loader = unittest.TestLoader()\n\
     start, top = sys.argv[1:]\n\
@@ -18,8 +19,8 @@ const UNITTEST: &str = "import sys, unittest\n\
     broken = len(loader.errors)\n\
     print('starling-collected', suite.countTestCases() - broken, broken)\n";
 
-/// Starts `manage.py test` or Django's own `tests/runtests.py` with its arguments, and counts the tests in
-/// place of running them: no database is made.
+/// Starts `manage.py test` or Django's own `tests/runtests.py` with its arguments, and counts the
+/// tests instead of running them. No database is created.
 const DJANGO: &str = "import os, runpy, sys, unittest\n\
     from django.test import runner\n\
     def run_tests(self, test_labels, *args, **kwargs):\n    \
@@ -38,15 +39,15 @@ const DJANGO: &str = "import os, runpy, sys, unittest\n\
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))\n\
     runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
-/// What collecting the tests of a project showed.
+/// Result of collecting the tests of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Collection {
     Counted(Counted),
-    /// The command runs tests, and has no way to count them first.
+    /// The command runs tests but cannot count them first.
     Uncounted {
         command: String,
     },
-    /// For the user: why there is no test.
+    /// Reason for the user why there is no test.
     Nothing {
         reason: String,
     },
@@ -57,13 +58,13 @@ pub struct Counted {
     /// The command that runs these tests.
     pub command: String,
     pub tests: usize,
-    /// Test files that cannot be imported.
+    /// Number of test files that cannot be imported.
     pub broken_files: usize,
     pub millis: u64,
 }
 
 impl ProjectTests {
-    /// Collects the tests with each runner in turn until one finds some.
+    /// Collects the tests with each runner in turn until a runner finds some.
     pub async fn collect(&self, deadline: Duration) -> Collection {
         let suites = match &self.suites {
             Ok(suites) => suites,
@@ -121,7 +122,8 @@ impl ProjectTests {
     }
 }
 
-/// The command that collects the tests of a suite; none where there is no such command.
+/// Returns the command that collects the tests of a suite, or `None` if the runner has no such
+/// command.
 fn line(suite: &Suite) -> Option<String> {
     let Suite::Own { framework, python } = suite else {
         return None;
@@ -147,7 +149,7 @@ fn line(suite: &Suite) -> Option<String> {
     Some(with_program(python, &words))
 }
 
-/// The top directory that `unittest discover` is given.
+/// Returns the top directory to pass to `unittest discover`.
 fn top_of<'a>(start: &str, top: &'a str) -> &'a str {
     if !start.is_empty() && top.is_empty() {
         "."
@@ -163,7 +165,7 @@ fn with_program(python: &Path, words: &[&str]) -> String {
     quoted.join(" ")
 }
 
-/// The number of tests, and of test files that cannot be imported.
+/// Returns the number of tests, and the number of test files that cannot be imported.
 fn count(suite: &Suite, output: &str) -> (usize, usize) {
     match suite {
         Suite::Own {
@@ -183,7 +185,8 @@ fn count(suite: &Suite, output: &str) -> (usize, usize) {
     }
 }
 
-/// `tests/test_a.py::test_x` for each test; with `-q` in the project's options, `tests/test_a.py: 3`.
+/// Counts the lines `tests/test_a.py::test_x` for each test. If the project's options contain `-q`,
+/// pytest prints `tests/test_a.py: 3` instead.
 fn count_of_pytest(output: &str) -> (usize, usize) {
     let broken = output.lines().filter(|line| line.starts_with("ERROR "));
     let is_id = |line: &&str| {

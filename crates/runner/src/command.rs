@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::detect::Framework;
 
-/// Where selected tests go in a command that the user named.
+/// Placeholder for the selected tests in a command of the user.
 const TESTS: &str = "{tests}";
-/// The same for the files that they are in.
+/// Placeholder for the files of the selected tests in a command of the user.
 const FILES: &str = "{files}";
 
-/// What runs: the user's own command, or ours for a framework.
+/// The command to run: the user's own command, or Starling's command for a framework.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Suite {
     Given(String),
@@ -21,7 +21,7 @@ pub(super) enum Suite {
 }
 
 impl Suite {
-    /// Whether a selection changes the line.
+    /// Returns whether a selection of tests changes the command line.
     pub(super) fn selects(&self) -> bool {
         match self {
             Suite::Given(line) => line.contains(TESTS) || line.contains(FILES),
@@ -29,7 +29,7 @@ impl Suite {
         }
     }
 
-    /// The interpreter of our own commands.
+    /// Returns the interpreter of Starling's own commands.
     pub(super) fn python(&self) -> Option<&Path> {
         match self {
             Suite::Given(_) => None,
@@ -37,9 +37,9 @@ impl Suite {
         }
     }
 
-    /// The line for a shell that runs the selected tests, or all.
+    /// Returns the shell command that runs the selected tests, or all tests if none is selected.
     pub(super) fn line(&self, select: &[String]) -> String {
-        // A selection comes from a model: it must not become a flag, or a file of arguments.
+        // The selection comes from a model. It must not become an option or an argument file.
         let select: Vec<&str> = select
             .iter()
             .map(|entry| entry.trim())
@@ -60,7 +60,8 @@ impl Suite {
         }
     }
 
-    /// `PYTHONPATH` for our own commands: the modules of the workspace, installed or not.
+    /// Returns the `PYTHONPATH` for Starling's own commands. It contains the modules of the
+    /// workspace, so that they need not be installed.
     pub(super) fn python_path(&self, root: &Path, given: Option<&OsString>) -> Option<OsString> {
         let Suite::Own { framework, .. } = self else {
             return given.cloned();
@@ -122,7 +123,8 @@ fn discover(start: &str, top: &str) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// Django finds tests from the current directory; those of a `manage.py` in another one are named.
+/// Builds the arguments for `manage.py test`. Django finds tests from the current directory, so
+/// tests of a `manage.py` in another directory are named explicitly.
 fn manage_py(directory: &str, select: &[&str]) -> Vec<String> {
     let program = format!("{directory}/manage.py");
     let program = program.trim_start_matches('/').to_owned();
@@ -138,7 +140,7 @@ fn manage_py(directory: &str, select: &[&str]) -> Vec<String> {
     words
 }
 
-/// The files of selected tests, each once, for a shell.
+/// Returns the files of the selected tests, each once, quoted for a shell.
 fn files(select: &[&str]) -> String {
     let mut files: Vec<String> = Vec::new();
     for entry in select {
@@ -150,7 +152,8 @@ fn files(select: &[&str]) -> String {
     files.join(" ")
 }
 
-/// `tests/test_a.py::T.test_x`, as symbols are named, is `…::T::test_x` to pytest. Its own ids stay.
+/// Converts `tests/test_a.py::T.test_x`, the name of a symbol, to pytest's `…::T::test_x`. Ids of
+/// pytest stay unchanged.
 fn pytest_id(entry: &str) -> String {
     match entry.split_once("::") {
         Some((file, name)) if !name.contains([':', '[']) => {
@@ -160,8 +163,9 @@ fn pytest_id(entry: &str) -> String {
     }
 }
 
-/// Dotted, named from the directory `top`: `tests/test_a.py` and `tests/test_a.py::T.test_x` become
-/// `tests.test_a` and `tests.test_a.T.test_x`. Ids stay; a failed set-up names its class.
+/// Returns a dotted name relative to the directory `top`: `tests/test_a.py` and
+/// `tests/test_a.py::T.test_x` become `tests.test_a` and `tests.test_a.T.test_x`. Dotted ids stay
+/// unchanged, except that a failed `setUpClass` becomes its class.
 fn module_id(entry: &str, top: &str) -> String {
     let (file, name) = entry.split_once("::").unwrap_or((entry, ""));
     let Some(file) = file.strip_suffix(".py") else {
@@ -176,7 +180,8 @@ fn module_id(entry: &str, top: &str) -> String {
     }
 }
 
-/// Files, and the names of tests (`file:name`, `file::name`) as keywords.
+/// Returns the files of the selected tests. Names of tests (`file:name`, `file::name`) become `-k`
+/// keywords if every entry has one.
 fn sympy_arguments(select: &[&str]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     let mut names = Vec::new();
@@ -193,7 +198,7 @@ fn sympy_arguments(select: &[&str]) -> Vec<String> {
     files
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

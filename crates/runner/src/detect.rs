@@ -1,4 +1,4 @@
-//! Which tests a project has, and what can run them.
+//! Detects which tests a project has and which runners can run them.
 
 mod manifests;
 mod styles;
@@ -11,16 +11,17 @@ use starling_workspace::Snapshot;
 use super::interpreter::Interpreter;
 use styles::Styles;
 
-/// What runs the tests of a project.
+/// A test runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Framework {
     Pytest,
-    /// Discovery from `start`, with modules named from `top`; both are directories of the workspace.
+    /// Discovery from `start`, with module names relative to `top`. Both are directories of the
+    /// workspace.
     Unittest {
         start: String,
         top: String,
     },
-    /// `manage.py test` of a project that uses Django; the directory of `manage.py`.
+    /// `manage.py test` of a project that uses Django. `directory` contains `manage.py`.
     ManagePy {
         directory: String,
     },
@@ -33,16 +34,17 @@ pub(super) enum Framework {
 /// The test runners of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Detected {
-    /// In order of preference, never empty. A runner that finds no test gives way to the next one.
+    /// The runners in order of preference, never empty. If a runner finds no test, the next one is
+    /// tried.
     pub frameworks: Vec<Framework>,
-    /// For the user: why the runner that the tests are written for cannot be used.
+    /// Warning for the user: why the runner for which the tests are written cannot be used.
     pub warning: Option<String>,
 }
 
-/// The test runners of a project, in order of preference.
+/// Returns the test runners of a project, in order of preference.
 ///
 /// # Errors
-/// Why there is none, for the user.
+/// Returns a message for the user if there is no usable runner.
 pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<Detected, String> {
     let has = |path: &str| snapshot.files().binary_search(&FilePath::new(path)).is_ok();
     let only = |framework| {
@@ -107,7 +109,7 @@ fn without_pytest(interpreter: &Interpreter, sign: &str) -> String {
     )
 }
 
-/// Whether a file holds tests by its name.
+/// Returns whether a file's name marks it as a test file.
 fn is_test(file: &FilePath) -> bool {
     let name = file.name();
     name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
@@ -118,7 +120,7 @@ fn conftest(snapshot: &Snapshot) -> Option<&FilePath> {
     files.find(|file| file.name() == "conftest.py")
 }
 
-/// The directory of Django's `manage.py`: the root, or else a directory right below it.
+/// Returns the directory of Django's `manage.py`: the root, or else a directory directly below it.
 fn manage_py(snapshot: &Snapshot) -> Option<String> {
     let places = snapshot.files().iter();
     let places = places.filter(|file| file.name() == "manage.py");
@@ -136,8 +138,9 @@ fn contains(snapshot: &Snapshot, file: &str, mark: &str) -> bool {
         && snapshot.read(&file).is_ok_and(|text| text.contains(mark))
 }
 
-/// Where unittest begins to look: the deepest directory that holds all tests; and the directory
-/// from which their modules are named: the one above its outermost package.
+/// Returns the directory where unittest starts discovery, which is the deepest directory that
+/// contains all tests, and the directory to which module names are relative, which is the parent of
+/// the outermost package.
 fn discovery(snapshot: &Snapshot, tests: &[&FilePath]) -> (String, String) {
     let mut start = tests[0].directory();
     for test in &tests[1..] {
@@ -188,7 +191,7 @@ mod tests {
         detect(&workspace.snapshot(overlay), &interpreter)
     }
 
-    /// The preferred runner.
+    /// Returns the preferred runner.
     fn detected(files: &[(&str, &str)], has_pytest: bool) -> Result<Framework, String> {
         all(files, has_pytest).map(|found| found.frameworks[0].clone())
     }
@@ -342,7 +345,7 @@ mod tests {
             detected(&[test, not_sympy], true),
             unittest("tests", "tests")
         );
-        // A configuration without tests is not enough.
+        // A configuration file without tests is not enough.
         let none = detected(&[("pytest.ini", ""), ("a.py", "")], true);
         assert!(none.unwrap_err().contains("no test files"));
         assert!(is_below("a/b", "a") && is_below("a", "a") && is_below("a", ""));

@@ -1,10 +1,11 @@
-//! The environment that tests run in: what is known to be harmless of the user's own.
+//! The environment variables of tests: those variables of the user that are known to be harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What passes, where it is set. A name that ends in `*` stands for all that begin so.
+/// Variables that tests inherit if they are set. A name that ends in `*` matches all names with
+/// that prefix.
 const PASSES: [&str; 38] = [
     "PATH",
     "LANG",
@@ -46,7 +47,7 @@ const PASSES: [&str; 38] = [
     "SOURCE_DATE_EPOCH",
 ];
 
-/// Parts of names whose values never pass, whatever is configured.
+/// Parts of variable names whose values tests never inherit, whatever the configuration says.
 const SECRET: [&str; 7] = [
     "KEY",
     "TOKEN",
@@ -57,7 +58,7 @@ const SECRET: [&str; 7] = [
     "AUTH_SOCK",
 ];
 
-/// What tools look for in the home directory, which in the sandbox is an empty one.
+/// Directories that tools search in the home directory, which is empty in the sandbox.
 const AT_HOME: [(&str, &str); 4] = [
     ("PYTHONUSERBASE", ".local"),
     ("RUSTUP_HOME", ".rustup"),
@@ -65,8 +66,9 @@ const AT_HOME: [(&str, &str); 4] = [
     ("GOPATH", "go"),
 ];
 
-/// What passes of this process's environment, and of it the variables `further`. Python is told to
-/// leave no caches behind: a shadow lives for one command.
+/// Returns the harmless variables of this process's environment and the variables named in
+/// `further`. Python is configured to write no bytecode caches, because a shadow lives for only one
+/// command.
 pub(super) fn inherited(further: &[String]) -> BTreeMap<OsString, OsString> {
     let home = std::env::home_dir();
     passed_on(std::env::vars_os(), further, home.as_deref())
@@ -89,7 +91,7 @@ fn passed_on(
     kept
 }
 
-/// Lets Python find modules in these directories of a project, after those of the user's `PYTHONPATH`.
+/// Adds these directories of a project to `PYTHONPATH`, after the user's entries.
 pub(super) fn find_modules_in(
     environment: &mut BTreeMap<OsString, OsString>,
     root: &Path,
@@ -107,8 +109,8 @@ pub(super) fn find_modules_in(
     }
 }
 
-/// Why tests do not see a variable that is set: the user may name it in `sandbox.environment`, unless
-/// it sounds like a secret.
+/// Returns the reason why a set variable is not passed to tests, or `None`. The user can name the
+/// variable in `sandbox.environment`, unless its name looks like a secret's.
 pub(super) fn withheld(
     environment: &BTreeMap<OsString, OsString>,
     name: &str,
@@ -139,7 +141,7 @@ fn passes(name: &OsStr, further: &[String]) -> bool {
     !is_secret(name) && (known || further.iter().any(|one| one == name))
 }
 
-/// Parts of directories in a home that tests need; beside them lie keys.
+/// Subdirectories of directories in a home that tests need. Other subdirectories can contain keys.
 const PARTS: [(&str, &[&str]); 3] = [
     (
         ".local",
@@ -156,7 +158,8 @@ const PARTS: [(&str, &[&str]); 3] = [
     ("go", &["bin", "pkg", "src"]),
 ];
 
-/// The directories that an environment leads to: tests need to read them wherever they lie.
+/// Returns the directories that an environment names. Tests must be able to read them wherever they
+/// are.
 pub(super) fn directories(environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     directories_at(environment, std::env::home_dir().as_deref())
 }
@@ -181,7 +184,7 @@ fn directories_at(environment: &BTreeMap<OsString, OsString>, home: Option<&Path
     found.into_iter().collect()
 }
 
-/// The installation that a directory of programs belongs to, as far as tests need it.
+/// Returns the parts of an installation that tests need, given a directory of the installation.
 fn whole(path: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     let is_of_programs = path.ends_with("bin") || path.ends_with("shims");
     let above = path

@@ -1,4 +1,4 @@
-//! The project's tests, run in a shadow: which they are, how to start them, what they say.
+//! Runs a project's tests in a shadow: detects them, starts them, and reads their results.
 
 mod candidates;
 mod collect;
@@ -39,27 +39,28 @@ use starling_core::{
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
 use starling_workspace::Snapshot;
 
-/// How much of an output is read for results; its middle is left out when it is longer.
+/// Maximum number of output bytes that are parsed for results. The middle of a longer output is
+/// left out.
 const READ_BYTES: usize = 8 << 20;
-/// How much of an output a report carries.
+/// Maximum number of output bytes in a report.
 const REPORT_BYTES: usize = 8 << 10;
 
-/// Said where the code under test could print what looks like results.
+/// Note for reports whose results come from printed text, which the code under test could fake.
 const PRINTED: &str =
     "\nnote: pytest cannot load Starling's plugin; the results are those of the printed text\n";
 
-/// What the user said about the tests, where they said something.
+/// The user's settings for tests.
 #[derive(Debug, Clone, Default)]
 pub struct TestSettings {
-    /// Run by a shell in place of a command of ours; `{tests}` in it stands for selected tests, and
-    /// `{files}` for their files.
+    /// A shell command to run instead of Starling's own. `{tests}` is replaced by the selected
+    /// tests, and `{files}` by their files.
     pub command: Option<String>,
-    /// A line for the shell that runs before each command.
+    /// A shell command that runs before each test command.
     pub setup: Option<String>,
     pub python: Option<PathBuf>,
-    /// Environment variables that tests are given besides the harmless ones.
+    /// Environment variables that tests inherit besides the harmless ones.
     pub environment: Vec<String>,
-    /// Directories that tests may read although they lie in the home directory.
+    /// Directories that tests may read although they are in the home directory.
     pub readable: Vec<PathBuf>,
 }
 
@@ -69,20 +70,20 @@ pub struct ProjectTests {
     root: PathBuf,
     shadows: Shadows,
     environment: BTreeMap<OsString, OsString>,
-    /// Directories that tests read wherever they lie.
+    /// Directories that tests can read wherever they are.
     keep: Vec<PathBuf>,
     setup: Option<String>,
     suites: Result<Candidates, String>,
     results: ResultsFrom,
     secrets: SecretValues,
-    /// Whether pytest loads our plugin; unset while nothing told.
+    /// Whether pytest can load Starling's plugin. Unset until a run has shown it.
     loads: Arc<OnceLock<bool>>,
-    /// Set when unittest used our reporter.
+    /// Set after unittest has used Starling's reporter.
     reports: Arc<OnceLock<()>>,
 }
 
 impl ProjectTests {
-    /// Finds the tests of a workspace, or takes the user's command.
+    /// Detects the tests of a workspace, or uses the user's command.
     pub async fn detect(snapshot: &Snapshot, shadows: Shadows, settings: TestSettings) -> Self {
         let mut environment = environment::inherited(&settings.environment);
         let root = snapshot.root().to_owned();
@@ -122,12 +123,12 @@ impl ProjectTests {
         }
     }
 
-    /// The same tests, with the results of pytest found out in another way.
+    /// Returns these tests with another source for the results of pytest.
     pub fn reading(self, results: ResultsFrom) -> Self {
         ProjectTests { results, ..self }
     }
 
-    /// The reporters that a command may use; `None` where there is none for it.
+    /// Returns the reporters that a command can use, or `None` if it can use none.
     fn reporters(&self, suite: &Suite) -> Option<Reporters> {
         let is_refused = self.loads.get() == Some(&false);
         let reporters = match suite {
@@ -145,7 +146,8 @@ impl ProjectTests {
         (self.results == ResultsFrom::Plugin).then_some(reporters)
     }
 
-    /// The report of a command that ran with reporters; `None` where pytest cannot load the plugin.
+    /// Builds the report of a command that ran with reporters. Returns `None` if pytest cannot load
+    /// the plugin.
     fn recorded_report(
         &self,
         suite: &Suite,
@@ -196,8 +198,8 @@ impl ProjectTests {
         Some(report)
     }
 
-    /// Adds the tests that a command ran besides those of a reporter, by what it printed; says whether
-    /// there were any.
+    /// Adds the tests that appear in the printed output but not in a reporter's records. Returns
+    /// whether there were any.
     fn add_printed(&self, output: &str, cases: &mut parse::Cases) -> bool {
         let mut printed = parse::Cases::default();
         parse::others(output, &self.root, &mut printed);
@@ -213,7 +215,7 @@ impl ProjectTests {
         !others.is_empty()
     }
 
-    /// For the user: why the interpreter or the runner that the project is made for is not used.
+    /// Warnings for the user: why the preferred interpreter or runner of the project is not used.
     pub fn warnings(&self) -> &[String] {
         match &self.suites {
             Ok(suites) => suites.warnings(),
@@ -244,7 +246,7 @@ impl ProjectTests {
         }
     }
 
-    /// The report, with a note where pytest could not load the plugin.
+    /// Adds a note to the report if pytest could not load the plugin.
     fn noted(&self, mut report: TestReport) -> TestReport {
         if self.loads.get() == Some(&false) && !report.source.is_reporter() {
             report.output.push_str(PRINTED);
@@ -259,8 +261,8 @@ impl ProjectTests {
         }
     }
 
-    /// Runs a line in a shadow, with the environment of a suite: what it did, without the values of the
-    /// project's secrets in its output.
+    /// Runs a command line in a shadow with the environment of a suite. Removes the values of the
+    /// project's secrets from the output.
     async fn capture(
         &self,
         suite: &Suite,
@@ -275,13 +277,13 @@ impl ProjectTests {
             deadline: request.deadline,
             output_cap: READ_BYTES,
         };
-        // Beside the command: what comes after it then finds little to do.
+        // The refresh runs in parallel with the command, so that `redact` finds little left to do.
         self.secrets.refresh_in_background(&self.root);
         let done = self.shadows.run(&self.root, &overlay, &command).await?;
         let (root, secrets) = (self.root.clone(), self.secrets.clone());
         let text = done.output.clone();
         let redacted = tokio::task::spawn_blocking(move || secrets.redact(&root, text));
-        // A panic there must not let the values through.
+        // If redaction panics, the output is dropped, so that no secret can leak.
         let output = redacted.await.unwrap_or_default();
         Ok(Captured { output, ..done })
     }
@@ -352,7 +354,7 @@ async fn own_suites(
     Ok(Candidates::of(suites.collect(), warnings.collect()))
 }
 
-/// The end of an output, with what the sandbox has to do with it.
+/// Returns the end of an output with an explanation of failures that the sandbox caused.
 fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
     sandbox::explain(&mut said, environment);
@@ -367,7 +369,7 @@ fn runner_of(reporters: Reporters) -> &'static str {
     }
 }
 
-/// A run that says that all is well, although the test runner did not say so.
+/// Marks a run as failed that claims success without confirmation by the test runner.
 fn fail(report: &mut TestReport, why: &str) {
     report.outcome = TestOutcome::Failed;
     let output = report.output.trim_end();

@@ -1,17 +1,17 @@
-//! Tracebacks cut to what concerns the workspace.
+//! Shortens tracebacks to the frames of the workspace.
 
 use std::path::Path;
 
 use starling_index::{Frame, frame};
 use starling_syntax::FilePath;
 
-/// How long the message of a failing test may be.
+/// Maximum length of a failing test's message, in bytes.
 const MESSAGE_BYTES: usize = 1_500;
-/// Directories of code that is installed, not edited.
+/// Directories of installed code, which is not edited.
 const INSTALLED: [&str; 5] = ["site-packages", "dist-packages", ".venv", "venv", ".tox"];
 
-/// The frames of all tracebacks in an output that lie in the workspace, in the order of their
-/// printing, without repeats. Lines count from 1.
+/// Returns the workspace frames of all tracebacks in an output, in printed order and without
+/// duplicates. Line numbers start at 1.
 pub fn frames(output: &str, root: &Path) -> Vec<(FilePath, u32)> {
     let mut found = Vec::new();
     for frame in starling_index::frames(output) {
@@ -24,7 +24,7 @@ pub fn frames(output: &str, root: &Path) -> Vec<(FilePath, u32)> {
     found
 }
 
-/// The file of a frame, when it lies in the workspace and is not installed there.
+/// Returns the file of a frame if it is in the workspace and not installed code.
 fn own_file(frame: &Frame<'_>, root: &Path) -> Option<FilePath> {
     let path = Path::new(frame.path);
     let relative = if path.is_absolute() {
@@ -38,11 +38,12 @@ fn own_file(frame: &Frame<'_>, root: &Path) -> Option<FilePath> {
     (!foreign && !text.starts_with('<')).then(|| FilePath::new(text))
 }
 
-/// The message of a failing test: frames outside the workspace left out, paths from the root, capped.
+/// Shortens the message of a failing test: leaves out frames outside of the workspace, makes paths
+/// relative to the root, and limits the length.
 pub(super) fn shorten(body: &str, root: &Path) -> String {
     let mut kept = String::new();
     let mut foreign = 0;
-    // Indentation of a frame that is left out; deeper lines are its source.
+    // Indentation of the frame that is being left out. Deeper lines are its source code.
     let mut skipping: Option<usize> = None;
     for line in body.lines() {
         let depth = line.len() - line.trim_start().len();
@@ -75,7 +76,8 @@ fn note_foreign(kept: &mut String, count: &mut usize) {
     }
 }
 
-/// The first third and the end of a text that is too long: a failure ends with what went wrong.
+/// Shortens a text to its first third and its end. The end matters more, because a failure ends
+/// with the error.
 fn middle_out(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -84,7 +86,7 @@ fn middle_out(text: &str, bytes: usize) -> String {
     format!("{}\n…\n{}", &text[..head], last(text, bytes - bytes / 3))
 }
 
-/// The end of a text, `bytes` at most, from the beginning of a character.
+/// Returns the end of a text, at most `bytes` long, starting at a character boundary.
 pub(super) fn last(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }

@@ -1,6 +1,6 @@
-//! Results by the test runner's own report: a plugin of pytest, or a result class of unittest, writes a
-//! record for each test to a private file of the run. What the code under test prints is never taken for
-//! a result.
+//! Test results from the runner's own reporter. A pytest plugin or a unittest result class writes a
+//! record for each test to a private file of the run. Text printed by the code under test never
+//! counts as a result.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -10,43 +10,44 @@ use super::message::shorten;
 use super::parse::Cases;
 use starling_core::{TestCase, TestStatus};
 
-/// Run in the project's Python.
+/// Python code that runs in the project's interpreter.
 const PLUGIN: &str = include_str!("pytest_report.py");
 const UNITTEST: &str = include_str!("unittest_report.py");
-/// Between the fields of a record, and between the lines of a message.
+/// Separators between the fields of a record, and between the lines of a message.
 const FIELD: char = '\u{1f}';
 const LINE: char = '\u{1e}';
 
-/// How the results of a pytest session are found out.
+/// The source of the results of a pytest session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResultsFrom {
-    /// By the plugin; by the printed text only where the plugin cannot be loaded.
+    /// The plugin. The printed text is used only if the plugin cannot be loaded.
     #[default]
     Plugin,
-    /// By the printed text, as the ids of a benchmark are given.
+    /// The printed text, whose ids match those of a benchmark.
     PrintedText,
 }
 
-/// Which reporters a command gets.
+/// The reporters that a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reporters {
     Pytest,
-    /// Of unittest, and of Django's runners.
+    /// The reporter for unittest and Django's runners.
     Unittest,
     Both,
 }
 
-/// The reporters of one run. Their name is random: no project can name it in its configuration.
+/// The reporters of one run. Their name is random, so that no project can name it in its
+/// configuration.
 pub(super) struct Recorder {
     name: String,
 }
 
-/// What the plugin wrote.
+/// The records that a reporter wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recorded {
-    /// Sessions that began.
+    /// Number of sessions that began.
     pub begun: usize,
-    /// The exit statuses of the sessions that came to their end.
+    /// The exit statuses of the sessions that ended regularly.
     pub ended: Vec<i32>,
     tests: Vec<Record>,
 }
@@ -66,10 +67,11 @@ impl Recorder {
         }
     }
 
-    /// A line for a shell that runs `line` with reporters; when the shell exits, it prints what they
-    /// wrote. They lie in the shadow's temporary directory; where no directory can be made there, `line`
-    /// runs as it is. `line` runs in the same shell: a command that kills all others must not end its
-    /// own. The shell starts one program before it, and one after it where there are results.
+    /// Returns a shell command that runs `line` with reporters and, when the shell exits, prints
+    /// their records. The reporters are in the shadow's temporary directory; if no directory can be
+    /// created there, `line` runs without them. `line` runs in the same shell, because a command
+    /// that kills all other processes must not kill its own shell. The shell starts one program
+    /// before `line`, and one after it if there are results.
     pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
         let pytest = format!(
@@ -96,8 +98,8 @@ trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat 
         )
     }
 
-    /// Parts the output of such a line into what the command printed and what the plugin wrote; `None`
-    /// where the shell was ended before.
+    /// Splits the output of a command from [`Recorder::around`] into the printed text and the
+    /// records. The records are `None` if the shell was killed before it printed them.
     pub(super) fn part(&self, output: &str) -> (String, Option<Recorded>) {
         let begin = format!("\n@{} begin\n", self.name);
         let end = format!("@{} end\n", self.name);
@@ -105,7 +107,7 @@ trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat 
             .rsplit_once(&begin)
             .and_then(|(printed, rest)| Some((printed, rest.rsplit_once(&end)?)));
         match parted {
-            // What runs on in the background may print after that.
+            // Background processes can still print after the records.
             Some((printed, (records, late))) => {
                 (format!("{printed}{late}"), Some(Recorded::read(records)))
             }
@@ -113,7 +115,7 @@ trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat 
         }
     }
 
-    /// Whether pytest says that it cannot import the plugin.
+    /// Returns whether pytest reports that it cannot import the plugin.
     pub(super) fn is_refused(&self, output: &str) -> bool {
         let says_so = |line: &str| {
             line.contains(&self.name) && (line.contains("importing") || line.contains("No module"))
@@ -145,13 +147,13 @@ impl Recorded {
         recorded
     }
 
-    /// Whether every session came to its end, and none was stopped.
+    /// Returns whether every session ended and none was stopped.
     pub(super) fn is_whole(&self) -> bool {
         const STOPPED: [i32; 3] = [2, 3, 4];
         self.begun == self.ended.len() && !self.ended.iter().any(|one| STOPPED.contains(one))
     }
 
-    /// The tests, in the order of their ends.
+    /// Adds the tests in the order in which they ended.
     pub(super) fn note(&self, root: &Path, cases: &mut Cases) {
         for record in &self.tests {
             match record.status {
@@ -176,7 +178,7 @@ fn status(outcome: &str, phase: &str) -> Option<TestStatus> {
         ("passed", _) => Some(TestStatus::Passed),
         ("failed", "call") => Some(TestStatus::Failed),
         ("failed", _) => Some(TestStatus::Error),
-        // A test that is expected to fail shows nothing, whether it fails or not.
+        // An expected failure is no evidence, whether the test fails or passes.
         ("skipped" | "xfailed" | "xpassed", _) => Some(TestStatus::Skipped),
         _ => None,
     }

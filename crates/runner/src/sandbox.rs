@@ -1,11 +1,11 @@
-//! Failures that come of the sandbox, said to be so: nobody should look for their cause in the code.
+//! Explains failures that the sandbox causes, so that nobody searches for their cause in the code.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::environment::withheld;
 
-/// What the system and Python say of a network that is not there.
+/// Error messages of the system and of Python about a missing network.
 const NO_NETWORK: [&str; 9] = [
     "Network is unreachable",
     "ENETUNREACH",
@@ -26,8 +26,8 @@ const NO_FORK: [&str; 4] = [
     "can't start new thread",
 ];
 
-/// Adds to the message of a failing test what the sandbox has to do with it; nothing where it has not.
-/// The environment is that of the tests.
+/// Adds notes to the message of a failing test if the sandbox may have caused the failure.
+/// `environment` is the environment of the tests.
 pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsString>) {
     let notes = [
         (
@@ -60,7 +60,7 @@ pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsS
     }
 }
 
-/// The variable that `os.environ` did not have: its `KeyError` ends the message.
+/// Returns the variable that is missing in `os.environ`, if a `KeyError` for it ends the message.
 fn missing_variable(message: &str) -> Option<&str> {
     let (before, after) = message.rsplit_once("KeyError: '")?;
     let (name, _) = after.split_once('\'')?;
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_variable_that_tests_are_not_given_is_named() {
-        // Cargo sets this one.
+        // Cargo sets `CARGO_PKG_NAME`.
         let message =
             "t.py:7: in test_a\n    os.environ[\"CARGO_PKG_NAME\"]\nE   KeyError: 'CARGO_PKG_NAME'";
         let note = "note: the variable CARGO_PKG_NAME is set, but tests see it when \

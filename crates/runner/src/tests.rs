@@ -1,4 +1,4 @@
-//! Real projects, the real interpreter.
+//! Tests with real projects and a real interpreter.
 
 mod hostile;
 mod private;
@@ -203,7 +203,7 @@ async fn a_hanging_test_ends_at_the_deadline() {
 
 #[tokio::test]
 async fn a_runner_that_finds_no_test_gives_way() {
-    // pytest does not collect files of this name, unittest does.
+    // pytest does not collect files with this name, unittest does.
     let files = [("testsum.py", TESTS), ("pkg/code.py", CODE)];
     let project = Project::new(&[files[0], files[1], ("pytest.ini", "[pytest]\n")]);
     let tests = project.tests(None).await;
@@ -232,7 +232,7 @@ async fn a_project_without_a_runnable_test_is_not_called_ok() {
     assert!(!output.contains("OK"), "{output}");
 }
 
-/// With pytest where the interpreter can import it; the user is told how to get it where not.
+/// pytest runs if the interpreter can import it; otherwise the report explains how to install it.
 #[tokio::test]
 async fn pytest_runs_where_it_is_installed() {
     let project = Project::new(&[

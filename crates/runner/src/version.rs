@@ -1,11 +1,13 @@
-//! Which Python a command runs, told from the files around its program: nothing is started for that.
+//! Determines the Python version of a command from the files around its program, without starting a
+//! process.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// The version of an interpreter, as far as its environment or its name tell: `3.9`.
+/// Returns the version of an interpreter, such as `3.9`, from its virtual environment or its file
+/// name.
 pub(super) fn of_program(program: &Path) -> Option<String> {
     let home = program.parent().and_then(Path::parent);
     let settings = home.map(|home| home.join("pyvenv.cfg"));
@@ -16,7 +18,7 @@ pub(super) fn of_program(program: &Path) -> Option<String> {
         .or_else(|| of_name(&program.canonicalize().ok()?))
 }
 
-/// The interpreter that a command line begins with, variables aside.
+/// Returns the interpreter that a command line starts with, after any variable assignments.
 pub(super) fn program_of(line: &str, root: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     let mut words = line.split_whitespace();
     let program = words
@@ -44,7 +46,7 @@ fn of_settings(text: &str) -> Option<String> {
     two_parts(value?.trim())
 }
 
-/// `python3.9`
+/// Parses a file name such as `python3.9`.
 fn of_name(program: &Path) -> Option<String> {
     two_parts(program.file_name()?.to_str()?.strip_prefix("python")?)
 }

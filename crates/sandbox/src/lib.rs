@@ -1,5 +1,5 @@
-//! Shadow copies of a workspace, in which commands run without touching the user's tree, and the sandbox
-//! around each command.
+//! Shadow copies of a workspace, in which commands run without changing the user's files, and the
+//! sandbox around each command.
 
 mod sandbox;
 mod shadow;

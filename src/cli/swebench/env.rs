@@ -12,7 +12,7 @@ use crate::cli::{Outcome, WrongUse};
 use starling_bench::{Checkouts, Env, Farewell, Grader, Runs, read_environments};
 use starling_sandbox::{Policy, Shadows, cache_dir};
 
-/// How long the grader lets one run of tests take.
+/// Time limit for one test run of the grader.
 const TEST_DEADLINE: Duration = Duration::from_secs(900);
 
 pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
@@ -61,7 +61,8 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     }
 }
 
-/// The policy speaks for agents alone: whatever passes its checks is taken.
+/// The trained policy decides for the agents, so every change that passes the checks is approved
+/// automatically.
 fn arguments(args: &EnvArgs) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--approve", "auto", "--driver", args.driver.name()]
         .map(OsString::from)

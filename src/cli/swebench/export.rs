@@ -51,8 +51,8 @@ fn wanted(args: &ExportArgs) -> anyhow::Result<Export> {
     })
 }
 
-/// The runs, and what became of them. A run of several samples is as many runs, whose grades lie beside
-/// their stories.
+/// Returns the runs with their grades. A run with several samples becomes one source for each
+/// sample; its grades are beside the trajectories.
 fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
     let is_sampled = |root: &&PathBuf| samples::count(root) > 0;
     let (sampled, runs): (Vec<&PathBuf>, Vec<&PathBuf>) = args.out_of.iter().partition(is_sampled);
@@ -84,7 +84,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// What the caller can mend is the caller's mistake.
+/// Reports errors that the caller can fix as wrong use.
 fn told(error: ExportError) -> anyhow::Error {
     match error {
         ExportError::Place(error) => error.into(),

@@ -24,7 +24,7 @@ use starling_bench::{
 };
 use starling_sandbox::{Policy, Shadows, cache_dir};
 
-/// In place of a file of predictions: the known changes themselves.
+/// Name to pass instead of a predictions file, to grade the known changes themselves.
 const GOLD: &str = "gold";
 
 pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
@@ -38,7 +38,7 @@ pub async fn run(command: SwebenchCommand) -> anyhow::Result<Outcome> {
     }
 }
 
-/// The chosen instances, in the order of the data set.
+/// Returns the selected instances in the order of the data set.
 fn chosen(data: &DatasetArgs) -> Result<Vec<Instance>, WrongUse> {
     let mut instances =
         read_instances(&data.dataset).map_err(|error| WrongUse(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! `starling swebench grade --official`: the grader of the package `swebench`.
+//! `starling swebench grade --official`: runs the grader of the Python package `swebench`.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,17 +14,17 @@ use starling_bench::{Grade, Grades, Instance};
 use starling_sandbox::Scratch;
 use starling_workspace::{HostPrograms, Variables};
 
-/// Says whether the package is there and its docker answers.
+/// Checks that the package is installed and that docker responds.
 const CHECK: &str = "import sys\n\
     try:\n    import swebench\n\
     except ImportError as e:\n    sys.exit(f'{e}: `pip install swebench` there')\n\
     import docker\n\
     try:\n    docker.from_env().ping()\n\
     except Exception as e:\n    sys.exit(f'docker does not answer: {e}')\n";
-/// The name of a run of the package: its reports carry it.
+/// Run name to pass to the package. It is part of the report's file name.
 const RUN: &str = "starling";
 
-/// The package's own report, as far as it is needed.
+/// The fields that are needed from the package's report.
 #[derive(Debug, Deserialize)]
 struct Report {
     resolved_ids: Vec<String>,
@@ -37,7 +37,7 @@ struct Report {
 
 pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::Result<Outcome> {
     let python = args.python.display();
-    // In a folder of its own: modules of the current one are not run.
+    // The grader runs in a new directory, so that it cannot import modules from the current one.
     let folder = Scratch::temporary()?;
     let programs = HostPrograms::outside_current_directory();
     let program = programs
@@ -75,7 +75,7 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         .arg("--instance_ids")
         .args(instances.iter().map(|instance| &instance.task.id))
         .stdin(Stdio::null())
-        // Its progress is for people: results alone go to standard output.
+        // Progress goes to standard error: standard output is only for results.
         .stdout(Stdio::from(std::io::stderr()))
         .kill_on_drop(true);
     let status = harness.status().await?;
@@ -91,7 +91,7 @@ fn predictions(path: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The package runs in a folder of its own.
+/// Returns an absolute path, because the package runs in another directory.
 fn whole(path: &Path) -> anyhow::Result<PathBuf> {
     path.canonicalize()
         .map_err(|error| WrongUse(format!("{}: {error}", path.display())).into())

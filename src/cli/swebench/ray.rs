@@ -1,4 +1,4 @@
-//! `starling swebench run --ray`: instances spread over a cluster, their results gathered here.
+//! `starling swebench run --ray`: distributes instances over a cluster and collects the results.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use starling_core::Dollars;
 use starling_sandbox::Scratch;
 use starling_workspace::{HostPrograms, Variables};
 
-/// Speaks with Ray, which has no other language that we have.
+/// Python script that calls Ray, which has no Rust API.
 const DRIVER: &str = include_str!("ray.py");
-/// So often an instance is begun again when its node is lost.
+/// Number of times that an instance is restarted after its node was lost.
 const RETRIES: u32 = 5;
-/// Beyond its own limit a task gets so long to end, and to begin again elsewhere.
+/// Extra time, beyond its own limit, for a task to end or to restart on another node.
 const GRACE: Duration = Duration::from_secs(300);
 
-/// What the driver says of an instance.
+/// A message of the driver about one instance.
 #[derive(Debug, Deserialize)]
 struct Said {
     id: String,
@@ -34,7 +34,7 @@ struct Said {
     error: Option<String>,
 }
 
-/// Runs what the place does not hold yet; `seen` is told of each as it is done.
+/// Runs the instances that have no record in `place` yet, and calls `seen` with each new record.
 pub(super) async fn run(
     args: &RunArgs,
     address: &str,
@@ -62,7 +62,7 @@ pub(super) async fn run(
     let program = programs
         .find(&args.ray_python.to_string_lossy())
         .map_err(|error| WrongUse(format!("{error}; name one as --ray-python")))?;
-    // In a folder of its own: modules of the current one are not run.
+    // The driver runs in a new directory, so that it cannot import modules from the current one.
     let driver = programs.command(&program, Variables::Inherited, folder.path());
     let mut child = Command::from(driver)
         .args(["-c", DRIVER])
@@ -95,13 +95,13 @@ pub(super) async fn run(
         seen(&record);
         missing -= 1;
     }
-    // It ends when it is no longer spoken to.
+    // The driver exits when its standard input closes.
     drop(stdin);
     Ok(())
 }
 
 impl Said {
-    /// The record, and its story in a file.
+    /// Returns the record and the file to which the trajectory was written.
     fn kept(self, folder: &Path) -> anyhow::Result<(Record, Option<PathBuf>)> {
         let record = self.record.unwrap_or_else(|| Record {
             instance_id: self.id,
@@ -121,7 +121,8 @@ impl Said {
     }
 }
 
-/// This program with this run's arguments, as every node can start it; instances come after it.
+/// Returns this program with this run's arguments, as every node can start it. The instances are
+/// appended later.
 fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     let program = std::env::current_exe().context("this program cannot find itself")?;
     let mut words: Vec<OsString> = vec![program.into(), "swebench".into(), "run".into()];
@@ -160,7 +161,7 @@ fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     words.into_iter().map(text).collect()
 }
 
-/// Nodes have working directories of their own.
+/// Returns an absolute path, because nodes have other working directories.
 fn whole(path: &Path) -> anyhow::Result<OsString> {
     let whole = path
         .canonicalize()

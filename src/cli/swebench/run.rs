@@ -20,7 +20,7 @@ use starling_core::Dollars;
 use starling_models::oracle::KnownChange;
 use starling_sandbox::cache_dir;
 
-/// In place of a model: answers made of the known changes.
+/// Model name for replies that are built from the known changes.
 const ORACLE: &str = "oracle";
 
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
@@ -39,7 +39,8 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Solves each instance once; `sample` says what makes it another sample than others.
+/// Solves each instance once. `sample` describes the difference to other samples, and is empty for
+/// a run without samples.
 pub(super) async fn solve(
     args: &RunArgs,
     instances: &[Instance],
@@ -74,7 +75,7 @@ pub(super) async fn solve(
     let done = place.records()?;
     let is_done = |instance: &&Instance| done.contains_key(&instance.task.id);
     let mut progress = Progress::new(instances.len() - instances.iter().filter(is_done).count());
-    // The answers stay here: a run is given tasks alone.
+    // The known changes stay in this process: a run gets only its task.
     let tasks: Vec<_> = instances.iter().map(|instance| &instance.task).collect();
     let seen = |record: &Record| progress.add(record);
     let ended = match &args.ray {
@@ -93,7 +94,7 @@ pub(super) async fn solve(
     Ok((Report::of(of_these).with_earlier(earlier), ended))
 }
 
-/// A folder that is not this run's is the caller's mistake, a full disk is not.
+/// A directory of another run is wrong use by the caller; an I/O error is not.
 fn wrong_place(error: PlaceError) -> anyhow::Error {
     match error {
         PlaceError::Taken(_) | PlaceError::Other { .. } => WrongUse(error.to_string()).into(),
@@ -122,20 +123,22 @@ fn settings(args: &RunArgs) -> anyhow::Result<Settings> {
     })
 }
 
-/// The version of this program, with a hash of its file: two builds may have the same version.
+/// Returns the version of this program with a hash of its file, because two builds can have the
+/// same version.
 fn program() -> anyhow::Result<String> {
     let file = std::env::current_exe().context("this program cannot find itself")?;
     let hash = file_hash(&file)?;
     Ok(format!("starling {}, {hash}", env!("CARGO_PKG_VERSION")))
 }
 
-/// What makes a difference to the runs besides data set, model and driver.
+/// Returns the settings that affect the runs, besides data set, model and driver.
 fn given(args: &RunArgs) -> anyhow::Result<BTreeMap<String, String>> {
     let words = arguments(args).into_iter();
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    // What runs are not given on the command line: the user's file and variables.
+    // The user's configuration file and variables also affect runs, but are not on the command
+    // line.
     let nowhere = Path::new("/");
     let sources = Sources::of_process(
         ProjectFile::of(nowhere),
@@ -170,13 +173,14 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(bytes))
 }
 
-/// What the tests of a run do not see: its own records, and where its hidden tests are named.
+/// Returns the paths to hide from the tests of a run: the run's own records, and the files that
+/// name its hidden tests.
 fn hidden(args: &RunArgs) -> Vec<PathBuf> {
     let all = [&args.out, &args.data.dataset].into_iter();
     all.chain(&args.environments).cloned().collect()
 }
 
-/// What each `starling run` is given. Nobody is there to approve but a model.
+/// Returns the arguments for each `starling run`. A model approves, because no user is present.
 fn arguments(args: &RunArgs) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--approve", "proxy", "--driver", args.driver.name()]
         .map(OsString::from)
@@ -212,7 +216,7 @@ async fn oracle(
     Some(known)
 }
 
-/// One line that lives, and one for each instance as it is done.
+/// A progress bar, and one line for each finished instance.
 struct Progress {
     bar: ProgressBar,
     sums: Report,
@@ -247,7 +251,7 @@ impl Progress {
             said(record),
             record.seconds
         );
-        // Without a terminal the bar is silent.
+        // Without a terminal, the bar is hidden and prints nothing.
         match self.bar.is_hidden() {
             true => eprintln!("{line}"),
             false => self.bar.println(line),
@@ -256,7 +260,7 @@ impl Progress {
     }
 }
 
-/// How an instance ended, in a line.
+/// Describes in one line how an instance ended.
 pub(super) fn said(record: &Record) -> String {
     match &record.outcome {
         bench::Outcome::Finished(finished) => words::stop_reason(&finished.stop_reason),

@@ -1,11 +1,12 @@
-//! Several samples of each instance, one of which is chosen; and what they were worth, once graded.
+//! Runs several samples of each instance and chooses one; `grade` measures how much the choice
+//! improves the result.
 //!
 //! ```text
-//! samples/1, samples/2, …          each a run of its own, see `swebench run`
-//! choices/<id>.json                the chosen sample, and what spoke for each
-//! predictions.jsonl                the chosen ones
-//! grades/<id>.json, scaling.json   what `grade` made of all of them
-//! samples/N/grades.json            the same of one sample, as `grade` says it of any run
+//! samples/1, samples/2, …          one directory for each run, see `swebench run`
+//! choices/<id>.json                the chosen sample, and the signals of each sample
+//! predictions.jsonl                the chosen patches
+//! grades/<id>.json, scaling.json   results of `grade` for all samples
+//! samples/N/grades.json            results of `grade` for one sample, as for any run
 //! ```
 
 use std::collections::BTreeMap;
@@ -30,17 +31,17 @@ use starling_models::registry::Models;
 use starling_models::verifier::Verifier;
 use starling_swarm::ledger::Ledger;
 
-/// Where samples differ by nothing else.
+/// Temperature of samples that differ in no other setting.
 const TEMPERATURE: f64 = 0.8;
 
-/// All samples added up.
+/// Summary of all samples.
 #[derive(Debug, Serialize)]
 struct Sampled {
     instances: usize,
     samples: Vec<Report>,
-    /// Instances with a choice.
+    /// Number of instances with a chosen sample.
     chosen: usize,
-    /// Of verifiers.
+    /// Cost of verifiers, in dollars.
     choosing_dollars: f64,
 }
 
@@ -83,7 +84,7 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
     })
 }
 
-/// What one sample is run with, and what makes it another one, in words.
+/// Returns the arguments of one sample, and a description of its difference to other samples.
 fn sample(args: &RunArgs, number: usize, spent: f64) -> (RunArgs, String) {
     let mut one = args.clone();
     one.out = folder(&args.out, number);
@@ -116,7 +117,7 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     if wanted.starts_with("http://") || wanted.starts_with("https://") {
         return Ok(Some(Verifier::Endpoint(wanted.clone())));
     }
-    // Nothing of a project is read: it judges for all.
+    // No project configuration is read, because the verifier judges all projects.
     let nowhere = Path::new("/");
     let sources = Sources::of_process(
         ProjectFile::of(nowhere),
@@ -129,7 +130,7 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     Ok(Some(Verifier::Model(models.agent)))
 }
 
-/// The verifier with what the samples, and the choices that were made before, leave of the money.
+/// Returns the verifier with the budget that the samples and earlier choices leave.
 fn judge(
     args: &RunArgs,
     instances: &[Instance],
@@ -158,7 +159,7 @@ fn choice_of(out: &Path, id: &str) -> PathBuf {
     out.join("choices").join(format!("{id}.json"))
 }
 
-/// Chooses where all samples of an instance are done; what was chosen before stays.
+/// Chooses a sample for each instance whose samples are all done. Earlier choices are kept.
 async fn choose_all(
     args: &RunArgs,
     instances: &[Instance],
@@ -210,7 +211,7 @@ async fn choose_one(
     Ok(choice)
 }
 
-/// The records of each sample, in their order.
+/// Returns the records of each sample, in order of the samples.
 fn all_records(out: &Path, samples: usize) -> anyhow::Result<Vec<BTreeMap<String, Record>>> {
     let of = |number: usize| records(&folder(out, number));
     Ok((1..=samples).map(of).collect::<Result<_, _>>()?)
@@ -223,31 +224,31 @@ fn candidates(out: &Path, records: &[&Record]) -> Vec<Candidate> {
         Candidate {
             sample,
             patch: record.patch().to_owned(),
-            // A run that failed may have none.
+            // A failed run may have no trajectory.
             trajectory: fs::read_to_string(story.join("trajectory.jsonl")).unwrap_or_default(),
         }
     };
     (1..).zip(records).map(candidate).collect()
 }
 
-/// How many samples a folder holds; 0: it is none of `run --samples`.
+/// Returns the number of samples in a directory, or 0 if it is not the output of `run --samples`.
 pub(super) fn count(out: &Path) -> usize {
     let is_there = |number: &usize| folder(out, *number).is_dir();
     (1..).take_while(is_there).count()
 }
 
-/// The folder of a sample: that of a run of its own.
+/// Returns the directory of a sample. It has the layout of a single run.
 pub(super) fn folder(out: &Path, sample: usize) -> PathBuf {
     out.join("samples").join(sample.to_string())
 }
 
-/// What `grade` made of a sample.
+/// Returns the path of a sample's grades.
 pub(super) fn grades_of(out: &Path, sample: usize) -> PathBuf {
     folder(out, sample).join("grades.json")
 }
 
-/// Grades every sample, the same change once, `workers` instances at a time, and says what choosing was
-/// worth.
+/// Grades every sample, `workers` instances at a time, and reports how much the choice improves the
+/// result. Samples with the same patch are graded once.
 pub(super) async fn grade(
     grader: &Grader,
     out: &Path,
@@ -337,7 +338,7 @@ fn write(place: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     put(place, &serde_json::to_vec_pretty(value)?)
 }
 
-/// Puts a file in place whole.
+/// Writes a file atomically: readers see the old or the new content, never a part.
 fn put(place: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let beside = place.with_extension("new");
     let written = || {

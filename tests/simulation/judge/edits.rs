@@ -1,4 +1,4 @@
-//! What arrives in the user's texts.
+//! Checks of the edits to the user's texts.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use super::proposals::Proposal;
 use super::{Judge, failing, tokens};
 use crate::project::{Project, is_marked};
 
-/// Paths that no agent writes.
+/// Paths that no agent may write.
 const NEVER: [&str; 4] = [".git/", ".starling/", ".env", "../"];
-/// Paths that are written only after a person said yes.
+/// Paths that may be written only after a person has approved.
 const BY_PERSON: [&str; 7] = [
     ".github/",
     ".vscode/",
@@ -30,7 +30,7 @@ impl Judge {
         }
     }
 
-    /// An edit is about to change a text.
+    /// Checks an edit before it changes a text.
     pub fn edit_arrives(&mut self, edit: &FileEdit, before: &str, after: &str) {
         self.check_path(edit.file.as_str());
         self.check_typed(edit, before, after);
@@ -52,7 +52,8 @@ impl Judge {
             let again = number.parse().ok();
             let again = again.and_then(|id: u32| self.proposals.all.get_mut(&id));
             match again.filter(|one| one.arrived && one.undone) {
-                // A person undoes, or the end of a run that nobody reviewed.
+                // A redo is allowed for an undo by a person, or at the end of a run that nobody
+                // reviewed.
                 Some(proposal) if self.undoing || self.approval != Approval::Ask => {
                     proposal.undone = false;
                 }
@@ -77,7 +78,7 @@ impl Judge {
         self.check_shown(&proposal, before, after);
     }
 
-    /// An edit has changed a text: it is clear now whether the tests are worse.
+    /// Records an edit that has changed a text, and whether it made the tests worse.
     pub fn edit_arrived(&mut self, texts: super::Texts) {
         self.texts = texts;
         for unit in &self.project.units {
@@ -114,7 +115,7 @@ impl Judge {
         }
     }
 
-    /// What the user typed stands, unless a model has seen it.
+    /// Checks that text typed by the user is kept, unless a model has seen it.
     fn check_typed(&mut self, edit: &FileEdit, before: &str, after: &str) {
         let is_undo = edit.label.starts_with("undo ") || edit.label.starts_with("redo ");
         let (was, is) = (tokens(before), tokens(after));
@@ -208,7 +209,7 @@ impl Judge {
         }
     }
 
-    /// A person was shown every line that is written.
+    /// Checks that a person was shown every line that is written.
     fn check_shown(&mut self, proposal: &Proposal, before: &str, after: &str) {
         if self.approval != Approval::Ask {
             return;
@@ -232,9 +233,9 @@ impl Judge {
         }
     }
 
-    /// At the end of a run that nobody looked at, nothing is worse than before.
+    /// Checks that nothing is worse than before at the end of a run that nobody reviewed.
     pub(super) fn check_landing(&mut self, is_settled: bool) {
-        // What could not be taken back was told.
+        // Changes that could not be undone were reported.
         let is_told = self.proposals.all.values().any(|one| one.stays);
         if self.approval == Approval::Ask || self.user_changed_behaviour || is_told {
             return;
@@ -287,7 +288,7 @@ impl Judge {
     }
 }
 
-/// The functions that the user typed as copies of an agent's function, with their lines.
+/// Returns the functions that the user typed as copies of an agent's function, with their lines.
 fn look_alikes(text: &str) -> Vec<String> {
     let heads = text.match_indices("def alike_typed");
     let block = |(at, _): (usize, &str)| {

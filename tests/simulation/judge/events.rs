@@ -1,4 +1,4 @@
-//! What the log of a run says.
+//! Checks of the events in the run log.
 
 use starling_core::Verdict;
 use starling_swarm::{AnswerSource, Event, Evidence, Party, StopReason};
@@ -12,7 +12,7 @@ impl Judge {
     pub(super) fn event(&mut self, event: &Event) {
         let is_of_undo = match event {
             Event::ProposalUndone { .. } => true,
-            // A set of which a part cannot be undone is applied again.
+            // If a part of a set cannot be undone, the set is applied again.
             Event::ProposalApplying { .. } | Event::ProposalApplied { .. } => self.undoing,
             _ => false,
         };
@@ -85,7 +85,8 @@ impl Judge {
                 let turn = self.proposals.turns.get_mut(&agent);
                 let change = turn.and_then(|turn| {
                     if is_kept_part {
-                        // A part that failed by itself is proposed again with those that came after it.
+                        // A part that failed alone is proposed again together with the parts that
+                        // followed it.
                         turn.refused = turn.refused.saturating_sub(1);
                         return None;
                     }
@@ -121,7 +122,7 @@ impl Judge {
                     .is_some_and(|one| one.waits_since.is_some());
                 self.check_patience(proposal.0);
                 if waits {
-                    // A joint test concerns all that wait.
+                    // A joint check concerns all waiting proposals.
                     self.proposals.restart_waits(self.now);
                 }
             }
@@ -134,7 +135,7 @@ impl Judge {
                 for id in with.iter().chain([proposal]) {
                     self.check_patience(id.0);
                     if let Some(one) = self.proposals.all.get_mut(&id.0) {
-                        // The person is asked again about what the editor did not take.
+                        // The person is asked again about a change that the editor refused.
                         if one.ends.pop_if(|end| *end == "not applied").is_some() {
                             (one.accepted, one.edit_refused) = (false, false);
                         }
@@ -192,7 +193,7 @@ impl Judge {
         });
         if let Some(turn) = self.proposals.turns.get_mut(agent) {
             turn.refused += 1;
-            // It came to no draft.
+            // No draft was made.
             turn.handled += usize::from(open.is_none());
         }
     }
@@ -235,7 +236,7 @@ impl Judge {
         }
     }
 
-    /// The proxy's own last word on the proposal was a clear yes.
+    /// Checks that the proxy's last reply about the proposal clearly accepted.
     fn check_proxy(&mut self, id: u32) {
         let Some(proposal) = self.proposals.all.get(&id) else {
             return;
@@ -273,7 +274,8 @@ impl Judge {
         }
     }
 
-    /// It was taken back by an edit, or the user took it out of the text before.
+    /// Checks that the proposal was undone by an edit, or that the user had removed it from the
+    /// text before.
     fn said_to_be_undone(&mut self, id: u32) {
         let Some(proposal) = self.proposals.all.get_mut(&id) else {
             return;
@@ -310,8 +312,8 @@ impl Judge {
         self.note_versions(id);
     }
 
-    /// The symbols of a proposal have the versions that the editor gave them last, unless the user
-    /// changed them since.
+    /// Records the versions that the editor last wrote for the symbols of a proposal, except those
+    /// that the user has changed since.
     fn note_versions(&mut self, id: u32) {
         let symbols = self.proposals.all.get(&id).map(|one| one.symbols.clone());
         for symbol in symbols.unwrap_or_default().iter().map(ToString::to_string) {
@@ -325,7 +327,7 @@ impl Judge {
         }
     }
 
-    /// An answer from memory must not tell of a text that was changed since.
+    /// Checks that an answer from memory does not describe a text that has changed since.
     fn answered(&mut self, from: &Party, text: &str, source: AnswerSource) {
         if source != AnswerSource::Memory {
             return;
@@ -369,7 +371,7 @@ impl Judge {
         }
     }
 
-    /// Keeps what events say that may tell of a pick that was not followed.
+    /// Records the text of events that can explain why a pick of the scout was not followed.
     fn note_told(&mut self, event: &Event) {
         match event {
             Event::AgentWoken { .. }

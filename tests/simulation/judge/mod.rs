@@ -1,5 +1,5 @@
-//! The judge: sees every event of a run and everything that its parts do, and says which promise was
-//! broken, by what.
+//! The judge observes every event of a run and everything that its parts do, and reports which
+//! guarantee was broken by which mechanism.
 
 mod edits;
 mod events;
@@ -19,16 +19,16 @@ use super::world::{Desk, SECRETS};
 use proposals::Proposals;
 use spending::Spending;
 
-/// A broken promise.
+/// A broken guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: &'static str,
-    /// By what it was broken, as far as that can be told.
+    /// The mechanism that broke the guarantee, if known.
     pub mechanism: String,
     pub text: String,
 }
 
-/// A request as a provider gets it.
+/// A request as the provider receives it.
 pub struct Request {
     pub conversation: String,
     pub provider: String,
@@ -47,7 +47,7 @@ pub struct Judge {
     now: Duration,
     spending: Spending,
     proposals: Proposals,
-    /// The texts as the user has them now, and what fails in them.
+    /// The user's current texts, and the tests that fail on them.
     texts: Texts,
     failing: BTreeSet<String>,
     failing_before: BTreeSet<String>,
@@ -57,23 +57,23 @@ pub struct Judge {
     has_language_server: bool,
     checks_had_trouble: bool,
     user_changed_behaviour: bool,
-    /// What the user typed and a model has seen.
+    /// Texts that the user typed and that a model has seen.
     seen_tokens: BTreeSet<String>,
     typed: BTreeMap<String, Duration>,
-    /// By the number of a test run: the files that it had in another text than the user when it started,
-    /// and when the user had last typed in each of them.
+    /// By number of a test run: the files whose text differed from the user's when the test run
+    /// started, each with the time when the user last changed it.
     older_texts: BTreeMap<Option<i32>, BTreeMap<String, Duration>>,
-    /// Files that an agent tried to change: their texts were read anew for that.
+    /// Files that an agent tried to change, so that their texts were read again.
     drafted_files: BTreeSet<String>,
-    /// The version that a symbol has since the last applied change. Without those that the user
-    /// changed after it.
+    /// The version of each symbol since the last applied change, without symbols that the user
+    /// changed later.
     applied_versions: BTreeMap<String, i64>,
-    /// The version that a symbol had in the last text that the editor took.
+    /// The version of each symbol in the last text that the editor accepted.
     arrived_versions: BTreeMap<String, i64>,
-    /// Agents that were woken and have not ended since.
+    /// Agents that were woken and have not ended.
     awake: BTreeSet<String>,
     woken: BTreeSet<String>,
-    /// What the scout wanted to have woken, and all that was said of it.
+    /// The symbols that the scout picked, and the text of all events about them.
     picks: Vec<String>,
     told: String,
     was_cancelled: bool,
@@ -119,7 +119,7 @@ impl Judge {
         }
     }
 
-    /// Records a broken promise, each kind once.
+    /// Records a broken guarantee, each kind once.
     fn broken(&mut self, invariant: &'static str, mechanism: impl Into<String>, text: String) {
         let mechanism = mechanism.into();
         let known = |one: &Violation| one.invariant == invariant && one.mechanism == mechanism;
@@ -132,7 +132,7 @@ impl Judge {
         }
     }
 
-    /// Takes note of all events since the last time.
+    /// Processes all events since the last call.
     pub fn catch_up(&mut self, log: &EventLog, desk: &Desk, now: Duration) {
         self.now = now;
         self.typed.clone_from(&desk.typed);
@@ -180,12 +180,12 @@ impl Judge {
         self.work_ends();
     }
 
-    /// The provider does not charge for a request after all.
+    /// Records that the provider does not charge for a request after all.
     pub fn refund(&mut self, prompt: Tokens, dollars: f64) {
         self.spending.refund(prompt, dollars);
     }
 
-    /// A request has failed, and the provider charges for it.
+    /// Records that the provider charges for a request that failed.
     pub fn charged_for_nothing(&mut self) {
         self.spending.has_unknown_costs = true;
     }
@@ -206,7 +206,7 @@ impl Judge {
         self.spending.reported_nothing = true;
     }
 
-    /// The test run of this number starts on `texts`, while the user has `desk_texts`.
+    /// Records that the test run `number` starts on `texts` while the user has `desk_texts`.
     pub fn tests_start(&mut self, number: Option<i32>, texts: &Texts, desk_texts: &Texts) {
         self.work_starts();
         let differs = |(file, text): &(&String, &String)| desk_texts.get(*file) != Some(text);
@@ -223,7 +223,7 @@ impl Judge {
         self.checks_had_trouble = true;
     }
 
-    /// The user has other texts now: typed, reloaded, or closed without saving.
+    /// Records that the user changed texts by typing, reloading, or closing without saving.
     pub fn user_changed_texts(&mut self, desk_texts: Texts) {
         self.texts = desk_texts;
         let now = failing(&self.project, &self.texts);
@@ -254,7 +254,7 @@ impl Judge {
         self.undoing = false;
     }
 
-    /// The tests of a proposal ran on texts that were older than the proposal.
+    /// Checks that the tests of a proposal did not run on texts that were older than the proposal.
     fn check_that_texts_are_fresh(&mut self, id: u32, number: Option<i32>) {
         let made = self.proposals.all.get(&id).map(|one| one.made);
         let older = self.older_texts.remove(&number).unwrap_or_default();
@@ -275,7 +275,7 @@ impl Judge {
         }
     }
 
-    /// What is checked when nothing more can happen.
+    /// Checks the guarantees that apply when nothing more can happen.
     pub fn end(&mut self, was_killed: bool) {
         self.check_log_against_state(was_killed);
         if was_killed || self.stop_reason.is_some() {
@@ -291,13 +291,13 @@ fn has_version(project: &Project, texts: &Texts, symbol: &str, version: i64) -> 
     now == Some(version)
 }
 
-/// The ids of the tests that fail on these texts.
+/// Returns the ids of the tests that fail on these texts.
 pub fn failing(project: &Project, texts: &Texts) -> BTreeSet<String> {
     let failures = project.failures(texts);
     failures.into_iter().map(|(id, _)| id).collect()
 }
 
-/// What the user typed that stands in a text.
+/// Returns the tokens that the user typed and that occur in a text.
 pub fn tokens(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_token = |word: &&str| {

@@ -1,4 +1,4 @@
-//! Proposals and what agents asked for: each is followed to its one end.
+//! Checks of proposals and tool calls: each must reach exactly one end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Proposal {
     pub agent: String,
     pub symbols: Vec<SymbolPath>,
     pub change: Option<Value>,
-    /// What the approver was shown.
+    /// The diff that the approver was shown.
     pub diff: String,
     pub made: Duration,
     pub contract: bool,
@@ -27,13 +27,14 @@ pub struct Proposal {
     pub arrived: bool,
     pub applied: bool,
     pub undone: bool,
-    /// It could not be taken back, and that was told.
+    /// Whether the run reported that the proposal could not be undone.
     pub stays: bool,
     pub edit_refused: bool,
     pub ends: Vec<&'static str>,
     /// The model whose candidate was chosen.
     pub candidate: Option<String>,
-    /// Since when it waits, after its own check, for something that is not its own review.
+    /// Time since which the proposal, after its own check, has been waiting for anything but its
+    /// own review.
     pub waits_since: Option<Duration>,
 }
 
@@ -43,19 +44,19 @@ impl Proposal {
         change.is_some_and(|change| change[flag] == Value::Bool(true))
     }
 
-    /// Whether it is accepted and an edit of this label would carry it out.
+    /// Returns whether the proposal is accepted and an edit with this label would apply it.
     pub fn awaits_edit(&self, label: &str) -> bool {
         let is_open = self.accepted && !self.arrived && !self.edit_refused && self.ends.is_empty();
         let first = self.symbols.first().map(ToString::to_string);
         is_open && first.as_deref() == Some(label)
     }
 
-    /// Whether it was accepted, and the editor did not take it or the run ended before.
+    /// Returns whether the proposal was accepted, but the editor refused it or the run ended first.
     pub fn was_accepted_in_vain(&self) -> bool {
         self.edit_refused || self.ends.contains(&"not applied")
     }
 
-    /// What may have let it through although it breaks something.
+    /// Returns the mechanism that may have let the proposal through although it breaks something.
     pub fn excuse(&self) -> &'static str {
         match () {
             () if self.is_set("insist") => "insist",
@@ -67,7 +68,7 @@ impl Proposal {
     }
 }
 
-/// What an agent asked for in its last turn.
+/// The proposals and calls of an agent's last turn.
 #[derive(Debug, Default)]
 pub struct Turn {
     pub proposals: Vec<Value>,
@@ -99,7 +100,7 @@ impl Proposals {
     }
 }
 
-/// How an agent is named in conversations.
+/// Returns the name of an agent in conversations.
 pub fn name_of(party: &Party) -> String {
     match party {
         Party::Agent(symbol) => symbol.to_string(),
@@ -141,7 +142,7 @@ impl Judge {
         self.proposals.turns.insert(agent.to_owned(), turn);
     }
 
-    /// A turn is over: all that it asked for was looked at.
+    /// Checks at the end of a turn that all its proposals were handled.
     pub(super) fn check_turn(&mut self, agent: &str, outcome: Option<&AgentOutcome>) {
         let Some(turn) = self.proposals.turns.remove(agent) else {
             return;
@@ -189,8 +190,8 @@ impl Judge {
         }
     }
 
-    /// A proposal moves on. Two that stood still until now, while a person decided about a third, could
-    /// have been tested together.
+    /// Checks how long a proposal has waited when it continues. Two proposals that waited while a
+    /// person decided about a third one could have been tested together.
     pub(super) fn check_patience(&mut self, id: u32) {
         let now = self.now;
         let stood = |since: Duration| now.saturating_sub(since) > PATIENCE;
@@ -206,7 +207,7 @@ impl Judge {
         }
     }
 
-    /// All proposals have an end, at the end of a run that was not cut short.
+    /// Checks that all proposals have an end when a run was not cut short.
     pub(super) fn check_ends(&mut self, was_cut_short: bool) {
         let open = self
             .proposals
@@ -229,7 +230,7 @@ impl Judge {
         }
     }
 
-    /// A restart knows each change that is in the text, and none that never was.
+    /// Checks that a restart finds each change that is in the texts, and no other change.
     pub fn check_known_after_kill(&mut self, known: &BTreeSet<u32>, touched: &BTreeSet<String>) {
         let is_touched = |one: &Proposal| {
             let mut symbols = one.symbols.iter();
@@ -251,12 +252,12 @@ impl Judge {
         }
     }
 
-    /// Whether something that had arrived was taken back.
+    /// Returns whether a change that had arrived was undone.
     pub fn took_back(&self) -> bool {
         self.proposals.all.values().any(|one| one.undone)
     }
 
-    /// The files whose text is not that of all applied changes in their order.
+    /// Reports the files whose text is not the result of all applied changes in order.
     pub fn tree_after_kill(&mut self, files: &[&String]) {
         if !files.is_empty() {
             let text = format!("{files:?} hold something else than whole accepted changes");
@@ -264,7 +265,8 @@ impl Judge {
         }
     }
 
-    /// The files that an undo of everything did not give back, and what the user typed and it removed.
+    /// Reports the files that an undo of everything did not restore, and typed text that the undo
+    /// removed.
     pub fn undone_after_kill(&mut self, not_back: &[&String], lost: &[String]) {
         if !not_back.is_empty() {
             let text = format!("{not_back:?}");

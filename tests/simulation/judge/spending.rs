@@ -1,4 +1,4 @@
-//! What a run spends, as the providers count it, and how long it works.
+//! Checks of what a run spends, as the providers count it, and of how long it works.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use starling_swarm::StopReason;
 
 use super::{Judge, Request};
 
-/// How much longer than its limit a run may work: the steps of its own clock.
+/// Tolerance for the time limit of a run, because its clock advances in steps.
 const SLACK: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -16,13 +16,14 @@ pub struct Spending {
     pub calls: u32,
     pub tokens: Tokens,
     pub dollars: f64,
-    /// Requests of the current turn of each conversation.
+    /// Number of requests in the current turn of each conversation.
     pub of_turn: BTreeMap<String, u32>,
-    /// A provider has answered and said that it cost nothing.
+    /// Whether a provider replied without reporting usage.
     pub reported_nothing: bool,
-    /// A request has failed in the middle: nobody says what it cost, so its worst case counts.
+    /// Whether a request failed after it started, so that its cost is unknown and its worst case
+    /// counts.
     pub has_unknown_costs: bool,
-    /// A call has failed after several requests.
+    /// Whether a call failed after several requests.
     pub retried_in_vain: bool,
     at_work: u32,
     since: Duration,
@@ -31,7 +32,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// What a request is, beside the first one of its turn.
+    /// Returns the kind of a request, relative to the first request of its turn.
     pub fn kind(&mut self, request: &Request) -> String {
         let count = self
             .of_turn
@@ -123,7 +124,7 @@ impl Judge {
         }
     }
 
-    /// A budget that is said to be used up is.
+    /// Checks that a budget is used up when a run ends because of it.
     pub(super) fn check_exhaustion(&mut self, reason: &StopReason) {
         let StopReason::LedgerEmpty { what } = reason else {
             return;
@@ -155,7 +156,7 @@ impl Judge {
     }
 }
 
-/// Reads what tokens are written as, rounded up.
+/// Parses a formatted number of tokens, rounded up.
 fn read_tokens(text: &str) -> Option<Tokens> {
     match text.strip_suffix('k') {
         Some(thousands) => {

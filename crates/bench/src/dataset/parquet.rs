@@ -1,4 +1,5 @@
-//! Rows of a parquet file as JSON, so that both forms of a data set are read alike.
+//! Converts rows of a parquet file to JSON, so that all formats of a data set are read in the same
+//! way.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,12 +9,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use serde_json::{Map, Value};
 
-/// Whether a file is one of parquet, by its name.
+/// Returns whether a file is a parquet file, judging by its extension.
 pub(super) fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "parquet")
 }
 
-/// All rows, in their order.
+/// Returns all rows in order.
 pub(super) fn rows(path: &Path) -> Result<Vec<Value>, ParquetError> {
     let reader = SerializedFileReader::new(File::open(path)?)?;
     let rows = reader.get_row_iter(None)?;
@@ -26,7 +27,8 @@ fn object(row: &Row) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Texts, numbers, truths, and what is made of them; an instance has nothing else to be read.
+/// Converts strings, booleans, numbers, and groups and lists of these. Instances use no other
+/// types.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => text.as_str().into(),
@@ -36,7 +38,7 @@ fn value(field: &Field) -> Value {
         Field::Double(number) => (*number).into(),
         Field::Group(row) => object(row),
         Field::ListInternal(list) => list.elements().iter().map(value).collect(),
-        // Other types of the format, which is not ours.
+        // Other types of the format are not used by instances.
         _ => Value::Null,
     }
 }

@@ -1,4 +1,5 @@
-//! One instance under way: its run is a process as ever, and asks its model over a socket file.
+//! One episode: the run of an instance as a process, which sends its model requests over a Unix
+//! socket.
 
 use std::io;
 
@@ -13,36 +14,36 @@ use crate::run::{Finished, Runs};
 use starling_core::{ChatReply, ChatRequest};
 use starling_sandbox::Scratch;
 
-/// So many agents may wait for their answers.
+/// Maximum number of agents that can wait for replies.
 const WAITING: usize = 64;
 
-/// What comes next in an episode.
+/// The next step of an episode.
 #[derive(Debug)]
 pub(super) enum Turn {
     Asked(Box<ChatRequest>),
     Finished(Box<Finished>),
-    /// It came to no end, and why.
+    /// The run did not finish, for this reason.
     Failed(String),
 }
 
-/// A question, and where its answer goes.
+/// A model request and the channel for its reply.
 struct Asked {
     request: ChatRequest,
     answer: oneshot::Sender<ChatReply>,
 }
 
-/// A run whose questions come one at a time. It ends when this is dropped.
+/// A run whose model requests arrive one at a time. Dropping it ends the run.
 pub(super) struct Episode {
     questions: mpsc::Receiver<Asked>,
     waiting: Option<oneshot::Sender<ChatReply>>,
     run: JoinHandle<Result<Finished, String>>,
     listener: JoinHandle<()>,
-    /// Holds the socket.
+    /// The directory that contains the socket.
     _folder: Scratch,
 }
 
 impl Episode {
-    /// Begins a run of a task.
+    /// Starts a run of a task.
     pub(super) fn begin(runs: &Runs, task: &Task, checkouts: &Checkouts) -> io::Result<Self> {
         let folder = Scratch::temporary()?;
         let socket = folder.path().join("model");
@@ -61,15 +62,16 @@ impl Episode {
         })
     }
 
-    /// Answers the question that came last.
+    /// Answers the last request.
     pub(super) fn answer(&mut self, reply: ChatReply) {
         if let Some(waiting) = self.waiting.take() {
-            // An agent that waited too long is told by the run.
+            // If the agent no longer waits, the run has already reported that.
             let _ = waiting.send(reply);
         }
     }
 
-    /// Waits for the next question or the end, which comes at the run's own limit of time at the latest.
+    /// Waits for the next request or the end of the run, which comes at the run's own time limit at
+    /// the latest.
     pub(super) async fn turn(&mut self) -> Turn {
         tokio::select! {
             biased;
@@ -78,7 +80,7 @@ impl Episode {
                 Ok(Err(why)) => Turn::Failed(why),
                 Err(error) => Turn::Failed(error.to_string()),
             },
-            // The listener lives as long as this does.
+            // The channel stays open, because the listener lives as long as this episode.
             Some(asked) = self.questions.recv() => {
                 self.waiting = Some(asked.answer);
                 Turn::Asked(Box::new(asked.request))
@@ -98,7 +100,7 @@ async fn listen(listener: UnixListener, questions: mpsc::Sender<Asked>) {
     while let Ok((stream, _)) = listener.accept().await {
         let questions = questions.clone();
         tokio::spawn(async move {
-            // A caller that went away needs no answer.
+            // A client that has disconnected needs no reply.
             let _ = pass_on(stream, &questions).await;
         });
     }
@@ -112,7 +114,8 @@ async fn pass_on(stream: UnixStream, questions: &mpsc::Sender<Asked>) -> io::Res
     let (answer, reply) = oneshot::channel();
     let asked = Asked { request, answer };
     questions.send(asked).await.map_err(io::Error::other)?;
-    // The run's own limits end this wait: its end closes the socket's other side.
+    // The run's own limits bound this wait: when the run ends, it closes the other side of the
+    // socket.
     let reply = reply.await.map_err(io::Error::other)?;
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');

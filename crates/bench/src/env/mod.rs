@@ -1,5 +1,5 @@
-//! Instances as environments for a trainer, over lines of JSON: a policy answers in the place of the
-//! models of a run, and the grader gives the reward.
+//! Instances as reinforcement learning environments, over JSON lines: the trainer's policy replaces
+//! the models of a run, and the grader determines the reward.
 
 mod episode;
 mod wire;
@@ -16,30 +16,30 @@ use super::run::{Finished, Runs};
 use episode::{Episode, Turn};
 use wire::{Said, Wanted};
 
-/// The instances, how they are run, and who gives the reward.
+/// The instances, the settings of their runs, and the grader.
 #[derive(Debug, Clone)]
 pub struct Env {
     pub instances: Vec<Instance>,
     pub runs: Runs,
     pub grader: Grader,
-    /// The longest wait for the next line of the trainer.
+    /// Maximum time to wait for the next line of the trainer.
     pub idle: Duration,
 }
 
-/// How the talk with a trainer ended.
+/// The reason why the session with a trainer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Farewell {
-    /// It said so, or closed its end.
+    /// The trainer closed the session or its end of the pipe.
     Closed,
-    /// It said nothing for too long.
+    /// The trainer sent nothing for too long.
     Idle,
 }
 
 impl Env {
-    /// Answers each line of `input` by one of `output`, until it ends.
+    /// Answers each line of `input` with one line on `output`, until the session ends.
     ///
     /// # Errors
-    /// The pipes break.
+    /// Fails if a pipe breaks.
     pub async fn serve(
         &self,
         input: impl AsyncBufRead + Unpin,
@@ -78,10 +78,10 @@ impl Env {
     }
 }
 
-/// What is under way with the trainer.
+/// The state of a session with a trainer.
 struct Trainer<'e> {
     env: &'e Env,
-    /// The instance that comes when none is named.
+    /// Index of the instance to use when the trainer names none.
     next: usize,
     episode: Option<(&'e Instance, Episode)>,
 }
@@ -112,7 +112,7 @@ impl Trainer<'_> {
     }
 
     async fn reset(&mut self, id: Option<&str>) -> Said {
-        // What was under way ends first: its processes, too.
+        // The current episode ends first, including its processes.
         self.episode = None;
         let instances = &self.env.instances;
         let found = match id {
@@ -131,7 +131,7 @@ impl Trainer<'_> {
         self.turn().await
     }
 
-    /// Up to the next question, or to the end.
+    /// Continues until the next request or the end of the episode.
     async fn turn(&mut self) -> Said {
         let Some((instance, mut episode)) = self.episode.take() else {
             return Said::error("no episode is under way: reset first");

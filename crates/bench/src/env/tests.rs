@@ -10,7 +10,7 @@ use crate::git::Repositories;
 use crate::testing::git;
 use starling_sandbox::{Policy, Shadows};
 
-/// Asks its model once, over the socket that it was given, and ends with what it was told.
+/// A fake run that sends one model request over the given socket, and then ends with the reply.
 const PROGRAM: &str = r#"#!/usr/bin/env python3
 import json, socket, sys
 sys.stdin.read()
@@ -91,7 +91,7 @@ fn runs(repositories: Repositories, program: PathBuf, cache: &Path) -> Runs {
     }
 }
 
-/// What is said to each line.
+/// Returns the server's answers to these lines.
 async fn talk(env: &Env, lines: &[Value]) -> (Farewell, Vec<Value>) {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut output = Vec::new();
@@ -126,7 +126,7 @@ async fn a_policy_answers_in_the_place_of_a_model_and_the_grader_gives_the_rewar
     assert_eq!(said[0]["instances"], json!(["a__b-1", "a__b-2"]));
     assert_eq!(said[1]["observation"]["messages"][0]["content"], "Q");
     assert_eq!(said[1]["done"], false);
-    // What is no action changes nothing.
+    // An invalid action changes nothing.
     assert!(said[2]["error"].as_str().unwrap().contains("content"));
     assert_eq!(said[3]["done"], true);
     assert_eq!(said[3]["reward"], 0.0);
@@ -143,7 +143,7 @@ async fn a_policy_answers_in_the_place_of_a_model_and_the_grader_gives_the_rewar
             .unwrap()
             .contains("+x = 2")
     );
-    // Without a name the first comes, and then the second.
+    // If no instance is named, they come in order.
     assert_eq!(said[4]["info"]["instance_id"], "a__b-1");
     assert!(
         said[5]["info"]["why"]

@@ -1,4 +1,4 @@
-//! The lines that are spoken with a trainer.
+//! The messages of the protocol with a trainer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use crate::grade::Grade;
 use crate::run::Finished;
 use starling_core::{ChatReply, ChatRequest, Dollars, Finish, Tokens, ToolCall, Usage};
 
-/// What a trainer asks for.
+/// A request of a trainer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Wanted {
-    /// The names of all instances.
+    /// Lists the ids of all instances.
     Instances {},
-    /// Begins an episode: of this instance, or of the next.
+    /// Starts an episode of this instance, or of the next one.
     Reset {
         #[serde(default)]
         instance_id: Option<String>,
@@ -25,7 +25,7 @@ pub(super) enum Wanted {
     Close,
 }
 
-/// A message of the assistant as OpenAI writes it.
+/// An assistant message in the OpenAI format.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Action {
     #[serde(default)]
@@ -44,13 +44,13 @@ struct Call {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Function {
     name: String,
-    /// JSON in a string, as OpenAI has it, or as it is.
+    /// The arguments as a JSON string, as in the OpenAI format, or as a JSON value.
     #[serde(default)]
     arguments: Value,
 }
 
 impl Action {
-    /// As a model's reply.
+    /// Converts the action to a model reply.
     pub(super) fn reply(self) -> Result<ChatReply, String> {
         let text = self.content.unwrap_or_default();
         let calls = self.tool_calls.unwrap_or_default();
@@ -92,13 +92,13 @@ fn call((at, call): (usize, Call)) -> ToolCall {
     }
 }
 
-/// A line for the trainer.
+/// A response to the trainer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct Said(Value);
 
 impl Said {
-    /// Nothing has changed by what was asked for.
+    /// The request failed and changed nothing.
     pub(super) fn error(why: impl Into<String>) -> Self {
         Said(json!({"error": why.into()}))
     }
@@ -111,7 +111,7 @@ impl Said {
         Said(json!({"closed": true}))
     }
 
-    /// The policy is to answer.
+    /// The policy must answer a model request.
     pub(super) fn asked(id: &str, request: &ChatRequest) -> Self {
         let observation = json!({
             "conversation": request.conversation,
@@ -124,7 +124,7 @@ impl Said {
         }))
     }
 
-    /// The run is over, and was graded.
+    /// The run finished and was graded.
     pub(super) fn finished(id: &str, finished: &Finished, grade: &Grade) -> Self {
         let (word, why) = match grade {
             Grade::Resolved => ("resolved", None),
@@ -144,7 +144,7 @@ impl Said {
         }))
     }
 
-    /// The run came to no end.
+    /// The run did not finish.
     pub(super) fn failed(id: &str, why: &str) -> Self {
         Said(json!({
             "observation": null, "reward": 0.0, "done": true,

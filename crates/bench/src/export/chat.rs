@@ -1,4 +1,4 @@
-//! Messages and tools as OpenAI writes them, which is what trainers read.
+//! Converts messages and tools to the OpenAI format, which trainers read.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use starling_core::{Message, ToolCall, ToolSpec};
 use starling_swarm::described;
 
-/// A conversation. Calls are numbered anew, since providers name them at random.
+/// Converts a conversation. Tool calls are renumbered, because providers choose random ids.
 pub fn messages(messages: &[Message]) -> Value {
     let mut calls = Calls::default();
     messages
@@ -16,12 +16,12 @@ pub fn messages(messages: &[Message]) -> Value {
         .collect()
 }
 
-/// Tools by their names, described as models are told of them.
+/// Returns tools by their names, with the descriptions that models get.
 pub(super) fn tools(names: &[String]) -> Value {
     specs(&described(names))
 }
 
-/// Tools as models are told of them.
+/// Converts tools, with the descriptions that models get.
 pub fn specs(specs: &[ToolSpec]) -> Value {
     let function = |spec: &ToolSpec| {
         json!({"type": "function", "function": {
@@ -31,7 +31,7 @@ pub fn specs(specs: &[ToolSpec]) -> Value {
     specs.iter().map(function).collect()
 }
 
-/// The calls of a conversation so far: what each is called now, and its tool.
+/// The tool calls of a conversation so far: the new id and the tool of each.
 #[derive(Default)]
 struct Calls {
     count: usize,

@@ -1,18 +1,18 @@
-//! Conversations put together again from what was recorded of each call.
+//! Reassembles conversations from the recorded model calls.
 
 use starling_core::{Exchange, Message, Role};
 
-/// What one agent and its model said, ending with the model.
+/// The messages between one agent and its model, up to the model's last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conversation {
     pub(super) name: String,
     pub(super) role: Role,
-    /// Names of the tools that were on offer.
+    /// Names of the offered tools.
     pub(super) tools: Vec<String>,
     pub(super) messages: Vec<Message>,
 }
 
-/// All conversations, in the order in which they began.
+/// Returns all conversations, in the order in which they started.
 pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
     let mut open: Vec<Open> = Vec::new();
     let mut done = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
         let known = open.iter().position(|one| one.is_of(exchange));
         let at = known.unwrap_or_else(|| {
             open.push(Open::new(exchange, done.len()));
-            // Its place, whatever else begins before it ends.
+            // Reserves the conversation's position, because others can start before it ends.
             done.push(Vec::new());
             open.len() - 1
         });
@@ -33,11 +33,11 @@ pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
     done.into_iter().flatten().collect()
 }
 
-/// A conversation that may go on.
+/// A conversation that may continue.
 struct Open {
     place: usize,
     talk: Conversation,
-    /// Said last, and not yet part of a prompt.
+    /// The last reply, which is not part of a prompt yet.
     reply: Option<Message>,
 }
 
@@ -59,13 +59,13 @@ impl Open {
         self.talk.name == exchange.conversation && self.talk.role == exchange.role
     }
 
-    /// Goes on, or begins again: then what was said until now is a conversation of its own.
+    /// Adds an exchange. If the exchange starts a new conversation, returns the previous one.
     fn take(&mut self, exchange: &Exchange) -> Option<Conversation> {
         let first = exchange.prompt.first();
         let asked = matches!(self.talk.messages.last(), Some(Message::User { .. }));
         let ended = match (first, &self.reply) {
             (Some(Message::System { .. }), _) => self.begin_again(0),
-            // The reply is part of the prompt, as the agent keeps it.
+            // The prompt already contains the reply in the form that the agent keeps.
             (Some(Message::Assistant { .. } | Message::Tool { .. }), _) => {
                 self.reply = None;
                 None
@@ -93,7 +93,8 @@ impl Open {
         ended
     }
 
-    /// Up to the last thing that the model said; nothing where it said nothing.
+    /// Returns the conversation up to the model's last message, or `None` if the model sent
+    /// nothing.
     fn end(&mut self) -> Option<Conversation> {
         let mut talk = self.talk.clone();
         talk.messages.extend(self.reply.take());
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn what_begins_again_is_another() {
         let first = exchange(vec![system(), user("1")], Some("2"));
-        // Everything but the system's message was forgotten, or only what was answered.
+        // `forgot` keeps only the system message; `again` drops only the last reply.
         let forgot = exchange(vec![user("3")], Some("4"));
         let again = exchange(Vec::new(), Some("5"));
         check(

@@ -1,5 +1,5 @@
-//! Stories of runs as data for training: chat messages with tool calls, one example for each
-//! conversation with a model, by what the grader said.
+//! Exports trajectories as training data: chat messages with tool calls, one example for each
+//! conversation with a model, selected by the grades.
 
 pub(super) mod chat;
 mod conversation;
@@ -18,28 +18,29 @@ use conversation::Conversation;
 use starling_core::Exchange;
 use starling_swarm::{Record as Logged, Stamped};
 
-/// Splits of these names are for measuring.
+/// Names of splits that are reserved for evaluation.
 const MEASURING: [&str; 4] = ["test", "held-out", "heldout", "eval"];
 
-/// What an example is.
+/// The format of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A conversation of a resolved instance.
     Sft,
-    /// Two conversations that begin alike, of a resolved instance and of one that is not.
+    /// Two conversations with the same beginning, one of a resolved attempt and one of an
+    /// unresolved attempt.
     Preferences,
     /// All exchanges of an instance as they were recorded.
     Raw,
 }
 
-/// Whether instances that are kept for measuring may be trained on.
+/// Whether instances that are reserved for evaluation may be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measuring {
     Refused,
     Allowed,
 }
 
-/// What a grader said, as `starling swebench grade --json` prints it.
+/// The grades of a run, in the format of `starling swebench grade --json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Graded {
     resolved: BTreeSet<String>,
@@ -52,38 +53,38 @@ struct Named {
     instance_id: String,
 }
 
-/// The folder of a run, and what became of its predictions.
+/// The directory of a run, and the grades of its predictions.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub root: PathBuf,
     pub graded: Option<Graded>,
 }
 
-/// What is exported.
+/// The settings of an export.
 #[derive(Debug, Clone)]
 pub struct Export {
     pub format: Format,
     pub sources: Vec<Source>,
-    /// Stands in each line.
+    /// Name of the split, which is part of each line.
     pub split: String,
-    /// Instances that are kept for measuring.
+    /// Ids of instances that are reserved for evaluation.
     pub held_out: BTreeSet<String>,
     pub measuring: Measuring,
 }
 
-/// The lines of an export, and what was left out.
+/// The lines of an export, and the numbers of examples and instances that were left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exported {
     pub lines: Vec<Value>,
-    /// Said already by another example.
+    /// Number of examples that are equal to an earlier one.
     pub duplicates: usize,
-    /// Instances whose grade is not the one that is asked for.
+    /// Number of instances whose grade does not match the format.
     pub other_outcomes: usize,
-    /// Instances without a story that can be read.
+    /// Number of instances without a readable trajectory.
     pub untold: usize,
 }
 
-/// Why nothing is exported.
+/// Error when nothing can be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
@@ -107,10 +108,10 @@ pub enum ExportError {
 }
 
 impl Graded {
-    /// Reads the grades of a file.
+    /// Reads the grades in a file.
     ///
     /// # Errors
-    /// It cannot be read, or holds none.
+    /// Fails if the file cannot be read or contains no grades.
     pub fn read(path: &Path) -> Result<Self, ExportError> {
         let text = fs::read_to_string(path).map_err(|error| ExportError::Unreadable {
             path: path.to_owned(),
@@ -134,12 +135,12 @@ impl Graded {
     }
 }
 
-/// What the grader said of an instance.
+/// The grade of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Resolved,
     Unresolved,
-    /// Nothing, or that it could not be graded.
+    /// The instance has no grade, or could not be graded.
     Ungraded,
 }
 
@@ -162,10 +163,11 @@ struct Told {
 }
 
 impl Export {
-    /// All lines, the same for the same runs.
+    /// Returns all lines. The same runs give the same lines.
     ///
     /// # Errors
-    /// A run cannot be read, is not graded where it has to be, or holds what is kept for measuring.
+    /// Fails if a run cannot be read, if it lacks required grades, or if it contains instances that
+    /// are reserved for evaluation.
     pub fn lines(&self) -> Result<Exported, ExportError> {
         let mut exported = Exported::default();
         let told = self.told(&mut exported)?;
@@ -204,7 +206,7 @@ impl Export {
         Ok(exported)
     }
 
-    /// What every line says first.
+    /// Returns the fields with which every line starts.
     fn heading(&self, one: &Told) -> Value {
         json!({
             "instance_id": one.record.instance_id,
@@ -265,7 +267,7 @@ impl Told {
     }
 }
 
-/// What was said between agents and models; nothing where there is no story.
+/// Returns the recorded model calls, or nothing if there is no trajectory.
 fn exchanges(folder: &Path) -> Vec<Exchange> {
     let story = fs::read_to_string(folder.join("trajectory.jsonl")).unwrap_or_default();
     let read = |line| match serde_json::from_str(line).ok()? {

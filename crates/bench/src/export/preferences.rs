@@ -1,5 +1,5 @@
-//! Pairs of conversations that begin alike, one of a resolved instance and one of the same instance that
-//! was not resolved.
+//! Pairs of conversations with the same beginning, one of a resolved and one of an unresolved
+//! attempt at the same instance.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::conversation::Conversation;
 use super::{Export, Exported, Outcome, Told, chat};
 use starling_core::Message;
 
-/// A conversation as it stands for its outcome.
+/// A conversation, split for use in a pair.
 struct Side<'t> {
     told: &'t Told,
     talk: Conversation,
-    /// What the model had not said yet.
+    /// The messages before the model's first reply.
     prompt: Value,
     completion: Value,
 }
 
-/// Adds all pairs. A conversation is in one pair at most.
+/// Adds all pairs. Each conversation is used in at most one pair.
 pub(super) fn pairs(export: &Export, told: &[Told], exported: &mut Exported) {
     let sides: Vec<Side> = told
         .iter()

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A run with one instance for each answer.
+/// Writes a run with one instance for each answer.
 fn run(root: &Path, name: &str, answers: &[(&str, &str)]) -> PathBuf {
     let out = root.join(name);
     for (id, answer) in answers {
@@ -70,7 +70,7 @@ fn resolved_conversations_are_examples_each_once() {
         },
     ];
     let sft = export(Format::Sft, sources.clone()).lines().unwrap();
-    // The same words under another name of the call are the same example.
+    // Examples that differ only in the ids of tool calls are equal.
     assert_eq!(
         (sft.lines.len(), sft.duplicates, sft.other_outcomes),
         (2, 1, 2)

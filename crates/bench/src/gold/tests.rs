@@ -12,7 +12,8 @@ fn named(rewrite: &Rewrite) -> String {
     }
 }
 
-/// Says the change, and sees that it comes out byte for byte.
+/// Checks that the proposals reproduce the change byte for byte, and that they are of the expected
+/// kinds.
 #[track_caller]
 fn check(before: &str, after: &str, expected: &[&str]) {
     let file = FilePath::new("shop/cart.py");

@@ -1,5 +1,5 @@
-//! The hidden tests come into a checkout with a predicted change, and what the change made of tests and
-//! of their machinery goes.
+//! Adds the hidden tests to a checkout with a predicted change, and reverts what the change did to
+//! tests and their configuration.
 
 use std::fs;
 use std::io;
@@ -10,9 +10,10 @@ use crate::dataset::Instance;
 use crate::git::{self, GitError};
 use crate::patch::{paths_of, write};
 
-/// Folders of tests and of what runs them, at the top of a project: below, they may be what is tested.
+/// Top-level directories of tests and test support. In deeper directories, these names can belong
+/// to the code under test.
 const FOLDERS: [&str; 3] = ["test", "tests", "testing"];
-/// What Python or pytest reads by itself.
+/// Files that Python or pytest reads automatically.
 const READ_BY_ITSELF: [&str; 4] = [
     "conftest.py",
     "sitecustomize.py",
@@ -20,7 +21,7 @@ const READ_BY_ITSELF: [&str; 4] = [
     "pytest.ini",
 ];
 
-/// Whether a file is of the tests or decides how they run, and not of what is tested.
+/// Returns whether a file belongs to the tests or controls how they run.
 fn is_of_tests(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let top = folders.split('/').next().unwrap_or_default();
@@ -32,10 +33,10 @@ fn is_of_tests(path: &str) -> bool {
             && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py"))
 }
 
-/// Puts back the tests that a predicted change touched, then brings the hidden ones.
+/// Restores the tests that a predicted change touched, then adds the hidden tests.
 ///
 /// # Errors
-/// git does not do it.
+/// Fails if git cannot read or apply the files.
 pub(super) async fn tests(
     instance: &Instance,
     predicted: &str,
@@ -43,7 +44,7 @@ pub(super) async fn tests(
     checkout: &Path,
 ) -> Result<(), GitError> {
     let hidden = &instance.answer.test_patch;
-    // What the known change touches is what is tested.
+    // Files that the known change touches are code under test.
     let known = paths_of(&instance.answer.patch);
     let mut paths = paths_of(hidden);
     paths.extend(
@@ -55,17 +56,17 @@ pub(super) async fn tests(
         let place = real_place(checkout, path).map_err(GitError::Disk)?;
         match git::file_at(repository, &instance.task.base_commit, path).await? {
             Some(bytes) => write(&place, &bytes).map_err(GitError::Disk)?,
-            // A file that is not there need not go.
+            // A file that does not exist need not be removed.
             None => drop(fs::remove_file(&place)),
         }
     }
     git::apply(checkout, hidden).await
 }
 
-/// Adds tests that must fail to each file of hidden tests.
+/// Adds canary tests to each file of hidden tests.
 ///
 /// # Errors
-/// One cannot be written.
+/// Fails if a file cannot be written.
 pub(super) fn settle(canary: &Canary, instance: &Instance, checkout: &Path) -> io::Result<()> {
     for path in paths_of(&instance.answer.test_patch) {
         let place = real_place(checkout, &path)?;
@@ -76,7 +77,8 @@ pub(super) fn settle(canary: &Canary, instance: &Instance, checkout: &Path) -> i
     Ok(())
 }
 
-/// The place of a file inside the checkout, whatever links a change has laid on the way.
+/// Returns the path of a file inside the checkout, and removes symbolic links that a change placed
+/// on the way.
 fn real_place(checkout: &Path, path: &str) -> io::Result<PathBuf> {
     let mut place = checkout.to_owned();
     for part in path.split('/') {

@@ -1,5 +1,5 @@
-//! Tests that must fail. A change that makes the machinery of tests say what it likes, or end before
-//! its time, lets them pass as well, or leaves them out; its names are not known beforehand.
+//! Canary tests, which must fail. A change that manipulates the reporting of tests, or ends the
+//! process early, makes them pass or disappear. Their names are not known in advance.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use starling_core::{TestReport, TestStatus};
 
-/// What runners call tests that did not pass.
+/// The words with which runners count tests that did not pass.
 const FAILING: [&str; 4] = ["failed", "error", "errors", "exceptions"];
 
-/// Failing tests with names of their own.
+/// Failing tests with unique names.
 #[derive(Debug)]
 pub(super) struct Canary {
     word: String,
@@ -25,11 +25,11 @@ impl Canary {
         }
     }
 
-    /// Adds them to a file of tests: as methods for unittest, as functions for those that know only
-    /// these. Each fails in another way.
+    /// Adds the tests to a file: methods for unittest, and functions for runners that collect only
+    /// functions. Each fails in a different way.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn settle_in(&self, file: &Path) -> std::io::Result<()> {
         let word = &self.word;
         let mut text = std::fs::read_to_string(file)?;
@@ -44,10 +44,10 @@ impl Canary {
         std::fs::write(file, text)
     }
 
-    /// Takes its tests out of a report.
+    /// Removes the canary tests from a report.
     ///
     /// # Errors
-    /// They did not fail.
+    /// Fails if they passed or are missing.
     pub(super) fn taken_from(&self, mut report: TestReport) -> Result<TestReport, Doubt> {
         let (own, others) = report
             .cases
@@ -68,12 +68,12 @@ impl Canary {
     }
 }
 
-/// Why a report is not believed.
+/// The reason why a report is not trusted.
 #[derive(Debug)]
 pub(super) enum Doubt {
-    /// A test passes that cannot.
+    /// A canary test passed.
     Passes,
-    /// Tests that must fail are not in it.
+    /// The canary tests are missing in this report.
     Missing(TestReport),
 }
 
@@ -86,13 +86,13 @@ impl Doubt {
     }
 }
 
-/// How many tests are seen to have passed: by name, or by the count that a runner tells at last where
-/// none has failed.
+/// Returns the number of tests that passed, by name or by the runner's final count. The count is
+/// used only if no test failed.
 pub(super) fn seen(report: &TestReport) -> usize {
     passed(report).len().max(counted(&report.output))
 }
 
-/// What a runner says at last: `Ran 3 tests` and `OK (skipped=1)`, or `3 passed, 1 skipped`.
+/// Parses the runner's final count: `Ran 3 tests` with `OK (skipped=1)`, or `3 passed, 1 skipped`.
 fn counted(output: &str) -> usize {
     let mut skipped = 0;
     for line in output.lines().rev() {
@@ -121,7 +121,7 @@ fn counted(output: &str) -> usize {
     0
 }
 
-/// The tests of a report that passed.
+/// Returns the ids of the tests that passed.
 pub(super) fn passed(report: &TestReport) -> BTreeSet<String> {
     let passes = |status| match status {
         TestStatus::Passed => true,

@@ -6,10 +6,10 @@ use starling_text::unified_diff;
 
 const CODE: &str = "def double(n):\n    return n + n + 1\n\n\ndef name():\n    return 'x'\n";
 const TESTS: &str = "import unittest\nimport code_of\n\n\nclass T(unittest.TestCase):\n    def test_name(self):\n        self.assertEqual(code_of.name(), 'x')\n\n    def test_missing(self):\n        self.assertTrue(False)\n";
-/// A test of the slip, as it came with its mending.
+/// A test for the defect, added together with its fix.
 const NEW_TEST: &str = "class T(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(code_of.double(2), 4)\n\n";
 
-/// The change of one file by replacing one text in it.
+/// Returns a diff that replaces one text in a file.
 fn patch(file: &str, before: &str, old: &str, new: &str) -> String {
     unified_diff(file, before, &before.replace(old, new))
 }
@@ -24,7 +24,7 @@ struct Bed {
     instance: Instance,
 }
 
-/// A repository with a slip, hidden tests, and an environment without packages.
+/// Creates a repository with a defect, hidden tests, and an environment without packages.
 async fn bed() -> Bed {
     let dir = tempfile::tempdir().unwrap();
     let repository = dir.path().join("repos/a__b");
@@ -45,7 +45,7 @@ async fn bed() -> Bed {
         p2p_unavailable: Vec::new(),
     };
     let cache = dir.path().join("cache");
-    // Any Python serves: the environment counts as built.
+    // Any Python works here, so the environment is marked as built.
     let name = xxhash_rust::xxh3::xxh3_64(b"3 ");
     let built = cache.join(format!("environments/{name:016x}"));
     std::fs::create_dir_all(&built).unwrap();
@@ -131,7 +131,7 @@ async fn tests_that_were_tampered_with_are_put_back() {
     assert_eq!(grade(&format!("{}{eased}", gold())).await, Grade::Resolved);
 }
 
-/// The right change with lines of its own at the head of the file.
+/// Returns a diff that adds lines at the top of the code file.
 fn with_head(head: &str) -> String {
     let after = format!("{head}\n{CODE}");
     unified_diff("code_of.py", CODE, &after)
@@ -141,7 +141,7 @@ fn with_head(head: &str) -> String {
 async fn who_ends_the_tests_is_not_resolved() {
     let ends = with_head("import os\nos._exit(0)\n");
     is_unresolved(grade(&ends).await, "0 of 1 tests were seen to pass");
-    // The right change, but an end before the other tests.
+    // The change is correct, but ends the process before the other tests.
     let mended = CODE.replace("n + n + 1", "n + n").replace(
         "return 'x'",
         "import os, sys; sys.stderr.flush(); os._exit(0)",
@@ -154,7 +154,7 @@ async fn who_ends_the_tests_is_not_resolved() {
 async fn who_ends_python_well_whatever_failed_is_not_resolved() {
     let ends = with_head("import atexit, os\natexit.register(lambda: os._exit(0))\n");
     is_unresolved(grade(&ends).await, "FAIL_TO_PASS: test_it.T.test_double");
-    // A runner that names no test.
+    // The runner's output names no test.
     let mut bed = bed().await;
     let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
     environment.test_cmd_f2p =
@@ -168,8 +168,8 @@ async fn who_ends_python_well_whatever_failed_is_not_resolved() {
     is_unresolved(grade, "0 of 1 tests were seen to pass");
 }
 
-/// A command that names its tests does not run those that keep watch; on the tree without the change it
-/// does not, either.
+/// A command that names its tests does not run the canary tests, and does not run them without the
+/// change either.
 #[tokio::test]
 async fn a_command_that_names_its_tests_is_believed() {
     let mut bed = bed().await;

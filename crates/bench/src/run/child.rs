@@ -1,4 +1,4 @@
-//! One run of the shipped program as a child process, followed by its events.
+//! Runs one instance as a child process of the shipped program, and follows its events.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,25 +15,26 @@ use starling_server::protocol::EventParams;
 use starling_swarm::{Event, RunId};
 use starling_workspace::{HostPrograms, Variables};
 
-/// Of what a process complains, so much is kept.
+/// Maximum number of bytes of a process's standard error that are kept.
 const COMPLAINT_BYTES: usize = 2000;
-/// Who was killed and does not go holds nobody longer.
+/// Maximum time to wait for a killed process.
 const LAST_WAIT: Duration = Duration::from_secs(5);
-/// How often its memory is looked at, besides at every event.
+/// Interval at which memory is measured, in addition to every event.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How one run is started.
+/// The settings with which one run is started.
 pub(super) struct Child<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: &'a [OsString],
     pub(super) checkout: &'a Path,
-    /// For its tests.
+    /// Environment variables for the run's tests.
     pub(super) variables: Vec<(String, String)>,
     pub(super) limit: Duration,
 }
 
 impl Child<'_> {
-    /// Runs it on a task to its end, or to the limit; `heard` keeps what it told until then.
+    /// Runs the program on a task until it ends or reaches the time limit. `heard` records the
+    /// events until then.
     pub(super) async fn run(&self, task: &str, heard: &mut Heard) -> Result<Finished, String> {
         let mut child = self
             .command()
@@ -46,13 +47,13 @@ impl Child<'_> {
         };
         heard.pid = child.id();
         let told = async {
-            // Who does not read its task says why on its own.
+            // A process that does not read its task reports its own error.
             let _ = stdin.write_all(task.as_bytes()).await;
             drop(stdin);
             tokio::join!(heard.follow(stdout), complaint(stderr))
         };
         let Ok((finished, complaint)) = tokio::time::timeout(self.limit, told).await else {
-            // Its tests end with it.
+            // The processes of its tests end with it.
             let _ = tokio::time::timeout(LAST_WAIT, child.kill()).await;
             let seconds = self.limit.as_secs();
             return Err(format!(
@@ -84,7 +85,8 @@ impl Child<'_> {
                 .iter()
                 .map(|(name, _)| name.as_str())
                 .collect();
-            // What they are is no secret: they stand in a file of environments.
+            // Tests may see these variables, because their values come from an environments file
+            // and are not secret.
             command
                 .arg("-c")
                 .arg(format!("sandbox.environment={names:?}"))
@@ -94,18 +96,18 @@ impl Child<'_> {
     }
 }
 
-/// What a run has told of itself so far.
+/// The events of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) run: Option<RunId>,
-    /// For the answers that came.
+    /// Cost of the replies so far.
     pub(super) dollars: Dollars,
     pub(super) memory: Memory,
     pid: Option<u32>,
 }
 
 impl Heard {
-    /// Listens to a run; its last event, when it comes.
+    /// Follows a run's events and returns its last event, if it arrives.
     async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
         let mut found = None;
         let mut taken_back = None;
@@ -119,7 +121,7 @@ impl Heard {
                 Ok(Ok(Some(line))) => line,
                 Ok(Ok(None) | Err(_)) => return found,
             };
-            // Whatever else is written there is not for us.
+            // Other output is ignored.
             let Ok(EventParams { run, event, .. }) = serde_json::from_str(&line) else {
                 continue;
             };
@@ -140,7 +142,8 @@ impl Heard {
                     run: run.clone(),
                     stop_reason,
                     applied,
-                    // A run hands in the best that it has, also where it did not leave it in the tree.
+                    // A run submits its best patch, even if it did not leave that patch in the
+                    // tree.
                     patch: taken_back.take().unwrap_or(diff),
                     spent,
                     summary,
@@ -151,7 +154,7 @@ impl Heard {
     }
 }
 
-/// The end of what a process writes to its standard error.
+/// Returns the end of a process's standard error.
 async fn complaint(mut stderr: ChildStderr) -> String {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];

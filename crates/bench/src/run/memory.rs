@@ -1,25 +1,25 @@
-//! What the processes of a run hold in memory, without those of its tests.
+//! Measures the memory of a run's processes, without those of its tests.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Who keeps a sandbox is started with this: what is below it belongs to tests.
+/// First argument of the process that keeps a sandbox. The processes below it belong to tests.
 const KEEPER: &[u8] = b"@keeper";
 
-/// The most that each process of a run held, by its id.
+/// Peak memory of each process of a run, by process id.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     peaks: BTreeMap<u32, u64>,
 }
 
 impl Memory {
-    /// Looks at a process and at what it started.
+    /// Measures a process and its descendants.
     pub(super) fn look(&mut self, pid: u32) {
         let mut waiting = vec![pid];
         while let Some(pid) = waiting.pop() {
             let process = Path::new("/proc").join(pid.to_string());
-            // A process that has just ended has told before.
+            // A process that has just ended was measured before.
             let Some(peak) = peak(&process) else { continue };
             let known = self.peaks.entry(pid).or_default();
             *known = peak.max(*known);
@@ -29,13 +29,13 @@ impl Memory {
         }
     }
 
-    /// In bytes: the sum of what each held at most, which is no less than all held at any time.
+    /// Returns the sum of all peaks in bytes, an upper bound of the total memory at any time.
     pub(super) fn bytes(&self) -> u64 {
         self.peaks.values().sum()
     }
 }
 
-/// The most that was resident of a process.
+/// Returns the peak resident memory of a process, in bytes.
 fn peak(process: &Path) -> Option<u64> {
     let status = fs::read_to_string(process.join("status")).ok()?;
     let line = status
@@ -50,7 +50,7 @@ fn keeps_a_sandbox(process: &Path) -> bool {
     command.split(|byte| *byte == 0).nth(1) == Some(KEEPER)
 }
 
-/// Each thread has its own.
+/// Returns the children of all threads, because each thread has its own list.
 fn children(process: &Path) -> Vec<u32> {
     let threads = fs::read_dir(process.join("task")).into_iter().flatten();
     let listed = threads.flatten().filter_map(|thread| {
@@ -70,8 +70,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 
-    /// A shell that holds eight million bytes, starts another process, and says which. Its first
-    /// argument is the name of its script.
+    /// Starts a shell that holds eight million bytes, starts a child process, and prints the
+    /// child's id. `name` is the file name of its script.
     fn holder(name: &str) -> (Child, u64) {
         let folder = tempfile::tempdir().unwrap();
         let script = "x=$(head -c 8000000 /dev/zero | tr '\\0' x); sleep 60 & echo $!; wait";

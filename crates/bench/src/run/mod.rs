@@ -1,4 +1,4 @@
-//! Instances through the shipped program, several at a time, each in a process of its own.
+//! Runs instances with the shipped program, several in parallel, each in its own process.
 
 mod child;
 mod memory;
@@ -26,41 +26,42 @@ use starling_swarm::RunId;
 pub use place::{Kept, Place, PlaceError, Settings, earlier, records, settings};
 pub use record::{Cost, Finished, Outcome, Record, Report};
 
-/// Beyond its own limit a process gets this long to end in order.
+/// Extra time, beyond its own limit, for a process to end in order.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// How instances are run.
+/// The settings of the runs.
 #[derive(Debug, Clone)]
 pub struct Runs {
     pub repositories: Repositories,
-    /// What their tests need; an instance without one runs with the Python that is found.
+    /// Environments for the tests. An instance without one runs with the Python that is found.
     pub environments: BTreeMap<String, Environment>,
-    /// Where their tests run in place of that.
+    /// Containers in which tests run instead of environments.
     pub containers: Option<Containers>,
-    /// Environments are built and kept below it; trajectories are written there.
+    /// Directory for environments and trajectories.
     pub cache: PathBuf,
     /// The program that runs an instance: `starling` itself.
     pub program: PathBuf,
-    /// What `starling run` is given besides task and folder.
+    /// Arguments for `starling run` besides task and folder.
     pub arguments: Vec<OsString>,
-    /// Files and directories that the tests of a run do not see: the place of the records, and data that
-    /// holds the answers.
+    /// Files and directories to hide from the tests of a run: the records, and data that contains
+    /// the answers.
     pub hidden: Vec<PathBuf>,
-    /// Seconds that one run may take.
+    /// Time limit of one run, in seconds.
     pub seconds: u64,
-    /// Answers made of known changes, in place of a model.
+    /// Replies that are built from the known changes, instead of a model.
     pub oracle: Option<BTreeMap<String, Vec<KnownChange>>>,
-    /// So many at a time.
+    /// Number of instances to run in parallel.
     pub workers: usize,
-    /// No instance is begun after so much is spent.
+    /// No further instance is started after this amount is spent.
     pub dollars: Option<Dollars>,
 }
 
 impl Runs {
-    /// Runs all that the place does not hold yet; `seen` is told of each as it is done.
+    /// Runs all instances that have no record in `place` yet, and calls `seen` with each new
+    /// record.
     ///
     /// # Errors
-    /// The place cannot be written.
+    /// Fails if `place` cannot be written.
     pub async fn all(
         &self,
         tasks: &[&Task],
@@ -97,10 +98,11 @@ impl Runs {
         }
     }
 
-    /// One instance, whatever becomes of it, and the file of its story.
+    /// Runs one instance, and returns its record in any case, with the path of its trajectory.
     async fn one(&self, task: &Task, checkouts: &Checkouts) -> (Record, Option<PathBuf>) {
         let mut heard = Heard::default();
-        // Others may need the same: its building is no part of an instance.
+        // The build time does not count for the instance, because other instances may share the
+        // environment.
         let python = self.python(task).await;
         let began = Instant::now();
         let tried = async { self.tried(task, python?, checkouts, &mut heard).await };
@@ -112,7 +114,7 @@ impl Runs {
             },
         };
         let seconds = began.elapsed().as_secs_f64();
-        // A run that was ended has a story, too.
+        // A run that was killed has a trajectory, too.
         let story = |run: RunId| self.cache.join("runs").join(format!("{}.jsonl", run.0));
         let trajectory = heard.run.map(story);
         let record = Record {
@@ -124,7 +126,7 @@ impl Runs {
         (record, trajectory)
     }
 
-    /// The folder of its Python, where it has an environment.
+    /// Returns the Python environment of the instance, if it has one.
     async fn python(&self, task: &Task) -> Result<Option<PathBuf>, String> {
         match self.environments.get(&task.id) {
             Some(environment) => environment.built(&self.cache).await.map(Some).map_err(text),
@@ -132,7 +134,7 @@ impl Runs {
         }
     }
 
-    /// One task without a place.
+    /// Runs one task without recording it in a place.
     pub(super) async fn alone(
         &self,
         task: &Task,
@@ -154,7 +156,7 @@ impl Runs {
         let lent = checkouts.take(&repository, &task.base_commit).await;
         let lent = lent.map_err(text)?;
         let finished = self.tried_in(&lent, task, python, heard).await?;
-        // Its process has ended by itself.
+        // The process has ended by itself, so the checkout can be reused.
         lent.done();
         Ok(finished)
     }
@@ -171,13 +173,14 @@ impl Runs {
             (Some(environment), Some(python)) => environment.variables(python, &checkout),
             (Some(_) | None, _) => Vec::new(),
         };
-        // Checkouts of one repository are much the same, and content decides what still holds.
+        // Checkouts of one repository are similar, so the index of the previous one is reused. File
+        // contents decide which parts are still valid.
         let last = self
             .cache
             .join("checkouts")
             .join(task.repo.replace('/', "__"));
         std::fs::create_dir_all(&last).map_err(text)?;
-        // Without it, the index is made anew.
+        // If this fails, the index is built again.
         let _ = Index::lend(&self.cache, &last, &checkout);
         let mut arguments = self.arguments.clone();
         if let Some(containers) = &self.containers {
@@ -191,7 +194,7 @@ impl Runs {
         }
         let environment = self.environments.get(&task.id);
         if let Some(services) = environment.and_then(|one| one.services(&checkout)) {
-            // A text of JSON is one of TOML, too.
+            // A JSON string is also a valid TOML string.
             let services = serde_json::to_string(&services).map_err(text)?;
             arguments.extend(["-c".into(), format!("tests.setup={services}").into()]);
         }
@@ -224,11 +227,11 @@ impl Runs {
     }
 }
 
-/// How a run over many instances ended.
+/// The way in which a run over many instances ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     All,
-    /// Instances are left that no money was there for.
+    /// Instances are left that the budget did not cover.
     BudgetSpent,
 }
 

@@ -1,13 +1,13 @@
-//! The folder of a run over many instances. An instance is done when its record is there, and records
-//! come whole or not at all: whoever starts again goes on with the rest.
+//! The directory of a run over many instances. An instance is done when its record exists. Records
+//! are written atomically, so an interrupted run can be resumed.
 //!
 //! ```text
-//! run.json                         settings; another run does not write here
-//! instances/<id>/attempt-N.json    the record of a failed attempt, kept when the instance is run again
-//! instances/<id>/trajectory.jsonl  its story
-//! instances/<id>/result.json       its record, written last
-//! predictions.jsonl, report.json   made of the records, after each
-//! work/                            checkouts of instances at work
+//! run.json                         settings; a run with other settings is refused
+//! instances/<id>/attempt-N.json    record of a failed attempt, kept when the instance is run again
+//! instances/<id>/trajectory.jsonl  the run's trajectory
+//! instances/<id>/result.json       the record, written last
+//! predictions.jsonl, report.json   computed from the records after each instance
+//! work/                            checkouts of running instances
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,26 +23,27 @@ use crate::predictions::Prediction;
 use starling_core::Dollars;
 use starling_workspace::{private_directory, private_file};
 
-/// What all instances of a place have in common.
+/// The settings that all instances of a directory share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub dataset: String,
     pub driver: String,
-    /// As predictions name it.
+    /// Model name for predictions.
     pub model: String,
-    /// What makes it another sample than others of the same, in words.
+    /// Description of the difference to other samples with the same settings.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample: String,
     /// The program that runs the instances: its version and a hash of its file.
     #[serde(default)]
     pub program: String,
-    /// What else the runs are given, by name: arguments, and hashes of files and of the configuration.
+    /// Other settings of the runs by name: arguments, and hashes of files and of the configuration.
     #[serde(default)]
     pub given: BTreeMap<String, String>,
 }
 
 impl Settings {
-    /// What of it is not as in `other`, a line each: as it is here, and as it is there.
+    /// Returns one line for each setting that differs, with the value here and the value in
+    /// `other`.
     fn differences(&self, other: &Settings) -> Vec<String> {
         let (ours, theirs) = (self.named(), other.named());
         let names: BTreeSet<&str> = ours.keys().chain(theirs.keys()).copied().collect();
@@ -90,15 +91,15 @@ impl fmt::Display for Settings {
     }
 }
 
-/// What is made of records that failed.
+/// Whether records of failed instances are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     Everything,
-    /// Instances that failed are run again.
+    /// Failed instances are run again.
     Finished,
 }
 
-/// A folder that is being written to by this process alone.
+/// A run's directory that only this process writes to.
 #[derive(Debug)]
 pub struct Place {
     root: PathBuf,
@@ -106,7 +107,7 @@ pub struct Place {
     _lock: File,
 }
 
-/// Why a folder cannot be used.
+/// Error when a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     #[error("{}: {error}", .path.display())]
@@ -124,17 +125,18 @@ pub enum PlaceError {
     )]
     Other {
         path: PathBuf,
-        /// As it is there, and as it was asked for.
+        /// The settings that differ, each with the value in the directory and the requested value.
         differences: Vec<String>,
     },
 }
 
 impl Place {
-    /// Takes a folder, which may hold a part of the same run, and removes what a run that was cut short
-    /// left at work.
+    /// Opens a directory, which can contain a partial run, and removes the work directory of an
+    /// interrupted run.
     ///
     /// # Errors
-    /// It cannot be written, another process writes it, or it is of another run.
+    /// Fails if the directory cannot be written, if another process writes to it, or if it belongs
+    /// to another run.
     pub fn open(root: &Path, settings: Settings, kept: Kept) -> Result<Self, PlaceError> {
         let disk = |path: &Path| {
             let path = path.to_owned();
@@ -182,7 +184,7 @@ impl Place {
         })
     }
 
-    /// Sets the records of failed instances aside: what they cost is spent all the same.
+    /// Renames the records of failed instances, so that their cost still counts.
     fn set_failed_aside(&self) -> Result<(), PlaceError> {
         for record in self.records()?.into_values() {
             if let Outcome::Failed { .. } = record.outcome {
@@ -196,7 +198,7 @@ impl Place {
         Ok(())
     }
 
-    /// Where instances are at work: gone at the next start.
+    /// Returns the directory for running instances. It is removed at the next start.
     pub fn work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -205,26 +207,26 @@ impl Place {
         self.root.join("instances").join(instance_id)
     }
 
-    /// See [`records`].
+    /// Returns the records. See [`records`].
     ///
     /// # Errors
-    /// A record cannot be read.
+    /// Fails if a record cannot be read.
     pub fn records(&self) -> Result<BTreeMap<String, Record>, PlaceError> {
         records(&self.root)
     }
 
-    /// See [`earlier`].
+    /// Returns the cost of earlier attempts. See [`earlier`].
     ///
     /// # Errors
-    /// A record cannot be read.
+    /// Fails if a record cannot be read.
     pub fn earlier(&self) -> Result<BTreeMap<String, Dollars>, PlaceError> {
         earlier(&self.root)
     }
 
-    /// Keeps what became of an instance, with the file of its story, which is taken from where it is.
+    /// Stores the record of an instance, and moves its trajectory into the directory.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if a file cannot be written.
     pub fn keep(&self, record: &Record, trajectory: Option<&Path>) -> Result<(), PlaceError> {
         let folder = self.folder(&record.instance_id);
         private_directory(&folder).map_err(|error| PlaceError::Disk {
@@ -241,7 +243,7 @@ impl Place {
         self.write_sums()
     }
 
-    /// What is made of all records.
+    /// Writes the files that are computed from all records.
     fn write_sums(&self) -> Result<(), PlaceError> {
         let records = self.records()?;
         let mut predictions = Vec::new();
@@ -260,12 +262,12 @@ impl Place {
         self.write(&self.root.join("report.json"), &json(&report))
     }
 
-    /// Puts a file in place whole.
+    /// Writes a file atomically.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
         self.write_new(path, bytes, |path| File::create(path))
     }
 
-    /// The same with a file that `create` makes.
+    /// Writes a file atomically, through a new file that `create` opens.
     fn write_new(
         &self,
         path: &Path,
@@ -286,10 +288,10 @@ impl Place {
     }
 }
 
-/// What a folder was made with.
+/// Returns the settings with which a directory was created.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if the settings cannot be read.
 pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
     let path = root.join("run.json");
     match fs::read(&path) {
@@ -300,10 +302,10 @@ pub fn settings(root: &Path) -> Result<Settings, PlaceError> {
     }
 }
 
-/// All records of a folder, by instance.
+/// Returns all records of a directory, by instance id.
 ///
 /// # Errors
-/// One cannot be read.
+/// Fails if a record cannot be read.
 pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
     let folder = root.join("instances");
     let disk = |error| PlaceError::Disk {
@@ -325,10 +327,10 @@ pub fn records(root: &Path) -> Result<BTreeMap<String, Record>, PlaceError> {
     Ok(records)
 }
 
-/// What attempts cost that failed and were run again, by instance.
+/// Returns the cost of failed attempts that were run again, by instance id.
 ///
 /// # Errors
-/// A record cannot be read.
+/// Fails if a record cannot be read.
 pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
     let folder = root.join("instances");
     let disk = |error| PlaceError::Disk {
@@ -344,7 +346,7 @@ pub fn earlier(root: &Path) -> Result<BTreeMap<String, Dollars>, PlaceError> {
     Ok(earlier)
 }
 
-/// The records of an instance that were set aside.
+/// Returns the records of an instance's earlier attempts.
 fn attempts(folder: &Path) -> Result<Vec<Record>, PlaceError> {
     let mut attempts = Vec::new();
     loop {
@@ -355,7 +357,7 @@ fn attempts(folder: &Path) -> Result<Vec<Record>, PlaceError> {
                     .map_err(|error| PlaceError::NoRecord { path, error })?,
             ),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(attempts),
-            // Not a folder of an instance.
+            // The path is not the directory of an instance.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(attempts),
             Err(error) => return Err(PlaceError::Disk { path, error }),
         }

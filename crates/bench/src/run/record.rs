@@ -1,4 +1,4 @@
-//! What became of an instance, and of all.
+//! The record of one instance, and the report over all instances.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use starling_core::Dollars;
 use starling_swarm::{RunId, Spent, StopReason};
 use starling_syntax::SymbolPath;
 
-/// What became of one instance.
+/// The result of one instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub instance_id: String,
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// From the checkout to the end.
+    /// Duration from the checkout to the end, in seconds.
     pub seconds: f64,
-    /// Bytes that its processes held at most, without those of its tests.
+    /// Upper bound of the memory of its processes without those of its tests, in bytes.
     #[serde(default)]
     pub memory: u64,
 }
@@ -25,30 +25,30 @@ pub struct Record {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     Finished(Box<Finished>),
-    /// There was no run to its end, and why.
+    /// The run did not finish, for this reason.
     Failed {
         why: String,
-        /// For the answers that had come.
+        /// Cost of the replies that were received.
         #[serde(default)]
         dollars: Dollars,
     },
 }
 
-/// A run that came to its end, for good or ill.
+/// A run that finished, settled or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     pub run: RunId,
     pub stop_reason: StopReason,
     /// The symbols that were changed.
     pub applied: Vec<SymbolPath>,
-    /// A unified diff; empty when nothing was changed.
+    /// A unified diff; empty if nothing was changed.
     pub patch: String,
     pub spent: Spent,
     pub summary: String,
 }
 
 impl Record {
-    /// The change, empty when there is none.
+    /// Returns the patch, or an empty string if there is none.
     pub fn patch(&self) -> &str {
         match &self.outcome {
             Outcome::Finished(finished) => &finished.patch,
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// The symbols that were changed.
+    /// Returns the symbols that were changed.
     pub fn applied(&self) -> &[SymbolPath] {
         match &self.outcome {
             Outcome::Finished(finished) => &finished.applied,
@@ -74,12 +74,12 @@ impl Record {
         }
     }
 
-    /// Seconds that were neither a model's nor the tests'.
+    /// Returns the seconds that were spent neither in models nor in tests.
     pub fn overhead(&self) -> f64 {
         (self.seconds - self.spent().outside_seconds).max(0.0)
     }
 
-    /// Whether its own tests hold with the change.
+    /// Returns whether the run's own tests pass with the change.
     pub fn is_settled(&self) -> bool {
         match &self.outcome {
             Outcome::Finished(finished) => finished.stop_reason.is_settled(),
@@ -88,39 +88,39 @@ impl Record {
     }
 }
 
-/// All instances of a place, added up.
+/// Sums over all instances of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     pub instances: usize,
-    /// Settled: their own tests hold. The hidden tests are for `grade` to say.
+    /// Number of settled instances, whose own tests pass. Only `grade` runs the hidden tests.
     pub settled: usize,
     pub with_patch: usize,
     pub failed: usize,
     pub calls: u64,
     pub prompt_tokens: u64,
     pub output_tokens: u64,
-    /// With those of attempts that failed and were run again.
+    /// Cost in dollars, including failed attempts that were run again.
     pub dollars: f64,
-    /// Of these, the dollars of attempts that failed and were run again.
+    /// The part of `dollars` for failed attempts that were run again.
     pub earlier_dollars: f64,
     pub seconds: f64,
-    /// Of those that were finished, half had no more.
+    /// Median overhead of the finished instances, in seconds.
     pub median_overhead_s: f64,
-    /// Of the instance with the most.
+    /// Memory of the instance that used most, in MB.
     pub most_memory_mb: f64,
-    /// Where the time of each went.
+    /// Time and memory of each instance, by instance id.
     pub costs: BTreeMap<String, Cost>,
 }
 
-/// What one instance took of the machine.
+/// The time and memory that one instance used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cost {
     pub seconds: f64,
     pub model_s: f64,
     pub tests_s: f64,
-    /// What was neither a model's nor the tests'.
+    /// Time that was spent neither in models nor in tests, in seconds.
     pub overhead_s: f64,
-    /// Without the tests.
+    /// Memory without that of the tests, in MB.
     pub memory_mb: f64,
 }
 
@@ -144,7 +144,7 @@ impl Report {
         self.median_overhead_s = median(self.costs.values().map(|cost| cost.overhead_s));
     }
 
-    /// Adds the dollars of attempts that were run again.
+    /// Adds the cost of failed attempts that were run again.
     pub fn with_earlier<'d>(mut self, earlier: impl IntoIterator<Item = &'d Dollars>) -> Self {
         let earlier: f64 = earlier.into_iter().map(|dollars| dollars.0).sum();
         self.dollars += earlier;

@@ -3,7 +3,8 @@ use crate::testing::git;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Reads its task and answers with what a run would say at its end; what it does before stands in the task.
+/// A fake run that reads its task and prints the events of a run's end. Words in the task control
+/// its behaviour before that.
 const PROGRAM: &str = r#"#!/bin/sh
 task=$(cat)
 case "$task" in
@@ -195,7 +196,7 @@ async fn what_is_done_is_not_done_again_and_what_failed_only_when_wished() {
         .all(&[&one, &two], &bed.place(), |_| {})
         .await
         .unwrap();
-    // Half a record that was being written, and a checkout of a run that was killed.
+    // Simulates a partly written record, and the checkout of a killed run.
     std::fs::create_dir_all(bed.out.join("instances/a__b-3")).unwrap();
     std::fs::write(bed.out.join("instances/a__b-3/result.new"), "{").unwrap();
     std::fs::create_dir_all(bed.out.join("work/a__b-3/checkout")).unwrap();
@@ -239,7 +240,7 @@ async fn a_wedged_instance_is_ended_and_the_others_go_on() {
         .await
         .unwrap_err();
     assert!(why.contains("was ended"), "{why}");
-    // Its money is spent, and its story can be found.
+    // Its cost counts, and its trajectory can be found.
     assert_eq!(heard.dollars, Dollars(0.7));
     assert_eq!(heard.run, Some(RunId("w".into())));
     bed.runs.all(&[&two], &place, |_| {}).await.unwrap();
@@ -276,7 +277,7 @@ async fn no_instance_begins_after_the_money_is_spent() {
     let ended = bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
     assert_eq!(ended, Ended::BudgetSpent);
     assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
-    // What was spent before counts.
+    // Earlier spending counts.
     bed.runs.all(&tasks, &bed.place(), |_| {}).await.unwrap();
     assert_eq!(bed.read("predictions.jsonl").lines().count(), 2);
 }
@@ -296,7 +297,7 @@ async fn what_a_failed_attempt_cost_is_spent_after_it_is_run_again() {
     };
     place.keep(&failed, None).unwrap();
     drop(place);
-    // Set aside twice: each attempt counts.
+    // The record is set aside twice, and each attempt counts.
     let place = bed.place_as(Kept::Finished);
     place.keep(&failed, None).unwrap();
     drop(place);
@@ -368,7 +369,7 @@ async fn an_environment_comes_first_on_the_path() {
     assert!(variables[0].1.starts_with("/env/bin:"), "{variables:?}");
     assert!(variables.contains(&("HERE".into(), "/checkout/x".into())));
     assert!(!variables.iter().any(|(_, value)| value.contains("hidden")));
-    // Its services begin before each command of its tests.
+    // Its services start before each test command.
     bed.runs.environments = BTreeMap::from([("a__b-0".into(), environment.clone())]);
     let name = xxhash_rust::xxh3::xxh3_64(b"3 ");
     let built = bed.runs.cache.join(format!("environments/{name:016x}"));
@@ -383,7 +384,7 @@ async fn an_environment_comes_first_on_the_path() {
         arguments.contains("-c tests.setup=\"serve 18765 >/dev/null 2>&1 &"),
         "{arguments}"
     );
-    // One that cannot be built is told, and costs only its instance.
+    // An environment that cannot be built is reported, and fails only its own instance.
     let python = "9.99".to_owned();
     let missing = Environment {
         python,

@@ -1,9 +1,9 @@
-//! How much two changes are alike, whatever their spaces, comments and places.
+//! Measures the similarity of two changes, independent of whitespace, comments and positions.
 
 use std::collections::BTreeSet;
 
-/// The lines that come and go, each with its file and its sign, without spaces, comments and blank
-/// lines.
+/// Returns the added and removed lines, each with its file and its sign, without whitespace,
+/// comments and blank lines.
 pub(super) fn changed_lines(patch: &str) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     let mut file = "";
@@ -28,7 +28,7 @@ pub(super) fn changed_lines(patch: &str) -> BTreeSet<String> {
     lines
 }
 
-/// The share of the lines of both that are in each, from 0 to 1.
+/// Returns the Jaccard similarity of two changes' lines, from 0 to 1.
 pub(super) fn likeness(one: &str, other: &str) -> f64 {
     let (one, other) = (changed_lines(one), changed_lines(other));
     let all = one.union(&other).count();

@@ -1,5 +1,5 @@
-//! Which of several samples to hand in. What it may look at is in its arguments: the problem statement,
-//! the changes, and what their own runs found out. What belongs to the grader is out of its reach.
+//! Selects one of several samples. The selector sees only its arguments: the problem statement, the
+//! changes, and the results of their own runs. It has no access to the grader's data.
 
 mod likeness;
 mod signals;
@@ -18,35 +18,36 @@ pub use signals::{Signal, Signals};
 /// One sample of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Its number, from 1.
+    /// Number of the sample, counted from 1.
     pub sample: usize,
-    /// A unified diff; empty when nothing was changed.
+    /// A unified diff; empty if nothing was changed.
     pub patch: String,
-    /// What its own run said, as lines of a trajectory.
+    /// The lines of the run's trajectory.
     pub trajectory: String,
 }
 
-/// What was chosen, and how each sample fared.
+/// The chosen sample, and the signals of all samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The number of the sample.
+    /// Number of the chosen sample.
     pub chosen: usize,
     pub samples: BTreeMap<usize, Signals>,
-    /// What the verifier cost.
+    /// Cost of the verifier.
     pub dollars: Dollars,
-    /// Why it could not judge some.
+    /// Reasons why the verifier could not score some samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
 }
 
-/// A verifier, and the budget that all its judgements share.
+/// A verifier, and the budget that all its calls share.
 pub struct Judge {
     pub verifier: Verifier,
     pub ledger: Ledger,
 }
 
 impl Judge {
-    /// The score of a change, and what it cost in dollars. What the budget has no room for is not sent.
+    /// Returns the score of a change and its cost in dollars. A call that could exceed the budget
+    /// is not made.
     async fn score(&self, problem: &str, patch: &str) -> (Result<f64, String>, Dollars) {
         let Some(worst) = self.verifier.worst_case(problem, patch) else {
             let score = self.verifier.score(problem, patch, Tokens(0), &NoWatch);
@@ -62,10 +63,10 @@ impl Judge {
     }
 }
 
-/// Chooses among samples, of which there is at least one; among equals, the first.
+/// Chooses the sample with the best score, or the first of those with equal scores.
 ///
 /// # Panics
-/// Never: without any, the first number is said.
+/// Never: if `samples` is empty, number 1 is chosen.
 pub async fn choose(problem: &str, samples: &[Candidate], judge: Option<&Judge>) -> Choice {
     let mut choice = Choice {
         chosen: samples.first().map_or(1, |first| first.sample),
@@ -74,7 +75,7 @@ pub async fn choose(problem: &str, samples: &[Candidate], judge: Option<&Judge>)
         trouble: Vec::new(),
     };
     let smallest = samples.iter().filter_map(Candidate::size).min();
-    // The same change is judged once.
+    // Equal patches are scored only once.
     let mut judged: BTreeMap<&str, Result<f64, String>> = BTreeMap::new();
     for one in samples {
         let mut signals = Signals::of_run(&one.trajectory);
@@ -111,13 +112,13 @@ pub async fn choose(problem: &str, samples: &[Candidate], judge: Option<&Judge>)
 }
 
 impl Candidate {
-    /// Lines that come or go; `None` when there are none.
+    /// Returns the number of changed lines, or `None` if there are none.
     fn size(&self) -> Option<usize> {
         Some(likeness::changed_lines(&self.patch).len()).filter(|lines| *lines > 0)
     }
 }
 
-/// How much the other changes are like this one, from 0 to 1.
+/// Returns the mean similarity of the other changes to this one, from 0 to 1.
 fn agreement(one: &Candidate, all: &[Candidate]) -> f64 {
     let others = all.iter().filter(|other| other.sample != one.sample);
     let alike: Vec<f64> = others

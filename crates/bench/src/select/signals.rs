@@ -1,4 +1,4 @@
-//! What speaks for a sample, each from 0 to 1, and how much it weighs.
+//! The signals of a sample's quality, each from 0 to 1, and their weights.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,27 @@ use starling_swarm::{
     DiagnosticEvidence, Event, Evidence, Record, Stamped, StopReason, TestEvidence,
 };
 
-/// What one sample has for itself.
+/// The signals of one sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signals {
-    /// Nothing was changed: never chosen before one that changes something.
+    /// Whether the patch is empty. An empty patch is chosen only if all patches are empty.
     pub is_empty: bool,
-    /// Its own run ended with no test failing that passed before.
+    /// 1 if the run settled, so that no test fails that passed before; 0.5 if the budget ended the
+    /// run; else 0.
     pub tests: f64,
-    /// A test that failed without the change passes with it.
+    /// 1 if a test that failed without the change passes with it, else 0.
     pub reproduction: f64,
-    /// No problem is new.
+    /// 1 / (1 + number of new problems), or 0.5 if that number is unknown.
     pub diagnostics: f64,
-    /// How much the other samples are like it.
+    /// Mean similarity to the other samples.
     pub agreement: f64,
-    /// The smallest has 1, one of twice as many lines 0.5.
+    /// Size of the smallest patch divided by the size of this patch, in changed lines.
     pub size: f64,
-    /// What a verifier says, where there is one.
+    /// Score of the verifier, if there is one.
     pub verifier: Option<f64>,
 }
 
-/// One of the signals, or their sum.
+/// One of the signals, or their weighted sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
@@ -35,7 +36,7 @@ pub enum Signal {
     Agreement,
     Size,
     Verifier,
-    /// All of them, weighed.
+    /// The weighted mean of all known signals.
     Hybrid,
 }
 
@@ -50,7 +51,7 @@ impl Signal {
         Signal::Hybrid,
     ];
 
-    /// How much it weighs among the others.
+    /// Returns the weight of the signal.
     fn weight(self) -> f64 {
         match self {
             Signal::Tests | Signal::Verifier => 3.0,
@@ -63,7 +64,7 @@ impl Signal {
 }
 
 impl Signals {
-    /// What a run found out about its own change.
+    /// Reads the signals that come from a run's own trajectory.
     pub(super) fn of_run(trajectory: &str) -> Self {
         let mut signals = Signals {
             diagnostics: 0.5,
@@ -117,7 +118,7 @@ impl Signals {
         }
     }
 
-    /// One of the signals; `None` where it is not known.
+    /// Returns one of the signals, or `None` if it is unknown.
     pub fn of(&self, signal: Signal) -> Option<f64> {
         match signal {
             Signal::Tests => Some(self.tests),
@@ -130,7 +131,7 @@ impl Signals {
         }
     }
 
-    /// All signals that are known, weighed, from 0 to 1; below that where nothing was changed.
+    /// Returns the weighted mean of all known signals, from 0 to 1, or -1 if the patch is empty.
     pub fn score(&self) -> f64 {
         if self.is_empty {
             return -1.0;

@@ -5,7 +5,7 @@ use starling_core::{
 };
 use starling_models::testing::{profile, reply};
 
-/// The story of a run that ended so, with a test that it mended or not.
+/// Returns the trajectory of a run with this stop reason and these fixed tests.
 fn story(stop: serde_json::Value, fixed: &[&str]) -> String {
     let evidence = json!({
         "tests": {"tests": "known", "command": "t", "outcome": "passed", "passed": 1, "fixed": fixed,
@@ -80,7 +80,7 @@ async fn no_change_is_chosen_only_where_there_is_no_other() {
     let samples = [sample(1, "", settled()), sample(2, &patch("b"), failing)];
     assert_eq!(chosen(&samples).await, 2);
     assert_eq!(chosen(&samples[..1]).await, 1);
-    // Equals: the first.
+    // Among equal samples, the first is chosen.
     let equal = [
         sample(3, &patch("b"), settled()),
         sample(4, &patch("c"), settled()),
@@ -99,7 +99,7 @@ fn judge(verifier: Verifier, dollars: Option<f64>) -> Judge {
     }
 }
 
-/// Gives every change the same points, for a price.
+/// A model that gives every change the same score at a fixed cost.
 struct Points {
     profile: ModelProfile,
     asked: std::sync::atomic::AtomicUsize,
@@ -123,7 +123,7 @@ impl ChatModel for Points {
 #[tokio::test]
 async fn a_verifier_is_not_asked_beyond_its_budget() {
     let mut profile = profile("m");
-    // An answer of 512 tokens may cost about half a dollar.
+    // A reply of 512 tokens can cost about half a dollar.
     profile.price = Some(Price {
         output: 1_000.0,
         ..Price::FREE

@@ -1,4 +1,5 @@
-//! Edits: versioned, checked against their base, believed only when the text is there.
+//! Edits are versioned, checked against their base, and count as applied only when the text is
+//! there.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
     }
 }
 
-/// A script that replaces `old` by `new` and tells how it went.
+/// Replaces `old` by another text and reports the result.
 async fn replaces(scene: Scene) {
     let editor = &scene.outside.editor;
     let base = editor.current(&file("a.py")).await.unwrap();
@@ -134,7 +135,7 @@ async fn edits_at_the_same_time_do_not_mix() {
     assert_eq!(disk, "one\n");
 }
 
-/// A script that makes `pkg/new.py` and deletes it again, and tells how it went.
+/// Creates `pkg/new.py`, deletes it again, and reports both results.
 async fn makes_and_deletes(scene: Scene) {
     let editor = &scene.outside.editor;
     let nothing = Current {

@@ -1,4 +1,4 @@
-//! Document sync: what the server knows is what the editor shows.
+//! Document sync: the server's text equals the editor's text.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use starling_text::{ByteRange, Encoding};
 
 const TEXT: &str = "# 🙂 grüße\r\ndef f():\r\n    return \"🧵\"\rlast";
 
-/// Each run tells the text of `a.py` as the editor port and as the snapshot have it.
+/// Reports the text of `a.py`, first from the editor port and then from the snapshot.
 fn tells_text() -> starling_server::Starter {
     scripted(async |scene: Scene| {
         let current = scene.outside.editor.current(&file("a.py")).await.unwrap();
@@ -101,7 +101,8 @@ async fn a_change_without_a_range_is_the_whole_text() {
     assert_eq!(server_text(&editor).await, "newer");
 }
 
-/// 2,000 messages of two kinds, sent without waiting: each run sees exactly the changes before it.
+/// Sends 2,000 messages of two kinds without waiting. Each run must see exactly the changes that
+/// were sent before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mixed_messages_keep_their_order() {
     let folder = folder(&[("a.py", "")]);
@@ -127,7 +128,8 @@ async fn mixed_messages_keep_their_order() {
         let reply: starling_server::protocol::RunReply =
             serde_json::from_value(request.await.unwrap()).unwrap();
         let mut run = editor.follow(reply).unwrap();
-        // The snapshot is pinned at the run's place; the editor port is always now.
+        // The snapshot is taken when the run starts; the editor port always returns the current
+        // text.
         let texts = story(&mut run).await;
         assert_eq!(texts[1], before);
     }

@@ -1,4 +1,4 @@
-//! The shipped server through the in-memory pipe.
+//! Tests of the shipped server through the in-memory pipe.
 
 mod apply;
 mod documents;

@@ -1,4 +1,4 @@
-//! A run while it is made ready, and after its end.
+//! A run while it starts and after it has ended.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use starling_server::Services;
 use starling_server::protocol::Target;
 use starling_swarm::{Event, StopReason};
 
-/// Services whose runs are ready only when told so.
+/// Returns services whose runs open only after `ready` is notified.
 fn slow(services: Services, ready: &Arc<Notify>) -> Services {
     let (open, ready) = (services.open, Arc::clone(ready));
     Services {
@@ -25,7 +25,8 @@ fn slow(services: Services, ready: &Arc<Notify>) -> Services {
     }
 }
 
-/// An editor whose runs say what they are told, three times, and the switch that opens them.
+/// Starts an editor whose runs report three steering messages, and returns the switch that opens
+/// them.
 async fn listening(folder: &tempfile::TempDir) -> (HeadlessEditor, Arc<Notify>) {
     let start = scripted(async |mut scene: Scene| {
         for _ in 0..3 {
@@ -106,7 +107,7 @@ async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
     .await;
     let mut run = editor.run(task("go")).await.unwrap();
     story(&mut run).await;
-    // The end is noted just after it was sent.
+    // The server records the end of the run shortly after it sends the event.
     let late = loop {
         match editor.steer(&run.id, Target::default(), "more").await {
             Ok(()) => tokio::task::yield_now().await,

@@ -1,4 +1,4 @@
-//! The wire itself: what the server says to a client that we play by hand.
+//! The wire protocol: messages between the server and a client that the test plays by hand.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn waits_for_cancel() -> Starter {
     })
 }
 
-/// Replaces `old` by `new` and tells how it went.
+/// Replaces `old` by `new` and reports the result.
 fn replaces() -> Starter {
     scripted(async |scene: Scene| {
         let editor = &scene.outside.editor;
@@ -126,7 +126,7 @@ async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
         change["textDocument"],
         json!({"uri": client.uri(), "version": 7})
     );
-    // UTF-16 columns, since nothing else was agreed.
+    // Columns are UTF-16, because no other encoding was negotiated.
     let range = json!({"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 5}});
     assert_eq!(
         change["edits"],
@@ -136,7 +136,7 @@ async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
         params["edit"]["changeAnnotations"],
         json!({"a.py::f": {"label": "a.py::f", "needsConfirmation": false}})
     );
-    // The text comes, and the user's next key with it; the reply never does.
+    // The new text arrives together with the user's next key press; the reply never arrives.
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": 8},
         "contentChanges": [{"range": range, "text": "new"}, {
@@ -159,7 +159,7 @@ async fn a_reply_is_not_believed_without_the_text() {
     client.execute("starling.run", json!({"task": "x"})).await;
     let (id, _) = client.next_of("workspace/applyEdit").await;
     client.connection.reply(id, Ok(json!({"applied": true})));
-    // Only now does the client open it and bring the new text, as VS Code does for a closed file.
+    // The client opens the file and sends the new text only now, as VS Code does for a closed file.
     let open = json!({"textDocument": {
         "uri": client.uri(), "languageId": "python", "version": 1, "text": "new\n",
     }});
@@ -189,7 +189,7 @@ async fn a_client_that_lies_is_found_out() {
     );
 }
 
-/// The client is busy for longer than anybody waits, then makes the edit.
+/// The client applies the edit only after the server's time limit.
 #[tokio::test(start_paused = true)]
 async fn an_edit_that_comes_too_late_is_taken_back() {
     for answer in [None, Some(json!({"applied": true}))] {
@@ -305,7 +305,7 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     let initialized = json!({"jsonrpc": "2.0", "method": "initialized", "params": {}});
     wire::write(&mut ours, &initialized).await.unwrap();
     wire::write(&mut ours, &run).await.unwrap();
-    // Nothing is read from here on.
+    // From here on, the client reads nothing.
     let ended = tokio::time::timeout(Duration::from_secs(30), is_done);
     ended.await.expect("the run waits for its reader").unwrap();
     let written = async {
@@ -328,7 +328,7 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     written.await.expect("the trajectory waits for the reader");
 }
 
-/// Makes or deletes a file and tells how it went.
+/// Creates or deletes a file and reports the result.
 fn edits_the_file_itself(effect: Effect) -> Starter {
     scripted(move |scene: Scene| async move {
         let editor = &scene.outside.editor;

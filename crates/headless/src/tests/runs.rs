@@ -158,7 +158,7 @@ async fn intents_are_answered_by_their_symbol() {
     };
     assert_eq!(intent.view.symbol, symbol("a.py::f"));
     editor.accept(&id, intent_of("a.py::f")).await.unwrap();
-    // The next intent does not wait for the event before it.
+    // The next intent can arrive before the previous event.
     let mut notes = [note(&mut run).await, note(&mut run).await];
     notes.sort_by_key(|note| matches!(note, RunNote::Intent(_)));
     let [RunNote::Event(first), RunNote::Intent(second)] = notes else {
@@ -186,7 +186,7 @@ async fn agents_are_steered_and_runs_cancelled() {
     .await;
     let mut run = editor.run(task("go")).await.unwrap();
     let id = run.id.clone();
-    // Possibly before the run is open: then it is told when it is.
+    // If the run is not open yet, the message is delivered when it opens.
     editor
         .steer(&id, intent_of("a.py::f"), "one")
         .await

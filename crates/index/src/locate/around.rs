@@ -1,16 +1,17 @@
-//! What stands around a file: its tests, the other files of its directory, the kind of its directory.
+//! Features from a file's surroundings: its tests, the other files of its directory, and the kind
+//! of its directory.
 
 use std::collections::HashMap;
 
 use super::corpus::{Corpus, File};
 
-/// What a test that is only called like a directory is worth, and one that stands far off.
+/// Weights of a test whose directory has the file's name, and of a test in an unrelated directory.
 const BY_DIRECTORY: f32 = 0.7;
 const FAR: f32 = 0.7;
-/// How many neighbours count.
+/// Number of neighbours that count.
 const NEIGHBOURS: usize = 4;
 
-/// Directories that stand beside the code.
+/// Names of directories that are apart from the main code.
 const APART: [&str; 27] = [
     "_vendor",
     "asv_benchmarks",
@@ -41,7 +42,8 @@ const APART: [&str; 27] = [
     "vendor",
 ];
 
-/// Of each file, how well the test files match that are named after it: `x.py` and `test_x.py`.
+/// Returns for each file how well the tests named after it match (`x.py` and `test_x.py`). The best
+/// value is 1.
 pub(super) fn tests_of(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     let mut tests: HashMap<&str, Vec<(&str, f32)>> = HashMap::new();
     let all = corpus.files().iter().zip(words);
@@ -55,7 +57,7 @@ pub(super) fn tests_of(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
             .entry(tested.unwrap_or(name))
             .or_default()
             .push((directory, *score));
-        // `tests/x/test_y.py` may be for `x.py`, too.
+        // `tests/x/test_y.py` may also test `x.py`.
         let around = directory.rsplit('/').next().unwrap_or_default();
         tests
             .entry(around)
@@ -80,7 +82,7 @@ pub(super) fn tests_of(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     found
 }
 
-/// Of each file, how well the best others of its directory match.
+/// Returns for each file how well the best other files of its directory match.
 pub(super) fn neighbours(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     let mut best: HashMap<&str, Vec<f32>> = HashMap::new();
     for (file, score) in corpus.files().iter().zip(words) {
@@ -99,13 +101,13 @@ pub(super) fn neighbours(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     corpus.files().iter().zip(words).map(others).collect()
 }
 
-/// Whether a file stands beside the code: documentation, examples, copies of others' code.
+/// Returns whether a file is apart from the main code: documentation, examples, or vendored code.
 pub(super) fn is_apart(path: &str) -> bool {
     let mut directories = path.split('/').rev().skip(1);
     directories.any(|part| APART.binary_search(&part).is_ok())
 }
 
-/// The name of a file's module without those around it.
+/// Returns the last part of a file's module name.
 pub(super) fn stem(file: &File) -> &str {
     file.module.rsplit('.').next().unwrap_or(&file.module)
 }

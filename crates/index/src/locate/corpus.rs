@@ -1,4 +1,4 @@
-//! What locating asks of the index: symbols, files, which symbols hold a term, and their texts.
+//! The view of the index that locating uses: symbols, files, postings and texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct File {
     pub(super) module: String,
     pub(super) is_test: bool,
     pub(super) symbols: Range<u32>,
-    /// Of its path: directories and name, whole and in parts.
+    /// Terms of the path: directories and file name, whole and in parts.
     pub(super) words: Vec<Term>,
 }
 
@@ -29,19 +29,19 @@ pub(super) struct File {
 pub(super) struct Symbol {
     pub(super) file: u32,
     pub(super) kind: SymbolKind,
-    /// The symbol around it; its own number for a module body.
+    /// Number of the parent symbol; a module body has its own number.
     pub(super) parent: u32,
-    /// The outermost symbol around it below the module body, or itself.
+    /// Number of the outermost enclosing symbol below the module body, or of the symbol itself.
     pub(super) home: u32,
-    /// How many words each field has; the path of a module body is no name.
+    /// Number of words in each field. For a module body, the path does not count as a name.
     pub(super) lengths: [u32; Field::ALL.len()],
 }
 
-/// What is the same for all questions, laid out to be found quickly.
+/// Data that all queries share, precomputed for fast lookup.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     files: Vec<File>,
-    /// By number; `None` where a number is not used.
+    /// Symbols by number. `None` if a number is unused.
     symbols: Vec<Option<Symbol>>,
     /// Symbols by the last part of their names.
     defined: FxHashMap<Box<str>, Vec<u32>>,
@@ -50,12 +50,12 @@ pub(crate) struct Table {
     documents: Kinds,
 }
 
-/// What is ranked by words.
+/// The document collections that are ranked by words.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     pub(super) symbols: Documents,
     pub(super) files: Documents,
-    /// Outermost symbols, with all that is in them.
+    /// Outermost symbols together with everything inside them.
     pub(super) homes: Documents,
 }
 
@@ -93,7 +93,8 @@ impl Table {
             table.files.push(File {
                 path: path.clone(),
                 module,
-                // Most of its functions are tests, whatever it is called.
+                // A file in which most functions are tests counts as a test file, whatever its
+                // name.
                 is_test: code.is_test(file) || (tests >= 2 && tests * 3 >= functions),
                 symbols: start.unwrap_or(end)..end,
                 words: path_words(path),
@@ -122,7 +123,7 @@ impl Table {
     fn symbol(&self, code: &Code, file: u32, number: SymbolNumber) -> Symbol {
         let view = code.symbol(number);
         let parent = code.parent(number);
-        // Parents come first.
+        // Parents have lower numbers, so they are already in the table.
         let around = parent.and_then(|parent| self.symbols[parent.0 as usize]);
         let home = around.filter(|around| around.kind != SymbolKind::Module);
         let mut lengths = code.lengths(number);
@@ -148,7 +149,7 @@ fn path_words(file: &FilePath) -> Vec<Term> {
     words
 }
 
-/// The code that a question is put to.
+/// The code that a query searches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Corpus<'c> {
     code: &'c Code,
@@ -169,12 +170,12 @@ impl<'c> Corpus<'c> {
         &self.table.files
     }
 
-    /// More than the number of any symbol.
+    /// Returns a number greater than all symbol numbers.
     pub(super) fn symbol_limit(&self) -> usize {
         self.table.symbols.len()
     }
 
-    /// All symbols, with their numbers.
+    /// Returns all symbols with their numbers.
     pub(super) fn symbols(&self) -> impl Iterator<Item = (u32, &'c Symbol)> + use<'c> {
         let numbered = (0..).zip(&self.table.symbols);
         numbered.filter_map(|(number, symbol)| Some((number, symbol.as_ref()?)))
@@ -193,7 +194,7 @@ impl<'c> Corpus<'c> {
         self.file_of(number).is_test
     }
 
-    /// Whether a number is in use, by code that is no test.
+    /// Returns whether a number is used by a symbol outside of tests.
     pub(super) fn counts(&self, number: u32) -> bool {
         let symbol = self.table.symbols[number as usize].as_ref();
         symbol.is_some_and(|symbol| !self.table.files[symbol.file as usize].is_test)
@@ -204,12 +205,12 @@ impl<'c> Corpus<'c> {
         SymbolPath::new(self.file_of(number).path.clone(), name)
     }
 
-    /// The whole name: `Class.method`.
+    /// Returns the full name: `Class.method`.
     pub(super) fn name(&self, number: u32) -> &'c str {
         self.code.symbol(SymbolNumber(number)).name
     }
 
-    /// The last part of the name.
+    /// Returns the last part of the name.
     pub(super) fn base_name(&self, number: u32) -> &'c str {
         base_name(self.name(number))
     }
@@ -218,12 +219,12 @@ impl<'c> Corpus<'c> {
         self.code.symbol(SymbolNumber(number)).signature
     }
 
-    /// First and last line, from 1.
+    /// Returns the first and last line, counted from 1.
     pub(super) fn lines(&self, number: u32) -> (u32, u32) {
         self.code.symbol(SymbolNumber(number)).lines
     }
 
-    /// The symbols that hold a term, in order; those of a file follow one another.
+    /// Returns the symbols that contain a term, in order. The symbols of a file are adjacent.
     pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> + use<'c> {
         let table = self.table;
         self.code
@@ -241,34 +242,34 @@ impl<'c> Corpus<'c> {
         &self.table.documents
     }
 
-    /// All last parts of names, with the symbols called so.
+    /// Returns the last parts of all names, each with its symbols.
     pub(super) fn names(&self) -> impl Iterator<Item = (&'c str, &'c [u32])> + use<'c> {
         let all = self.table.defined.iter();
         all.map(|(name, ids)| (&**name, ids.as_slice()))
     }
 
-    /// The symbols called `name`.
+    /// Returns the symbols whose last name part is `name`.
     pub(super) fn defined(&self, name: &str) -> &'c [u32] {
         self.table.defined.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The file of a module.
+    /// Returns the file of a module.
     pub(super) fn module(&self, dotted: &str) -> Option<u32> {
         self.table.modules.get(dotted).copied()
     }
 
-    /// What a file says about names, where it can still be read.
+    /// Returns the names of a file, if they can be decoded.
     pub(super) fn names_of(&self, file: u32) -> Option<Arc<Names>> {
         self.code.names(FileId(file))
     }
 
-    /// How many files say the identifier.
+    /// Returns the number of files that contain the identifier.
     pub(super) fn mentions(&self, name: &str) -> u32 {
         self.code.mentioning(name).len() as u32
     }
 }
 
-/// What is looked up once for a question: texts of files, and how often names are said.
+/// Cache for one query: the texts of files, and in how many files each name occurs.
 #[derive(Default)]
 pub(super) struct Texts {
     known: HashMap<u32, Option<Arc<str>>>,
@@ -276,7 +277,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// How many files say an identifier.
+    /// Returns the number of files that contain an identifier.
     pub(super) fn mentions(&mut self, corpus: &Corpus<'_>, name: &str) -> u32 {
         if let Some(known) = self.mentions.get(name) {
             return *known;
@@ -286,7 +287,7 @@ impl Texts {
         count
     }
 
-    /// What a symbol owns of its file's text, without its children.
+    /// Returns the text that a symbol owns, without the text of its children.
     pub(super) fn own(&mut self, corpus: &Corpus<'_>, number: u32) -> String {
         let file = corpus.symbol(number).file;
         let read = || {

@@ -1,26 +1,28 @@
-//! What is ranked by words: symbols, files, and outermost symbols with all that is in them.
+//! The documents that are ranked by words: symbols, files, and outermost symbols with everything
+//! inside them.
 
 use crate::facts::{Counts, Field};
 
-/// How soon repetitions of a word stop to count.
+/// BM25 parameter: how quickly repetitions of a word saturate.
 pub(super) const SATURATION: f32 = 1.2;
-/// How much length is held against a document.
+/// BM25 parameter: how strongly long documents are penalized.
 const LENGTH: f32 = 0.5;
-/// What a word of each field counts.
+/// Weight of a word in each field, in the order of [`Field::ALL`].
 const FIELD_WEIGHTS: [f32; Field::ALL.len()] = [5.0, 2.0, 1.0, 1.0, 0.7, 1.0];
 
-/// Documents of one kind, by their numbers.
+/// Documents of one kind, by number.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    /// The document of each symbol, by its number.
+    /// The document of each symbol, by symbol number.
     of: Vec<u32>,
     lengths: Vec<f32>,
     average: f32,
 }
 
 impl Documents {
-    /// Documents numbered below `count`, each made of the symbols that are put into it: the number of
-    /// the symbol, of the document, and the lengths of the symbol's fields.
+    /// Creates `count` documents from `symbols`. Each item is a symbol number, the number of its
+    /// document, and the lengths of the symbol's fields. `limit` is greater than all symbol
+    /// numbers.
     pub(super) fn new(
         count: usize,
         limit: usize,
@@ -47,8 +49,8 @@ impl Documents {
         self.lengths.len()
     }
 
-    /// Calls `note` with each document that holds a term, and how well: from 0 to 1. The symbols of a
-    /// document follow one another in `postings`.
+    /// Calls `note` with each document that contains a term and its match score, from 0 to 1. In
+    /// `postings`, the symbols of a document must be adjacent.
     pub(super) fn each(&self, postings: &[(u32, Counts)], mut note: impl FnMut(usize, f32)) {
         let mut rest = postings;
         while let Some((first, _)) = rest.first() {

@@ -1,4 +1,4 @@
-//! What is known of each candidate, as numbers between about 0 and 1.
+//! The features of each candidate, as numbers between about 0 and 1.
 
 use super::around::is_apart;
 use super::matches::Scores;
@@ -8,7 +8,7 @@ use super::usage::usage;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// Named numbers, always in the same order.
+/// Named features, always in the same order.
 pub(super) type Row = Vec<(&'static str, f32)>;
 
 const SECTIONS: [&str; 6] = ["title×", "lead×", "prose×", "quote×", "block×", "error×"];
@@ -48,7 +48,8 @@ impl Question<'_> {
         row
     }
 
-    /// How a symbol stands against the others of its file and its class.
+    /// Adds features that compare a symbol with the other symbols of its file and of its outermost
+    /// symbol.
     fn push_relative(&self, row: &mut Row, id: u32) {
         let corpus = self.corpus;
         let words = |id: u32| self.matches.symbols.whole[id as usize];
@@ -79,7 +80,7 @@ impl Question<'_> {
         } else {
             (self.named(parent), of(&self.names.bases, parent))
         };
-        // The name may stand among the words of the text, if not as one word.
+        // The words of the name may occur in the text separately.
         let said = named
             .strength()
             .max(0.5 * self.matches.name_covered[id as usize]);
@@ -152,7 +153,7 @@ impl Question<'_> {
         row
     }
 
-    /// What its symbols say for a file.
+    /// Adds features of a file that come from its symbols.
     fn push_of_symbols(&self, row: &mut Row, number: u32) {
         let ids = self.corpus.files()[number as usize].symbols.clone();
         let top = |score: &dyn Fn(u32) -> f32| -> (f32, f32) {

@@ -1,14 +1,14 @@
-//! Which files a file imports from.
+//! Finds the files from which a file imports.
 
 use std::collections::BTreeSet;
 
 use super::corpus::Corpus;
 use crate::names::{Import, Imported, Names};
 
-/// A name with more definitions says little about which one is imported.
+/// If a name has more definitions, the definition that an import means is unclear.
 const MOST_DEFINITIONS: usize = 3;
 
-/// Of each file, how much some files import of it; the most is 1.
+/// Returns for each file how much the importing files import from it. The highest value is 1.
 pub(super) fn imported(corpus: Corpus<'_>, importers: &[(u32, f32)]) -> Vec<f32> {
     let mut found = vec![0.0; corpus.files().len()];
     for (file, weight) in importers {
@@ -23,7 +23,8 @@ pub(super) fn imported(corpus: Corpus<'_>, importers: &[(u32, f32)]) -> Vec<f32>
     found
 }
 
-/// The files outside tests that a file imports from: those that define the names, or else their modules.
+/// Returns the files outside of tests from which a file imports: those that define the imported
+/// names, or else the imported modules.
 fn imports(corpus: Corpus<'_>, file: u32) -> BTreeSet<u32> {
     let Some(names) = corpus.names_of(file) else {
         return BTreeSet::new();
@@ -68,7 +69,7 @@ fn targets(
     let Some(module) = module else {
         return Vec::new();
     };
-    // A package may only pass on what it was asked for.
+    // A package may only re-export the imported name.
     let defined = corpus.defined(name).iter();
     let defining: BTreeSet<u32> = defined
         .filter(|id| !corpus.is_test(**id))
@@ -81,7 +82,8 @@ fn targets(
     }
 }
 
-/// The module of a dotted name, from the root or from a package around the importing module.
+/// Returns the module with a dotted name, relative to the root or to a package around the importing
+/// module.
 fn absolute(corpus: Corpus<'_>, own: &str, parts: &[&str]) -> Option<u32> {
     let ends = own.match_indices('.').map(|(at, _)| &own[..at]);
     let mut roots = std::iter::once("").chain(ends);
@@ -94,7 +96,7 @@ fn joined(around: &str, parts: &[&str]) -> String {
     parts.join(".")
 }
 
-/// The package some levels above a module.
+/// Returns the package `levels` levels above a module.
 fn above(module: &str, levels: u32) -> &str {
     (0..levels).fold(module, |module, _| {
         module.rsplit_once('.').map_or("", |(above, _)| above)
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(of(0), [3]);
         assert_eq!(of(1), [2, 3]);
         assert_eq!(of(2), [1]);
-        // Not to tests; and through the package to where a name is defined.
+        // Tests are left out, and imports through a package lead to the file that defines the name.
         assert_eq!(of(3), [0; 0]);
         assert_eq!(of(4), [0, 3]);
         let shares = imported(corpus, &[(4, 1.0), (2, 0.5)]);

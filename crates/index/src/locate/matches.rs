@@ -1,4 +1,4 @@
-//! How well symbols, files and outermost symbols match the words of the text.
+//! Scores how well symbols, files and outermost symbols match the words of the text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,48 +11,48 @@ use super::sections::{SECTIONS, Section};
 use crate::facts::{Counts, Field};
 use crate::words::{Term, all_words, parts};
 
-/// What a word of each section counts.
+/// Weight of a word in each section.
 const SECTION_WEIGHTS: [f32; SECTIONS] = [2.5, 1.2, 1.0, 1.5, 0.6, 0.8];
-/// The rarity of a word that the text does not say.
+/// Rarity of a word that does not occur in the text.
 const UNSAID: f32 = 5.0;
-/// How many words the best symbols lend.
+/// Number of words that the best symbols lend to the query.
 const LENT: usize = 40;
 
-/// Scores of documents of one kind; the best has 1.
+/// Scores of the documents of one kind. The best score is 1.
 #[derive(Default)]
 pub(super) struct Scores {
-    /// Of each section.
+    /// Scores by section of the text.
     pub(super) sections: Vec<[f32; SECTIONS]>,
     pub(super) whole: Vec<f32>,
-    /// With rare words worth still more.
+    /// Scores in which rare words weigh even more.
     pub(super) rare: Vec<f32>,
-    /// How much of the title's words a document holds, by their rarity.
+    /// Share of the title's words that a document contains, weighted by rarity.
     pub(super) title_covered: Vec<f32>,
 }
 
 pub(super) struct Matches {
     pub(super) symbols: Scores,
     pub(super) files: Scores,
-    /// By the numbers of the outermost symbols.
+    /// Scores by the numbers of the outermost symbols.
     pub(super) homes: Scores,
-    /// How well the comments and the strings of each symbol match; the best has 1.
+    /// Match scores of the comments and of the strings of each symbol. The best score is 1.
     pub(super) comments: Vec<f32>,
     pub(super) strings: Vec<f32>,
-    /// What each term is worth, in the order of the terms.
+    /// Weight of each term, in the order of the terms.
     pub(super) worth: Vec<f32>,
-    /// How well the words of each file's path match: the title, and the whole text.
+    /// Match scores of each file's path words, for the title and for the whole text.
     pub(super) path_title: Vec<f32>,
     pub(super) path: Vec<f32>,
-    /// How much of the words of each symbol's name stand in the text, and in the title.
+    /// Share of each symbol's name words that occur in the text, and in the title.
     pub(super) name_covered: Vec<f32>,
     pub(super) name_in_title: Vec<f32>,
-    /// Which words of the title each symbol holds, a bit for each.
+    /// The title words that each symbol contains, one bit for each word.
     title_words: Vec<u64>,
     title_length: usize,
 }
 
 impl Matches {
-    /// Of the neighbouring words of the title, how many a symbol holds both.
+    /// Returns the share of adjacent word pairs of the title of which a symbol contains both words.
     pub(super) fn title_pairs(&self, id: u32) -> f32 {
         let held = self.title_words[id as usize];
         let pairs = (held & (held >> 1)).count_ones() as f32;
@@ -81,7 +81,8 @@ fn weigh(term: &QueryTerm, rarity: f32) -> Weighed {
     }
 }
 
-/// How much it says to hold a word that `holders` of `count` hold.
+/// Returns the rarity (inverse document frequency) of a word that `holders` of `count` documents
+/// contain.
 fn rarity(count: f32, holders: f32) -> f32 {
     (1.0 + (count - holders + 0.5).max(0.5) / (holders + 0.5)).ln()
 }
@@ -158,7 +159,7 @@ impl Scores {
         }
     }
 
-    /// Adds what one term says.
+    /// Adds the score of one term.
     fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &Weighed) {
         documents.each(postings, |document, hit| {
             let hit = term.rarity * hit;
@@ -181,7 +182,7 @@ impl Scores {
     }
 }
 
-/// Adds what one term says of one field of the symbols.
+/// Adds the score of one term in one field of the symbols.
 fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
     let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
     for (id, counts) in holders {
@@ -190,7 +191,7 @@ fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term:
     }
 }
 
-/// Divides by the best of those that count.
+/// Divides all scores by the best score among the items that count.
 fn by_best<T>(
     all: &mut [T],
     parts: impl Fn(&mut T) -> &mut [f32],
@@ -211,7 +212,7 @@ fn by_best<T>(
     }
 }
 
-/// Of the path of each file, how well its words match the title, and the whole text.
+/// Returns for each file how well its path words match the title, and the whole text.
 fn match_paths(corpus: Corpus<'_>, query: &Query) -> (Vec<f32>, Vec<f32>) {
     let asked: FxHashMap<Term, &QueryTerm> =
         query.terms.iter().map(|term| (term.term, term)).collect();
@@ -242,7 +243,8 @@ fn match_paths(corpus: Corpus<'_>, query: &Query) -> (Vec<f32>, Vec<f32>) {
     (title, whole)
 }
 
-/// Of the name of each symbol, how much stands in the text and in the title, by rarity.
+/// Returns for each symbol the share of its name that occurs in the text, and in the title,
+/// weighted by rarity.
 fn match_names(
     corpus: Corpus<'_>,
     query: &Query,
@@ -274,7 +276,8 @@ fn match_names(
     (covered, in_title)
 }
 
-/// How well symbols and files match words of the best symbols that the text itself does not say.
+/// Returns how well symbols and files match words that the best symbols contain but the text does
+/// not.
 pub(super) fn lent(
     corpus: Corpus<'_>,
     texts: &mut Texts,

@@ -1,8 +1,9 @@
-//! Where a task begins: symbols and files ranked by what its text says. No model.
+//! Locates where a task starts: ranks symbols and files by the text of the task, without a model.
 //!
-//! A text is read for what it says about code ([`query`]); symbols and files are matched by their words
-//! ([`matches`]), by what is named outright ([`named`]) and by what is one hop from there ([`near`]).
-//! All of it becomes numbers ([`features`]), which are weighed as learnt ([`weights`]).
+//! The text is parsed for references to code ([`query`]). Symbols and files are matched by their
+//! words ([`matches`]), by names in the text ([`named`]), and by being one hop away from good
+//! matches ([`near`]). The results become numeric features ([`features`]), which are combined with
+//! learned weights ([`weights`]).
 
 mod around;
 mod corpus;
@@ -38,9 +39,9 @@ use why::{why_file, why_symbol};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
     pub symbol: SymbolPath,
-    /// How likely against the best, which has 1.
+    /// Likelihood relative to the best symbol, which has 1.
     pub score: f64,
-    /// For a reader, the best first.
+    /// Reasons for a reader, strongest first.
     pub why: Vec<String>,
 }
 
@@ -48,22 +49,22 @@ pub struct Located {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocatedFile {
     pub file: FilePath,
-    /// How likely against the best, which has 1.
+    /// Likelihood relative to the best file, which has 1.
     pub score: f64,
-    /// For a reader, the best first.
+    /// Reasons for a reader, strongest first.
     pub why: Vec<String>,
 }
 
-/// A candidate with what is known of it; weights are learnt from these.
+/// A candidate with its features. The weights are learned from these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Of a file, or of a symbol.
+    /// Path of the file or symbol.
     pub path: String,
     pub features: Vec<(&'static str, f32)>,
 }
 
-/// The symbols that a text is about, the likeliest first. The text may be a task, a question, or the
-/// output of failing tests.
+/// Returns the symbols that a text is about, likeliest first. The text can be a task, a question,
+/// or the output of failing tests.
 pub(super) fn locate(corpus: Corpus<'_>, text: &str, limit: usize) -> Vec<Located> {
     let question = Question::new(corpus, text);
     let (_, ranked) = rank(&question);
@@ -77,7 +78,7 @@ pub(super) fn locate(corpus: Corpus<'_>, text: &str, limit: usize) -> Vec<Locate
     located.collect()
 }
 
-/// The files that a text is about, the likeliest first.
+/// Returns the files that a text is about, likeliest first.
 pub(super) fn locate_files(corpus: Corpus<'_>, text: &str, limit: usize) -> Vec<LocatedFile> {
     let question = Question::new(corpus, text);
     let (ranked, _) = rank(&question);
@@ -91,7 +92,7 @@ pub(super) fn locate_files(corpus: Corpus<'_>, text: &str, limit: usize) -> Vec<
     located.collect()
 }
 
-/// What is known of the files and the symbols among which the weights choose.
+/// Returns the candidate files and symbols with their features.
 pub(super) fn candidates(corpus: Corpus<'_>, text: &str) -> (Vec<Candidate>, Vec<Candidate>) {
     let question = Question::new(corpus, text);
     let (files, symbols) = question.candidates();
@@ -106,7 +107,7 @@ pub(super) fn candidates(corpus: Corpus<'_>, text: &str) -> (Vec<Candidate>, Vec
     (files.collect(), symbols.collect())
 }
 
-/// Files and symbols by their numbers, the likeliest first.
+/// Numbers of files or symbols with their scores, likeliest first.
 type Ranked = Vec<(u32, f64)>;
 
 fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
@@ -133,7 +134,8 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
     (in_order(files), in_order(both_ways(&symbols)))
 }
 
-/// A symbol with what speaks for its file, and for it among all and among those of its file.
+/// A symbol with three scores: of its file, of the symbol among all symbols, and of the symbol
+/// within its file.
 struct Weighed {
     id: u32,
     file: u32,
@@ -142,8 +144,8 @@ struct Weighed {
     inside: f64,
 }
 
-/// The mean of two views, both as logarithms: how likely a symbol is among all, and how likely its file
-/// is and then the symbol in there.
+/// Combines two log-likelihoods of each symbol by their mean: that of the symbol among all symbols,
+/// and that of its file plus that of the symbol within the file.
 fn both_ways(symbols: &[Weighed]) -> Ranked {
     let mut best: HashMap<u32, f64> = HashMap::new();
     for symbol in symbols {
@@ -175,7 +177,8 @@ fn weigh(row: &Row, weights: &[(&str, f32)]) -> f64 {
         .sum()
 }
 
-/// The best first and at 1; equals in order of their numbers.
+/// Sorts by score, best first, and scales the best score to 1. Equal scores are in order of the
+/// numbers.
 fn in_order(mut ranked: Ranked) -> Ranked {
     ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let best = ranked.first().map_or(0.0, |(_, score)| *score);

@@ -1,4 +1,5 @@
-//! What the text names outright: definitions, owners, bases, dotted names, paths, frames.
+//! Finds what the text names explicitly: definitions, owners, base classes, dotted names, paths and
+//! frames.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,8 @@ use super::query::{Mention, Place, Query};
 use super::sections::Section;
 use starling_syntax::SymbolKind;
 
-/// Ways of naming, each with what it says: more when few definitions share the name.
+/// Strength of each way in which a text can name a symbol. The strength is lower if more
+/// definitions share the name.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Named {
     pub(super) title: f32,
@@ -59,7 +61,7 @@ impl Named {
         self.plain = self.plain.max(other.plain);
     }
 
-    /// All ways together.
+    /// Combines all ways into one strength.
     pub(super) fn strength(&self) -> f32 {
         let best = self
             .title
@@ -76,9 +78,9 @@ impl Named {
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) symbols: HashMap<u32, Named>,
-    /// Classes that a named class inherits from.
+    /// Base classes of named classes.
     pub(super) bases: HashMap<u32, f32>,
-    /// Classes that inherit from a named class.
+    /// Symbols whose full name ends in the same parts as a dotted name of the text.
     pub(super) dotted: HashMap<u32, f32>,
     pub(super) inside: HashMap<u32, f32>,
     pub(super) frames: HashMap<u32, (f32, u32)>,
@@ -293,7 +295,7 @@ impl Names {
     }
 }
 
-/// A name of one or two letters must look like one of code: `Q()`, `models.F`, but not `A` or `is`.
+/// A name of one or two letters must look like code: `Q()`, `models.F`, but not `A` or `is`.
 fn can_name(name: &str, mention: &Mention) -> bool {
     name.len() > 2 || mention.looks_like_code
 }
@@ -311,7 +313,8 @@ fn files_at(corpus: Corpus<'_>, path: &str) -> Vec<u32> {
             found.push((shared, number as u32));
         }
     }
-    // The longest common end decides: of an installed package, only what lies below it counts.
+    // Only files with the longest common suffix are kept, so a path of an installed package matches
+    // by the part below the package directory.
     let best = found.iter().map(|(shared, _)| *shared).max().unwrap_or(0);
     found
         .into_iter()
@@ -320,7 +323,8 @@ fn files_at(corpus: Corpus<'_>, path: &str) -> Vec<u32> {
         .collect()
 }
 
-/// How many parts two paths share at their ends, if one ends with the other, or they share two or more.
+/// Returns the number of trailing parts that two paths share. Returns 0 unless one path is a suffix
+/// of the other or they share at least two parts.
 fn shared_end(file: &str, printed: &str) -> usize {
     let parts = |path| str::rsplit(path, ['/', '\\']).filter(|part: &&str| !part.is_empty());
     let (mut file, mut printed) = (parts(file).peekable(), parts(printed).peekable());
@@ -334,7 +338,7 @@ fn shared_end(file: &str, printed: &str) -> usize {
     if whole || shared >= 2 { shared } else { 0 }
 }
 
-/// The symbols of a file that a place means.
+/// Returns the symbols of a file at the given place.
 fn symbols_at(corpus: Corpus<'_>, file: u32, place: &Place) -> Vec<u32> {
     let ids = corpus.files()[file as usize].symbols.clone();
     let holds = |id: &u32| {

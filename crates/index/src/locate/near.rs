@@ -1,4 +1,5 @@
-//! One hop along mentions: what good candidates mention, and what mentions them.
+//! Scores symbols one hop away: those that good candidates mention, and those that mention good
+//! candidates.
 
 use std::collections::HashMap;
 
@@ -8,21 +9,21 @@ use super::query::is_identifier;
 use crate::facts::Field;
 use crate::words::{Term, words};
 
-/// What some symbols got from others: the best has 1.
+/// Scores that symbols received from others. The best score is 1.
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<u32, Reached>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Reached {
     score: f32,
-    /// Which gave most, and how much.
+    /// The symbol that contributed most, and its contribution.
     from: Option<u32>,
     most: f32,
 }
 
-/// Names with more definitions say little about which one is meant.
+/// If a name has more definitions, the definition that a mention means is unclear.
 const MOST_DEFINITIONS: usize = 8;
-/// A name that is mentioned more often leads nowhere.
+/// A name with more mentions is too common to be used.
 const MOST_MENTIONS: usize = 300;
 
 impl Spread {
@@ -47,13 +48,14 @@ impl Spread {
         self.0.get(&id).map_or(0.0, |reached| reached.score)
     }
 
-    /// From which symbol it was reached.
+    /// Returns the symbol that contributed most to the score of `id`.
     pub(super) fn from(&self, id: u32) -> Option<u32> {
         self.0.get(&id)?.from
     }
 }
 
-/// What the seeds mention: a definition gets of its seed the more the rarer its name.
+/// Scores the symbols that the seeds mention. A symbol receives more from a seed if its name is
+/// rarer.
 pub(super) fn mentioned(corpus: Corpus<'_>, texts: &mut Texts, seeds: &[(u32, f32)]) -> Spread {
     let mut spread = Spread::default();
     for (seed, weight) in seeds {
@@ -76,7 +78,8 @@ pub(super) fn mentioned(corpus: Corpus<'_>, texts: &mut Texts, seeds: &[(u32, f3
     spread.normalised()
 }
 
-/// What a name in the text of a symbol may mean: definitions in its own file, or else anywhere.
+/// Returns the possible definitions of a name in a symbol's text: those in its own file, or else
+/// all.
 fn meant(corpus: Corpus<'_>, seed: u32, name: &str) -> Vec<u32> {
     let all = corpus.defined(name).iter().copied();
     let mut code: Vec<u32> = all
@@ -89,7 +92,7 @@ fn meant(corpus: Corpus<'_>, seed: u32, name: &str) -> Vec<u32> {
     code
 }
 
-/// What mentions the seeds.
+/// Scores the symbols that mention the seeds.
 pub(super) fn mentioning(corpus: Corpus<'_>, seeds: &[(u32, f32)]) -> Spread {
     let mut spread = Spread::default();
     for (seed, weight) in seeds {

@@ -1,14 +1,14 @@
-//! Phrases of the text that stand in string literals: messages of errors, mostly.
+//! Finds phrases of the text in string literals, which are mostly error messages.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::stop::is_stop_word;
 
-/// How many words in a row make a phrase.
+/// Number of consecutive words in a phrase.
 const PHRASE: usize = 3;
 
-/// The phrases of a text.
+/// The hashes of a text's phrases.
 pub(super) struct Phrases(HashSet<u64>);
 
 impl Phrases {
@@ -26,7 +26,8 @@ impl Phrases {
         Phrases(phrases)
     }
 
-    /// The most words in a row that a string literal in `code` shares with the text.
+    /// Returns the largest number of consecutive words that a string literal in `code` shares with
+    /// the text.
     pub(super) fn longest(&self, code: &str) -> usize {
         let mut longest = 0;
         let mut rest = code;
@@ -78,7 +79,8 @@ fn hash(words: &[String]) -> u64 {
     hasher.finish()
 }
 
-/// What stands in the string literal at the beginning of `text`, and how long it is with its quotes.
+/// Returns the content of the string literal at the beginning of `text`, and the length of the
+/// literal with its quotes, in bytes.
 fn literal(text: &str) -> (&str, usize) {
     let quote = &text[..1];
     let triple = text.len() >= 3 && text[1..].starts_with(&quote.repeat(2));
@@ -98,7 +100,7 @@ fn literal(text: &str) -> (&str, usize) {
     (text.get(width..).unwrap_or_default(), text.len())
 }
 
-/// The code without its comments and string literals.
+/// Returns the code without comments and string literals.
 pub(super) fn code_of(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! What a task's text says about code: words, names, paths, frames of tracebacks, messages of errors.
+//! Extracts references to code from a task's text: words, names, paths, frames of tracebacks, and
+//! error messages.
 
 use std::collections::HashMap;
 
@@ -7,16 +8,17 @@ use super::stem::roots;
 use super::stop::is_stop_word;
 use crate::words::{Term, all_words, words};
 
-/// How a name stands in a text.
+/// The ways in which a name occurs in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// In each section.
+    /// Number of occurrences in each section.
     pub(super) times: [u16; SECTIONS],
-    /// It looks like a name of code anywhere: `max_length`, `CharField`, `a.b`, `f()`.
+    /// Whether the name looks like code in at least one place: `max_length`, `CharField`, `a.b`,
+    /// `f()`.
     pub(super) looks_like_code: bool,
-    /// It is called somewhere.
+    /// Whether the name is called in at least one place.
     pub(super) called: bool,
-    /// The text itself defines or binds it.
+    /// Whether the text itself defines or binds the name.
     pub(super) own: bool,
 }
 
@@ -26,7 +28,8 @@ impl Mention {
     }
 }
 
-/// A file and line, and the function there, from a traceback. The last one is where it failed.
+/// A file, with the line and the function if known, from a traceback or a link. In a traceback, the
+/// last place is where the error occurred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) path: String,
@@ -34,13 +37,13 @@ pub(super) struct Place {
     pub(super) function: Option<String>,
 }
 
-/// A word or a part of one.
+/// A word or a part of a word.
 #[derive(Debug)]
 pub(super) struct QueryTerm {
     pub(super) term: Term,
-    /// As it is written first, in lower case.
+    /// The word as first written, in lower case.
     pub(super) word: String,
-    /// How often it stands in each section.
+    /// Number of occurrences in each section.
     pub(super) times: [u16; SECTIONS],
 }
 
@@ -50,23 +53,23 @@ impl QueryTerm {
     }
 }
 
-/// A text, read for what it says about code.
+/// The references to code in a text.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     pub(super) terms: Vec<QueryTerm>,
-    /// The words of the title in their order, without stop words.
+    /// The words of the title in order, without stop words.
     pub(super) title: Vec<Term>,
-    /// Single identifiers, those in dotted names among them.
+    /// Single identifiers, including those in dotted names.
     pub(super) names: HashMap<String, Mention>,
-    /// `a.b.c` as written, and where.
+    /// Dotted names such as `a.b.c`, each with its section.
     pub(super) dotted: Vec<(String, Section)>,
     /// Paths that end in `.py`.
     pub(super) paths: Vec<String>,
     /// Frames of tracebacks.
     pub(super) frames: Vec<Place>,
-    /// Lines that are linked to.
+    /// Lines of code to which the text links.
     pub(super) links: Vec<Place>,
-    /// What errors say.
+    /// Error messages.
     pub(super) messages: Vec<String>,
 }
 
@@ -95,14 +98,14 @@ impl Query {
             }
         }
         query.terms = terms.into_values().collect();
-        // The sums of floating-point numbers depend on their order.
+        // The terms are sorted because floating-point sums depend on their order.
         query
             .terms
             .sort_unstable_by_key(|term: &QueryTerm| term.term);
         query
     }
 
-    /// Where a term stands among the first words of the title.
+    /// Returns the positions of a term in the title, up to the number of bits that a mask has.
     pub(super) fn places_in_title(&self, term: Term) -> impl Iterator<Item = usize> {
         let words = self.title.iter().take(u64::BITS as usize).enumerate();
         words
@@ -110,8 +113,8 @@ impl Query {
             .map(|(place, _)| place)
     }
 
-    /// An option of a command line is a name of the code that reads it: `--errors-only` is
-    /// `args.errors_only`, and stands there in quotes.
+    /// Reads a command-line option as a name of the code that parses it: `--errors-only` is
+    /// `args.errors_only`, and appears there in quotes.
     fn read_option(
         &mut self,
         terms: &mut HashMap<Term, QueryTerm>,
@@ -119,7 +122,7 @@ impl Query {
         section: Section,
     ) {
         let name = option.replace('-', "_");
-        // Also a stop word: `--from`.
+        // An option can also be a stop word: `--from`.
         for word in all_words(&name) {
             weigh_word(terms, word, Section::Quote);
         }
@@ -171,7 +174,7 @@ impl Query {
         }
     }
 
-    /// A run of the characters of names and paths.
+    /// Reads a run of characters that can be part of names and paths.
     fn read_token(&mut self, token: &str, seen: Seen) {
         if token.ends_with(".py") {
             self.paths.push(token.to_owned());
@@ -184,7 +187,7 @@ impl Query {
             }
             let mut parts = word.split('.').peekable();
             while let Some(name) = parts.next() {
-                // Of single letters, only classes are called so.
+                // A single lower-case letter is usually a variable.
                 let is_variable = name.len() < 2 && !name.starts_with(char::is_uppercase);
                 if is_variable || !is_identifier(name) {
                     continue;
@@ -231,7 +234,8 @@ fn weigh(terms: &mut HashMap<Term, QueryTerm>, line: &str, section: Section) {
     }
 }
 
-/// The names of options in a line, without their dashes: `errors-only` of `--errors-only=yes`.
+/// Returns the names of options in a line, without their dashes: `errors-only` for
+/// `--errors-only=yes`.
 fn options(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| c.is_whitespace() || "`'\"(),;[]{}|".contains(c));
     words.filter_map(|word| {
@@ -255,7 +259,8 @@ fn weigh_word(terms: &mut HashMap<Term, QueryTerm>, word: &str, section: Section
     *times = times.saturating_add(1);
 }
 
-/// Two words of prose may be one of code: `bound field` is `BoundField`, `group by` is `group_by`.
+/// Counts two adjacent words of prose as one name: `bound field` as `BoundField`, `group by` as
+/// `group_by`.
 fn weigh_compounds(terms: &mut HashMap<Term, QueryTerm>, run: &str, section: Section) {
     let plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
     let all: Vec<&str> = run.split_whitespace().collect();
@@ -272,7 +277,8 @@ pub(super) fn is_identifier(word: &str) -> bool {
         && word.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// `max_length`, `CharField`, but not `Field` at the beginning of a sentence.
+/// Returns whether a name looks like code: `max_length`, `CharField`, but not `Field` at the
+/// beginning of a sentence.
 fn is_code_like(name: &str) -> bool {
     let inner = name.trim_matches('_');
     let camel =

@@ -1,4 +1,5 @@
-//! A text put to the code: what it matches, what it names, and what is near to that.
+//! A text applied to the code: the symbols and files that it matches, that it names, and that are
+//! near these.
 
 use std::collections::HashMap;
 
@@ -13,53 +14,54 @@ use super::query::Query;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// How many symbols the search goes on from: the best, the best tests, those that are named.
+/// Numbers of symbols from which the search continues: the best symbols, the best tests, and the
+/// named symbols.
 const SEEDS: usize = 40;
 const TEST_SEEDS: usize = 30;
 const NAMED_SEEDS: usize = 60;
-/// How many of the best files pass on to what they import.
+/// Number of best files whose imports are scored.
 const IMPORTERS: usize = 12;
-/// How many of the best lend their words.
+/// Number of best symbols that lend words to the query.
 const LENDERS: usize = 10;
-/// How many symbols are looked at for phrases.
+/// Number of symbols that are searched for phrases.
 const PHRASE_SYMBOLS: usize = 120;
 const LONGEST_PHRASE: usize = 8;
-/// How many files are candidates, and how many symbols of them.
+/// Numbers of candidate files and candidate symbols.
 const FILES: usize = 200;
 const SYMBOLS: usize = 500;
-/// What a test is worth as a candidate.
+/// Factor for the score of a test as a candidate.
 const TEST: f32 = 0.3;
 
-/// See the module.
+/// A text applied to the code. See the module documentation.
 pub(super) struct Question<'c> {
     pub(super) corpus: Corpus<'c>,
     pub(super) query: Query,
     pub(super) matches: Matches,
     pub(super) names: Names,
-    /// A first score of every symbol and file.
+    /// First score of every symbol, and of every file.
     pub(super) first: Vec<f32>,
     pub(super) first_files: Vec<f32>,
     pub(super) near: Near,
-    /// Words in a row that the text and a string literal share.
+    /// Score of the longest run of words that the text shares with a string literal, by symbol.
     pub(super) phrases: HashMap<u32, f32>,
-    /// How well the tests match that are named after a file.
+    /// Match score of the tests that are named after each file.
     pub(super) tests_of: Vec<f32>,
-    /// How well the other files of its directory match.
+    /// Match score of the other files in each file's directory.
     pub(super) neighbours: Vec<f32>,
-    /// How much the best files import of it.
+    /// How much the best files import from each file.
     pub(super) imported: Vec<f32>,
-    /// The place of each file outside tests by its first score, from 1.
+    /// Rank of each file by its first score among the files outside of tests, counted from 1.
     pub(super) first_places: Vec<u32>,
 }
 
-/// What is one hop away.
+/// Scores of symbols that are one hop away.
 #[derive(Default)]
 pub(super) struct Near {
     pub(super) mentioned_by_named: Spread,
     pub(super) mentions_named: Spread,
     pub(super) mentioned_by_best: Spread,
     pub(super) exercised: Spread,
-    /// How well symbols and files match words that the best lend.
+    /// Match scores of symbols and files for words that the best symbols lend.
     pub(super) lent: (Vec<f32>, Vec<f32>),
 }
 
@@ -92,7 +94,7 @@ impl<'c> Question<'c> {
         question
     }
 
-    /// A rough score, good enough to choose candidates and where to look on.
+    /// Computes a rough score, which selects the candidates and the seeds of the further search.
     fn score_first(&mut self) {
         let mut symbols = vec![0.0; self.corpus.symbol_limit()];
         let mut files = Vec::with_capacity(self.corpus.files().len());
@@ -124,7 +126,7 @@ impl<'c> Question<'c> {
             + named.link
     }
 
-    /// How outright the text names a symbol.
+    /// Returns how explicitly the text names a symbol.
     pub(super) fn evidence(&self, id: u32) -> f32 {
         let symbol = self.corpus.symbol(id);
         let owner = if symbol.parent == id {
@@ -166,7 +168,7 @@ impl<'c> Question<'c> {
         }
     }
 
-    /// The best files.
+    /// Returns the best files outside of tests.
     fn importers(&self) -> Vec<(u32, f32)> {
         let numbered = (0..).zip(self.first_files.iter().copied());
         let is_test = |number: u32| self.corpus.files()[number as usize].is_test;
@@ -197,7 +199,7 @@ impl<'c> Question<'c> {
         found.filter(|(_, longest)| *longest > 0.0).collect()
     }
 
-    /// The files worth a closer look, and the symbols in them.
+    /// Returns the files to score in detail, and their best symbols.
     pub(super) fn candidates(&self) -> (Vec<u32>, Vec<u32>) {
         let numbered = (0..).zip(self.first_files.iter().copied());
         let mut files: Vec<(u32, f32)> = numbered.filter(|(_, score)| *score > 0.0).collect();
@@ -224,7 +226,7 @@ impl<'c> Question<'c> {
     }
 }
 
-/// The place of each by its score, from 1; what does not count has no influence.
+/// Returns the rank of each score, counted from 1, among the scores that count.
 fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
     let mut sorted: Vec<f32> = (0..scores.len())
         .filter(|n| counts(*n))
@@ -235,12 +237,12 @@ fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
     scores.iter().map(place).collect()
 }
 
-/// The best first; equals in order of their numbers.
+/// Sorts by score, best first. Equal scores are in order of the numbers.
 fn sort(found: &mut [(u32, f32)]) {
     found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 }
 
-/// The best `count`, each with its weight against the best one.
+/// Returns the best `count` items, each with a weight relative to the best item.
 fn best(count: usize, all: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
     let mut found: Vec<(u32, f32)> = all.filter(|(_, score)| *score > 0.0).collect();
     sort(&mut found);
@@ -252,7 +254,7 @@ fn best(count: usize, all: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> 
     found
 }
 
-/// The score of a symbol where it has one.
+/// Returns the score of a symbol, or 0 if it has none.
 pub(super) fn of(scores: &HashMap<u32, f32>, id: u32) -> f32 {
     scores.get(&id).copied().unwrap_or(0.0)
 }

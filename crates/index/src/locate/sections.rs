@@ -1,29 +1,30 @@
-//! A task's text line by line: title, prose, code, tracebacks, and what can be left out.
+//! Splits a task's text into lines of title, prose, code and tracebacks, and drops irrelevant
+//! lines.
 
 use super::query::Place;
 use crate::trace::frame;
 
-/// Where in a text a word stands.
+/// The section of a text in which a word occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Title,
     /// The first lines of prose after the title.
     Lead,
     Prose,
-    /// In back-quotes inside prose.
+    /// Text in backquotes inside prose.
     Quote,
-    /// In a block of code.
+    /// A code block.
     Block,
-    /// In a traceback, or in the message of an error.
+    /// A traceback or an error message.
     Error,
 }
 
-/// How many sections there are.
+/// Number of sections.
 pub(super) const SECTIONS: usize = 6;
-/// How many lines of prose lead.
+/// Number of lines of prose that belong to the lead.
 const LEAD: usize = 3;
 
-/// One line, or what it stands for.
+/// One line of text, or the place that it refers to.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
     Frame(Place),
@@ -32,7 +33,7 @@ pub(super) enum Line {
     Text(String, Section),
 }
 
-/// The lines of a text that say something.
+/// Returns the relevant lines of a text.
 pub(super) fn lines(text: &str) -> Vec<Line> {
     let text = without_comments(text);
     let mut reader = Reader::default();
@@ -46,11 +47,11 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
 struct Reader {
     found: Vec<Line>,
     started: bool,
-    /// Lines of prose so far.
+    /// Number of lines of prose so far.
     prose: usize,
     fenced: bool,
     in_traceback: bool,
-    /// Under a heading like `Versions`.
+    /// Whether the current heading is one like `Versions`.
     in_versions: bool,
 }
 
@@ -120,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// The line without its addresses; those that link to a line of code are kept as places.
+    /// Returns the line without its URLs. URLs of lines of code are recorded as places.
     fn without_links(&mut self, line: &str) -> String {
         let mut left = String::with_capacity(line.len());
         let mut rest = line;
@@ -161,7 +162,7 @@ fn is_heading(bare: &str) -> bool {
         || (bare.len() < 40 && bare.ends_with(':') && !bare.contains(['(', '`']))
 }
 
-/// A heading under which versions of software are listed.
+/// Returns whether a heading introduces a list of software versions.
 fn is_about_versions(heading: &str) -> bool {
     let lower = heading.to_lowercase();
     lower.len() < 60
@@ -185,7 +186,7 @@ fn is_error(bare: &str) -> bool {
             .any(|end| last.ends_with(end))
 }
 
-/// Whether a line outside of any block is code all the same.
+/// Returns whether a line outside of code blocks looks like code.
 fn is_code(bare: &str) -> bool {
     let starts = [
         ">>>", "... ", "In [", "Out[", "import ", "def ", "class ", "@", "print(", "return ",
@@ -214,7 +215,7 @@ fn is_code(bare: &str) -> bool {
         || calls
 }
 
-/// Frames of Python, pytest and IPython (`path.py in f(x)`, `File path.py:3, in f(x)`).
+/// Parses a frame of Python, pytest or IPython (`path.py in f(x)`, `File path.py:3, in f(x)`).
 fn frame_of(line: &str) -> Option<Place> {
     if let Some(found) = frame(line) {
         return Some(Place {
@@ -243,7 +244,7 @@ fn frame_of(line: &str) -> Option<Place> {
     })
 }
 
-/// `…/blob/<version>/path/to/file.py#L12`.
+/// Parses a link such as `…/blob/<version>/path/to/file.py#L12`.
 fn link(address: &str) -> Option<Place> {
     let (_, rest) = ["/blob/", "/tree/", "/blame/"]
         .iter()

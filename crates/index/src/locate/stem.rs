@@ -1,9 +1,9 @@
-//! Words of prose as code would write them: `pickling` is `pickle`.
+//! Reduces words of prose to the form in which code writes them: `pickling` to `pickle`.
 
-/// Shorter ones are no roots.
+/// Minimum length of a root.
 const SHORTEST: usize = 4;
 
-/// What a word of prose may come from; nothing for words that look like code.
+/// Returns possible roots of a word of prose, or nothing if the word looks like code.
 pub(super) fn roots(word: &str) -> Vec<String> {
     if !word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) || !word.is_ascii() {
         return Vec::new();

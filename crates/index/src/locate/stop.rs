@@ -1,6 +1,6 @@
-//! Words that say nothing about code.
+//! Stop words: words that carry no information about code.
 
-/// In alphabetical order.
+/// The stop words in alphabetical order.
 const STOP_WORDS: &[&str] = &[
     "about",
     "above",
@@ -254,7 +254,7 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
-/// Whether a word, in any case, is a stop word.
+/// Returns whether a word, in any case, is a stop word.
 pub(super) fn is_stop_word(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     STOP_WORDS.binary_search(&&*word).is_ok()

@@ -1,4 +1,4 @@
-//! Locating in a small workspace.
+//! Tests of locating in a small workspace.
 
 use super::*;
 use crate::Index;
@@ -64,7 +64,7 @@ fn is_capped_and_takes_any_text() {
     assert_eq!(locate(&[], "item", 5), []);
 }
 
-/// All that was found, as `file::name`.
+/// Returns all symbols that were found, as `file::name`.
 fn order(text: &str) -> Vec<String> {
     let found = locate(&FILES, text, 20);
     found.iter().map(|l| l.symbol.to_string()).collect()
@@ -112,7 +112,7 @@ fn dotted_names_and_paths_choose_between_equals() {
 
 #[test]
 fn a_name_that_is_marked_or_in_the_title_says_more_than_one_in_prose() {
-    // `add` stands in prose each time; the worth of `rate` shows against it.
+    // `add` occurs in prose each time, so the score of `rate` is compared with it.
     let score = |text: &str| {
         let found = locate(&FILES, text, 20);
         let of = |name: &str| {
@@ -127,7 +127,7 @@ fn a_name_that_is_marked_or_in_the_title_says_more_than_one_in_prose() {
     let called = score("Something about add\nthe `rate` is bad\n");
     let title = score("the rate is bad\nSomething about add\n");
     assert!(prose < called && prose < title, "{prose} {called} {title}");
-    // A block that is never closed, and text behind one that is.
+    // An unclosed code block, and text after a closed one.
     assert!(score("Something about add\n```\nthe rate is bad") > 0.0);
     assert!(score("Something about add\n```\n```\nthe rate is bad\n") > 0.0);
 }
@@ -288,10 +288,12 @@ fn a_symbol_is_as_likely_as_its_file_and_as_it_is_in_there() {
         let ranked = both_ways(symbols);
         ranked.into_iter().map(|(_, score)| score).collect()
     };
-    // Inside, only what stands in the same file is compared: a level that all of them have is none.
+    // Within a file, only differences between its symbols count: a symbol that is alone in its file
+    // gains nothing from its score.
     let alone = scores(&[weighed(0, 0, 0.0, 5.0), weighed(1, 1, 0.0, -5.0)]);
     assert_eq!(alone[0], alone[1]);
-    // A better file helps, many equals in one file share what it has, a better one has more.
+    // A better file raises the score. Equal symbols of one file share the file's score, and a
+    // better symbol gets a larger share.
     let found = scores(&[
         weighed(0, 0, 0.0, 1.0),
         weighed(1, 1, -2.0, 1.0),

@@ -1,8 +1,9 @@
-//! How widely a definition is used.
+//! Measures how widely a definition is used.
 
 use super::corpus::Corpus;
 
-/// By mentions of its name, shared with others called so: from 0 for not at all to 1 for in every file.
+/// Returns the usage of a definition by mentions of its name, divided by the number of definitions
+/// with that name: from 0 for no mention to 1 for mentions in every file.
 pub(super) fn usage(corpus: Corpus<'_>, id: u32) -> f32 {
     let name = corpus.base_name(id);
     let shared = corpus.defined(name).len().max(1);

@@ -1,23 +1,24 @@
-//! Why a symbol or a file was found, in words.
+//! Explains in words why a symbol or a file was found.
 
 use std::collections::HashMap;
 
 use super::near::Spread;
 use super::question::{Question, of};
 
-/// How many words a reason lists.
+/// Maximum number of words that a reason lists.
 const WORDS_SHOWN: usize = 4;
-/// What is nearer than this is worth a word.
+/// Minimum score of a one-hop connection that is mentioned.
 const NEAR: f32 = 0.2;
 
-/// The words of the text that some symbols or files hold, by their numbers; the weightiest first.
+/// The words of the text that each symbol or file contains, by number, most important first.
 pub(super) type Words = HashMap<u32, Vec<String>>;
 
-/// A reason, with how much it says.
+/// A reason with its weight.
 type Reason = (f32, String);
 
 pub(super) fn words_of_symbols(question: &Question<'_>, chosen: &[(u32, f64)]) -> Words {
-    // A symbol may be found without a word of its own: then its file's words say why.
+    // A symbol can be found without any word of its own. In that case the words of its file explain
+    // it.
     words_of(question, chosen, |id| {
         [id, file_key(question.corpus.symbol(id).file)]
     })
@@ -31,7 +32,8 @@ pub(super) fn words_of_files(question: &Question<'_>, chosen: &[(u32, f64)]) -> 
     words_of(question, &keys, |id| [id, id])
 }
 
-/// Files are counted down from the top, so that they share no number with a symbol.
+/// Returns the key of a file. Keys count down from the maximum, so that they never equal a symbol's
+/// number.
 fn file_key(number: u32) -> u32 {
     u32::MAX - number
 }
@@ -68,7 +70,7 @@ fn words_of(
     words
 }
 
-/// Never empty.
+/// Returns the reasons for a symbol. The list is never empty.
 pub(super) fn why_symbol(question: &Question<'_>, id: u32, words: &Words) -> Vec<String> {
     let corpus = question.corpus;
     let name = corpus.base_name(id);
@@ -167,7 +169,7 @@ fn one_hop(question: &Question<'_>, spread: &Spread, id: u32, what: &str) -> Opt
     let score = spread.of(id);
     let source = spread.from(id).filter(|_| score > NEAR)?;
     let name = match question.corpus.name(source) {
-        // A module body goes by its file.
+        // A module body is named by its file.
         "" => question.corpus.files()[question.corpus.symbol(source).file as usize]
             .path
             .as_str(),
@@ -176,7 +178,7 @@ fn one_hop(question: &Question<'_>, spread: &Spread, id: u32, what: &str) -> Opt
     Some((0.3 * score, format!("{what} {name}")))
 }
 
-/// The weightiest first, each once; then the words: of itself, or of the next that has any.
+/// Sorts the reasons by weight, without duplicates, and adds the first non-empty list of words.
 fn listed(mut reasons: Vec<Reason>, words: &[Option<&Vec<String>>]) -> Vec<String> {
     reasons.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut why: Vec<String> = Vec::new();

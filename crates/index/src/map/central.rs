@@ -1,29 +1,29 @@
-//! What a code base refers to most, without a question: rank flows from each file to the files that
-//! define the names it mentions.
+//! Ranks files by how much the code base refers to them, without a query. Rank flows from each file
+//! to the files that define the names it mentions.
 
 use std::collections::{HashMap, HashSet};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
 use super::Ranked;
 
-/// A name with more definitions says little about which is meant.
+/// If a name has more definitions, the definition that a mention means is unclear.
 const MOST_DEFINITIONS: usize = 8;
-/// What a mention counts where the file does not name the module of the definition.
+/// Weight of a mention in a file that does not mention the module of the definition.
 const NOT_IMPORTED: f64 = 0.03;
 const PRIVATE: f64 = 0.3;
-/// Of a file's rank, what flows on.
+/// Share of a file's rank that flows on.
 const DAMPING: f64 = 0.85;
 const ROUNDS: usize = 20;
 const SHORTEST: usize = 3;
 
-/// A definition that names can refer to.
+/// A definition that a name can refer to.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     file: FileId,
     symbol: SymbolNumber,
 }
 
-/// So much of what a file refers to is this target.
+/// The share of a file's references that go to one target.
 #[derive(Debug)]
 struct Mention {
     from: FileId,
@@ -31,7 +31,7 @@ struct Mention {
     weight: f64,
 }
 
-/// All files that define something outside tests, those referred to most first.
+/// Returns all files that define symbols outside of tests, ordered by rank.
 pub(super) fn central(code: &Code) -> Vec<Ranked> {
     let mentions = mentions(code);
     let ranks = ranks(code.files().len(), &mentions);
@@ -58,7 +58,7 @@ pub(super) fn central(code: &Code) -> Vec<Ranked> {
     ranked
 }
 
-/// What each file refers to outside itself; the weights of a file add up to 1.
+/// Returns the references of each file to other files. The weights of a file add up to 1.
 fn mentions(code: &Code) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let mut modules: HashMap<&str, Vec<FileId>> = HashMap::new();
@@ -80,7 +80,7 @@ fn mentions(code: &Code) -> Vec<Mention> {
             }
         }
     }
-    // The sums of floating-point numbers depend on their order.
+    // The mentions are sorted because floating-point sums depend on their order.
     mentions.sort_unstable_by_key(|mention| (mention.from, mention.target.symbol));
     for of_file in mentions.chunk_by_mut(|a, b| a.from == b.from) {
         let total: f64 = of_file.iter().map(|mention| mention.weight).sum();
@@ -91,7 +91,7 @@ fn mentions(code: &Code) -> Vec<Mention> {
     mentions
 }
 
-/// The definitions outside tests that a name tells from others, by that name.
+/// Returns the definitions outside of tests by name, for names that are specific enough.
 fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
     let mut targets: HashMap<&str, Vec<Target>> = HashMap::new();
     for file in code.files().filter(|file| !code.is_test(*file)) {
@@ -105,7 +105,7 @@ fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
             }
         }
     }
-    // In imports, the names of folders stand everywhere.
+    // Names of folders occur in many imports.
     let folders = code
         .files()
         .flat_map(|file| code.path(file).directory().split('/'));
@@ -114,15 +114,15 @@ fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
     targets
 }
 
-/// `query` of `db/query.py`, `db` of `db/__init__.py`.
+/// Returns the last part of a module's name: `query` for `db/query.py`, `db` for `db/__init__.py`.
 fn stem(path: &str) -> &str {
     let path = path.strip_suffix(".py").unwrap_or(path);
     let path = path.strip_suffix("/__init__").unwrap_or(path);
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How much each file is worth: all are equal at first, and each passes on what it has to those that
-/// it refers to.
+/// Returns the rank of each file. All files start equal, and each round every file passes rank on
+/// to the files that it refers to.
 fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
     let even = 1.0 / files.max(1) as f64;
     let mut ranks = vec![even; files];
@@ -132,7 +132,7 @@ fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
             let passed = DAMPING * ranks[mention.from.0 as usize] * mention.weight;
             next[mention.target.file.0 as usize] += passed;
         }
-        // What did not flow is shared by all.
+        // Rank that did not flow is distributed evenly.
         let rest = (1.0 - next.iter().sum::<f64>()) * even;
         next.iter_mut().for_each(|rank| *rank += rest);
         ranks = next;
@@ -179,7 +179,7 @@ mod tests {
             ),
         ]);
         assert_eq!(order[0], "base.py: connect close");
-        // Tests define nothing that others need, but what they use counts.
+        // Definitions in tests do not count, but references from tests do.
         assert_eq!(order[1..], ["app.py: main", "view.py: view"]);
     }
 

@@ -1,17 +1,18 @@
-//! What a map shows: many files by their best symbol, then more of those that matter most.
+//! Selects the content of a map: many files with their best symbol each, then more symbols of the
+//! most relevant files.
 
 use super::super::code::Code;
 use super::sheet::Sheet;
 use super::{MapFile, Ranked};
 
-/// How much of the budget goes to listing files with one symbol each, in per cent. More lists more
-/// files, less shows more of the symbols that matter: on the tuning half of SWE-bench Lite, this much
-/// costs few of the files that a task edits and shows most of the symbols.
+/// Share of the budget for listing files with one symbol each, in per cent. A higher value lists
+/// more files, a lower value shows more symbols of the best files. On the tuning half of SWE-bench
+/// Lite, this value loses few of the files that a task edits and shows most of the edited symbols.
 const BREADTH: usize = 40;
-/// The second file is worth half of the first, the third a third.
+/// With this value, the second file is worth half of the first, the third file a third.
 const LEVEL: f64 = 1.0;
 
-/// The files of `ranked` in its order, with what is shown of each.
+/// Returns the files of `ranked`, in that order, with the symbols to show of each.
 pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFile> {
     let mut left = tokens;
     let share = tokens.saturating_mul(BREADTH) / 100;
@@ -20,7 +21,8 @@ pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFi
     sheets.into_iter().map(Sheet::finish).collect()
 }
 
-/// Files with their best symbol each, until `share` is spent. The first one may cost all that is left.
+/// Lists files with their best symbol each until `share` is spent. The first file may use the whole
+/// budget.
 fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -> Vec<Sheet<'c>> {
     let floor = left.saturating_sub(share);
     let mut sheets = Vec::new();
@@ -42,7 +44,7 @@ fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -
     sheets
 }
 
-/// Shows the next symbol that fits; `false` where none does.
+/// Shows the next symbol that fits into the budget. Returns `false` if none does.
 fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
     while let Some(step) = sheet.next() {
         if let Some(after) = left.checked_sub(step.tokens) {
@@ -54,7 +56,8 @@ fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
     false
 }
 
-/// Spends what is left on the file that is worth most next to what is shown of it already.
+/// Spends the rest of the budget. Each step goes to the file with the highest value relative to
+/// what is already shown of it.
 fn deepen(sheets: &mut [Sheet<'_>], left: &mut usize) {
     let mut open: Vec<usize> = (0..sheets.len()).collect();
     let worth = |sheets: &[Sheet<'_>], place: usize| {

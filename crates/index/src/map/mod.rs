@@ -1,5 +1,5 @@
-//! The repository map: the files that matter, by the signatures that matter in them, within a budget
-//! of tokens.
+//! The repository map: the most relevant files with the signatures of their most relevant symbols,
+//! within a budget of tokens.
 
 mod central;
 mod choose;
@@ -15,23 +15,23 @@ use super::locate::Located;
 use super::tokens::count_tokens;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
-/// What a map is drawn around.
+/// The starting point of a map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seed<'s> {
-    /// What a text is about: a task, a question.
+    /// A text, such as a task or a question.
     Text(&'s str),
-    /// These, the most important first.
+    /// Symbols, most important first.
     Symbols(&'s [SymbolPath]),
-    /// What the code itself refers to most.
+    /// The files that the code base refers to most.
     Central,
 }
 
-/// Signatures of a workspace; `Display` is the text that a reader gets.
+/// Signatures of a workspace. `Display` formats the map for a reader.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RepositoryMap {
-    /// The most relevant first.
+    /// The files, most relevant first.
     pub files: Vec<MapFile>,
-    /// Of the text.
+    /// Number of tokens of the formatted map.
     pub tokens: usize,
 }
 
@@ -39,11 +39,11 @@ pub struct RepositoryMap {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapFile {
     pub file: FilePath,
-    /// Good for comparing only.
+    /// Relevance, only meaningful in comparisons.
     pub score: f64,
-    /// In the order of the file.
+    /// The symbols, in the order of the file.
     pub symbols: Vec<MapSymbol>,
-    /// How many symbols are not shown.
+    /// Number of symbols that are not shown.
     pub left_out: usize,
 }
 
@@ -52,15 +52,15 @@ pub struct MapFile {
 pub struct MapSymbol {
     pub symbol: SymbolPath,
     pub kind: SymbolKind,
-    /// Where its definition stands, from 1.
+    /// Line of the symbol's name, counted from 1.
     pub line: u32,
-    /// How many classes and functions are around it.
+    /// Number of enclosing classes and functions.
     pub depth: usize,
-    /// Without decorators; a long one is cut.
+    /// Signature without decorators. A long signature is truncated.
     pub signature: String,
 }
 
-/// A file with symbols that matter, the best first.
+/// A file with its relevant symbols, best first.
 #[derive(Debug, Clone, PartialEq)]
 struct Ranked {
     file: FileId,
@@ -68,7 +68,7 @@ struct Ranked {
     symbols: Vec<SymbolNumber>,
 }
 
-/// The map around a seed, in at most `tokens`; `locate` ranks symbols for a text.
+/// Draws the map around a seed, in at most `tokens` tokens. `locate` ranks symbols for a text.
 pub(super) fn repository_map(
     code: &Code,
     seed: Seed<'_>,
@@ -76,7 +76,7 @@ pub(super) fn repository_map(
     locate: impl Fn(&str, usize) -> Vec<Located>,
 ) -> RepositoryMap {
     let ranked = std::thread::scope(|scope| {
-        // The vocabulary is read meanwhile.
+        // Loads the vocabulary in parallel.
         scope.spawn(|| count_tokens(""));
         ranked(code, seed, tokens, locate)
     });
@@ -94,7 +94,7 @@ fn ranked(
 ) -> Vec<Ranked> {
     match seed {
         Seed::Text(text) => {
-            // So many stand in more files than a map of this size lists.
+            // This number of symbols covers more files than a map of this size can list.
             let located = locate(text, tokens);
             by_file(
                 code,
@@ -109,7 +109,7 @@ fn ranked(
     }
 }
 
-/// Symbols under their files. A file stands where its best symbol stood.
+/// Groups symbols by file. A file is placed where its best symbol was.
 fn by_file<'s>(code: &Code, symbols: impl Iterator<Item = (&'s SymbolPath, f64)>) -> Vec<Ranked> {
     let mut places: HashMap<FileId, usize> = HashMap::new();
     let mut ranked: Vec<Ranked> = Vec::new();
@@ -147,7 +147,7 @@ fn heading(file: &FilePath) -> String {
     format!("{file}:\n")
 }
 
-/// One space for each level: more would cost tokens.
+/// Each level is indented by only one space, to save tokens.
 fn line(symbol: &MapSymbol) -> String {
     let indent = " ".repeat(symbol.depth + 1);
     format!("{indent}{}\n", symbol.signature)

@@ -8,10 +8,10 @@ use super::super::tokens::count_tokens;
 use super::{MapFile, MapSymbol, Ranked, heading, line};
 use starling_syntax::SymbolPath;
 
-/// A longer signature is cut.
+/// Maximum length of a signature, in bytes. Longer signatures are truncated.
 const SIGNATURE_BYTES: usize = 90;
 
-/// A file, what of it is shown, and what could be shown next.
+/// A file with its shown symbols and the queue of symbols that could be shown next.
 pub(super) struct Sheet<'c> {
     code: &'c Code,
     file: FileId,
@@ -20,14 +20,15 @@ pub(super) struct Sheet<'c> {
     waiting: VecDeque<SymbolNumber>,
 }
 
-/// A symbol with those around it that are not shown yet, and what showing them costs.
+/// A symbol with its enclosing symbols that are not shown yet, and the number of tokens that
+/// showing them takes.
 pub(super) struct Step {
     symbols: Vec<(SymbolNumber, MapSymbol)>,
     pub(super) tokens: usize,
 }
 
 impl<'c> Sheet<'c> {
-    /// A sheet that shows nothing but its heading.
+    /// Opens a sheet that shows only its heading.
     pub(super) fn open(code: &'c Code, ranked: &Ranked) -> Sheet<'c> {
         Sheet {
             code,
@@ -38,7 +39,7 @@ impl<'c> Sheet<'c> {
         }
     }
 
-    /// Whether the file holds no code at all, as many an `__init__.py`.
+    /// Returns whether the file contains no code, like many an `__init__.py`.
     pub(super) fn is_blank(&self) -> bool {
         let code_words = |number| self.code.lengths(number)[Field::Code as usize];
         let mut symbols = self.code.symbols_of(self.file);
@@ -54,7 +55,7 @@ impl<'c> Sheet<'c> {
         self.shown.len()
     }
 
-    /// The next step, if any is left.
+    /// Returns the next step, or `None` if no symbol is left.
     pub(super) fn next(&mut self) -> Option<Step> {
         while let Some(number) = self.waiting.pop_front() {
             if !self.shown.contains_key(&number) {
@@ -81,7 +82,7 @@ impl<'c> Sheet<'c> {
 
     fn symbol(&self, number: SymbolNumber) -> MapSymbol {
         let symbol = self.code.symbol(number);
-        // Decorators stand on lines before it.
+        // Decorators are on the lines before the definition.
         let last = symbol.signature.lines().last().unwrap_or_default().trim();
         MapSymbol {
             symbol: SymbolPath::new(self.code.path(self.file).clone(), symbol.name),
@@ -103,13 +104,13 @@ impl<'c> Sheet<'c> {
     }
 }
 
-/// A symbol and those that hold it, without the module body.
+/// Returns a symbol and its enclosing symbols, without the module body.
 fn around(code: &Code, number: SymbolNumber) -> impl Iterator<Item = SymbolNumber> {
     let chain = std::iter::successors(Some(number), |number| code.parent(*number));
     chain.filter(|number| code.parent(*number).is_some())
 }
 
-/// The symbols that matter, then all others: the outer ones first, private ones last.
+/// Returns the relevant symbols, then all others: outer symbols first and private ones last.
 fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
     let own = |number: &SymbolNumber| code.parent(*number).is_some();
     let known: HashSet<SymbolNumber> = ranked.symbols.iter().copied().collect();
@@ -123,7 +124,7 @@ fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
     named.chain(rest).collect()
 }
 
-/// A signature that is not too long, cut between parameters where that is possible.
+/// Truncates a long signature, between parameters if possible.
 fn cut(signature: &str) -> String {
     if signature.len() <= SIGNATURE_BYTES {
         return signature.to_owned();

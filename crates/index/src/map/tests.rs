@@ -103,7 +103,7 @@ fn a_symbol_knows_where_it_stands() {
     );
     let total = &map.files[0].symbols[2];
     assert_eq!(total.symbol.to_string(), "cart.py::Cart.total");
-    // That of its name, not of its decorator.
+    // The line of the name, not of the decorator.
     assert_eq!(
         (total.kind, total.line, total.depth),
         (SymbolKind::Method, 8, 1)

@@ -1,4 +1,5 @@
-//! What is defined beside a symbol: tests of a module say its other names, too, and often only those.
+//! Finds tests by the other names of a symbol's module. Tests of a module also mention these names,
+//! and often only these.
 
 use std::collections::HashMap;
 
@@ -6,12 +7,12 @@ use super::super::code::{Code, FileId, SymbolNumber, base_name};
 use super::super::words::Term;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// More names of a module than that are not looked for.
+/// Maximum number of names of a module to search for.
 const NAMES: usize = 60;
-/// A name that more than this share of the tests' files say tells nothing.
+/// A name that a larger share of the test files mentions is ignored.
 const COMMON: f64 = 0.2;
 
-/// How much the rare names of a symbol's module are said, from 0 to 1.
+/// How much each test file and each test mentions the rare names of a symbol's module, from 0 to 1.
 #[derive(Default)]
 pub(super) struct Beside {
     files: HashMap<FileId, f64>,
@@ -19,7 +20,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Of a file, without the names of the touched symbols themselves.
+    /// Computes the mentions of a file's names, without the names of the touched symbols.
     pub(super) fn of(code: &Code, file: &FilePath, touched: &[SymbolPath]) -> Self {
         let mut beside = Beside::default();
         let test_files = code.files().filter(|file| code.is_test(*file)).count() as f64;
@@ -54,7 +55,7 @@ impl Beside {
     }
 }
 
-/// The other names at the top of a file.
+/// Returns the top-level names of a file, without those of the touched symbols.
 fn names<'c>(code: &'c Code, file: &FilePath, touched: &[SymbolPath]) -> Vec<&'c str> {
     let Some(number) = code.find(file) else {
         return Vec::new();

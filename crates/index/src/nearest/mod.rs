@@ -1,4 +1,4 @@
-//! The tests that are likeliest to show whether symbols work.
+//! Selects the tests that are most likely to exercise given symbols.
 
 mod beside;
 mod runnable;
@@ -15,7 +15,7 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 use target::Target;
 
-// What ties a test to a symbol; the best test by its words alone has 1.
+// Weights of the connections between a test and a symbol. The best word score is 1.
 const FILE_WORDS: f64 = 1.0;
 const FILE_NAMED_AFTER: f64 = 1.0;
 const IMPORTS: f64 = 0.2;
@@ -24,12 +24,13 @@ const WORD_OF_PATH: f64 = 0.15;
 const NAMED_AFTER: f64 = 0.4;
 const FILE_BESIDE: f64 = 0.5;
 const TEST_BESIDE: f64 = 0.2;
-/// How much less each further test of one file tells.
+/// Penalty for each further test of the same file.
 const REPEATED: f64 = 0.1;
-/// How many files are looked into for imports.
+/// Number of files that are searched for imports.
 const LOOK_INSIDE: usize = 64;
 
-/// Test functions, nearest first; the module bodies of test files where no function says anything.
+/// Returns the nearest test functions, best first. A test file is represented by its module body if
+/// it is related but no function matches.
 pub(super) fn nearest_tests(
     code: &Code,
     snapshot: &Snapshot,
@@ -58,18 +59,18 @@ pub(super) fn nearest_tests(
         .collect()
 }
 
-/// What is found out once for all symbols of a module.
+/// Data that is computed once for all symbols of a module.
 struct Module {
     beside: Beside,
-    /// Whether a file of tests imports it.
+    /// Whether a test file imports the module.
     imported: HashMap<FileId, bool>,
 }
 
-/// The words of all files of tests and of all tests.
+/// The words of all test files and of all tests.
 struct Bags {
     files: Units,
     tests: Units,
-    /// The files of tests with the words of their paths.
+    /// The test files with the words of their paths.
     paths: Vec<(FileId, Vec<Term>)>,
 }
 
@@ -91,17 +92,17 @@ impl Bags {
     }
 }
 
-/// A file of tests, for one symbol.
+/// A test file, scored for one symbol.
 struct Near {
     file: FileId,
     score: f64,
-    /// Whether it says the name of the symbol, or of what holds it.
+    /// Whether the file mentions the name of the symbol or of its parent.
     says: bool,
-    /// Whether it is a file of the symbol's tests, whatever they say.
+    /// Whether the file is named after the symbol or imports its module.
     tied: bool,
 }
 
-/// The tests of one symbol; the body of a module stands for its file.
+/// Returns the scored tests of one symbol. A module body represents its file.
 fn scored(
     code: &Code,
     snapshot: &Snapshot,
@@ -134,7 +135,7 @@ fn scored(
     found
 }
 
-/// Files of tests, those with the best scores looked into for imports.
+/// Returns all test files with scores. Only the best ones are checked for imports.
 fn near_files(
     code: &Code,
     snapshot: &Snapshot,
@@ -178,7 +179,7 @@ fn near_files(
     near
 }
 
-/// Best first; a file that has been named before comes later.
+/// Sorts by score, best first. Each further test of the same file is penalized.
 fn spread(code: &Code, scores: HashMap<SymbolNumber, f64>) -> Vec<SymbolNumber> {
     let mut found: Vec<(SymbolNumber, f64)> = scores.into_iter().collect();
     let sort = |found: &mut Vec<(SymbolNumber, f64)>| {
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(near("shop/other.py::nothing"), [""; 0]);
     }
 
-    /// The nearest of the tests in these files.
+    /// Returns the nearest tests among these files.
     fn among(texts: &[(&str, &str)], symbol: &str, limit: usize) -> Vec<String> {
         let (code, snapshot) = (code_of(texts.iter().copied()), snapshot_of(texts));
         let tests = nearest_tests(&code, &snapshot, &[symbol.parse().unwrap()], limit);
@@ -302,7 +303,7 @@ mod tests {
                 "def test_n():\n    assert parse(load(1))\n",
             ),
         ];
-        // By their words alone, it would be the last.
+        // By its words alone, it would be the last.
         let found = among(&texts, "m.py::parse", 9);
         let other = "tests/test_y.py::test_n".to_owned();
         assert!(found.contains(&other), "{found:?}");

@@ -1,10 +1,11 @@
-//! What of a test a runner can be asked for by name.
+//! Maps a test to the symbol that a test runner can select by name.
 
 use super::super::code::{Code, FileId, SymbolNumber, is_test_function};
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// The test itself, or the body of its module, which stands for the file: a class that is no class of
-/// tests by itself lends its tests to others.
+/// Returns the test itself, or else the module body, which represents the file. A class that is not
+/// a test class by itself, such as a mixin, provides its tests to other classes, so its tests
+/// cannot be selected directly.
 pub(crate) fn runnable(code: &Code, test: &SymbolPath) -> SymbolPath {
     let whole = || SymbolPath::module(test.file.clone());
     let Some(number) = code.number_of(test) else {
@@ -22,7 +23,7 @@ pub(crate) fn runnable(code: &Code, test: &SymbolPath) -> SymbolPath {
         .unwrap_or_else(whole)
 }
 
-/// How many tests stand in a file.
+/// Returns the number of tests in a file.
 pub(crate) fn tests_in(code: &Code, file: FileId) -> usize {
     let is_test = |number: &SymbolNumber| is_test_function(&code.symbol(*number));
     match code.is_test(file) {
@@ -31,7 +32,7 @@ pub(crate) fn tests_in(code: &Code, file: FileId) -> usize {
     }
 }
 
-/// A function in a function is no test of its own.
+/// Returns the outermost function around a symbol: runners cannot select a nested function.
 fn outermost_function(code: &Code, number: SymbolNumber) -> SymbolNumber {
     let (mut outermost, mut at) = (number, number);
     while let Some(parent) = code.parent(at) {
@@ -44,7 +45,8 @@ fn outermost_function(code: &Code, number: SymbolNumber) -> SymbolNumber {
     outermost
 }
 
-/// Whether runners find tests in a class: it is called so, or has a base that may be a class of tests.
+/// Returns whether runners collect tests from a class: its name starts with `Test`, or it has a
+/// base class that may be a test class. Mixins are not collected.
 fn is_test_class(name: &str, signature: &str) -> bool {
     let name = name.rsplit('.').next().unwrap_or(name);
     let bases = signature

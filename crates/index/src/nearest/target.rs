@@ -1,4 +1,4 @@
-//! What a test of a symbol would say, and where it would stand.
+//! The words that a test of a symbol is likely to contain, and the place where it is likely to be.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use super::super::words::{Term, all_words};
 use starling_syntax::SymbolPath;
 use starling_workspace::{Held, Snapshot};
 
-// What the words of a symbol's path are worth.
+// Weights of the words in a symbol's path.
 const NAME: f64 = 3.0;
 const OWNER: f64 = 2.0;
 const FILE: f64 = 1.0;
 
-/// What a test of a symbol would say.
+/// The names that a test of a symbol is likely to mention.
 pub(super) struct Target {
-    /// Empty for a module body.
+    /// Name of the symbol; empty for a module body.
     name: String,
     owner: String,
-    /// Dotted.
+    /// Dotted name of the module.
     module: String,
     pub(super) terms: Vec<QueryTerm>,
 }
 
 impl Target {
     pub(super) fn of(symbol: &SymbolPath) -> Self {
-        // A test calls a class, not its constructor.
+        // A test mentions the class, not its constructor.
         let shown = symbol
             .name
             .strip_suffix(".__init__")
@@ -50,7 +50,8 @@ impl Target {
         target
     }
 
-    /// A whole word counts once, its parts share the same again.
+    /// Adds the terms of a name. The whole word has the full weight, and its parts share the same
+    /// weight again.
     fn add_terms(&mut self, text: &str, weight: f64) {
         let words: Vec<&str> = all_words(text).collect();
         let share = weight / (words.len().max(2) - 1) as f64;
@@ -67,7 +68,8 @@ impl Target {
         }
     }
 
-    /// How far a test file is called after the module or a part of the symbol, from 0 to 1.
+    /// Returns how similar a test file's name is to the module or a part of the symbol, from 0 to
+    /// 1.
     pub(super) fn names_file(&self, code: &Code, file: FileId) -> f64 {
         let name = code
             .path(file)
@@ -94,7 +96,7 @@ impl Target {
         parts.into_iter().map(likeness).fold(0.0, f64::max)
     }
 
-    /// How near a file's directory is to the module's, from 0 to 1.
+    /// Returns how near a file's directory is to that of the module, from 0 to 1.
     pub(super) fn same_directory(&self, code: &Code, file: FileId) -> f64 {
         let packages: Vec<&str> = self.module.split('.').collect();
         let around = code.module(file);
@@ -105,7 +107,7 @@ impl Target {
         same.count() as f64 / packages.len() as f64
     }
 
-    /// How many words of the symbol's path are in a file's.
+    /// Returns the number of words of the symbol's path that occur in a file's path.
     pub(super) fn words_of_path(&self, path: &[Term]) -> f64 {
         let told = self
             .terms
@@ -114,13 +116,13 @@ impl Target {
         told.count() as f64
     }
 
-    /// The files that say the module's last name.
+    /// Returns the files that mention the last part of the module's name.
     pub(super) fn may_import(&self, code: &Code) -> HashSet<FileId> {
         let last = self.module.rsplit('.').next().unwrap_or_default();
         code.mentioning(last).into_iter().collect()
     }
 
-    /// Whether a file imports the module, by its text.
+    /// Returns whether the text of a file imports the module.
     pub(super) fn is_imported_in(&self, code: &Code, snapshot: &Snapshot, file: FileId) -> bool {
         match snapshot.held(code.path(file)) {
             Held::Text(text) => self.is_imported_by(&text),
@@ -142,7 +144,7 @@ impl Target {
         })
     }
 
-    /// The files that say the name, or what holds it.
+    /// Returns the files that mention the symbol's name or its parent's name.
     pub(super) fn said_in(&self, code: &Code) -> HashSet<FileId> {
         let words = [&self.name, &self.owner];
         let words = words.into_iter().filter(|word| !word.is_empty());
@@ -152,7 +154,7 @@ impl Target {
             .collect()
     }
 
-    /// How many of its names a test has in its own.
+    /// Returns how many of the symbol's names occur in the name of a test.
     pub(super) fn named_after(&self, test: &str) -> f64 {
         let test = test.to_lowercase();
         let names = [&self.name, &self.owner].map(|name| name.trim_matches('_').to_lowercase());

@@ -1,13 +1,14 @@
-//! How a segment lies in bytes: a header, then sections of equal records or of plain bytes. Numbers are
-//! in the machine's own order; a segment never leaves the machine that wrote it.
+//! The byte layout of a segment: a header, then sections of equal records or of plain bytes.
+//! Numbers use the machine's byte order, because a segment never leaves the machine that wrote it.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Says what the bytes are, and in which order their numbers stand.
+/// Identifies a segment and its byte order.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"starling");
-/// Counts the changes of this layout, of what is read from a file, and of how words are cut.
+/// Version of the format. Incremented when the layout, the facts read from a file, or the splitting
+/// of words changes.
 pub(crate) const VERSION: u32 = 4;
-/// Sections begin at multiples of this.
+/// Sections start at multiples of this number of bytes.
 pub(super) const ALIGNMENT: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +17,12 @@ pub(super) enum Section {
     Files,
     Symbols,
     Terms,
-    /// For each term its symbols and their counts.
+    /// For each term, its symbols and their counts.
     Postings,
     Identifiers,
-    /// For each identifier the symbols called so, then the files that mention it.
+    /// For each identifier, the symbols with that name, then the files that mention it.
     Places,
-    /// For each file what it says about names.
+    /// The encoded names of each file.
     Names,
     /// Paths, names, signatures and docs, UTF-8.
     Strings,
@@ -29,21 +30,21 @@ pub(super) enum Section {
 
 pub(super) const SECTIONS: usize = 8;
 
-/// Where the bytes begin that the checksum covers.
+/// Offset of the first byte that the checksum covers.
 pub(super) const CHECKED: usize = 16;
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Header {
     pub(super) magic: u64,
-    /// Of everything behind it.
+    /// Checksum of all bytes from [`CHECKED`] on.
     pub(super) checksum: u64,
     pub(super) version: u32,
     pub(super) unused: u32,
     pub(super) sections: [Range; SECTIONS],
 }
 
-/// Bytes of a section, or of the file where it stands in the header.
+/// A range of bytes in a section, or in the file for ranges in the header.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Range {
@@ -54,13 +55,13 @@ pub(super) struct Range {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct FileRecord {
-    /// Of its text: two halves, since a `u128` would ask for a wider alignment.
+    /// Hash of the text, in two halves, because a `u128` would need a larger alignment.
     pub(super) hash: [u64; 2],
     pub(super) path: Range,
     pub(super) names: Range,
     pub(super) first_symbol: u32,
     pub(super) symbols: u32,
-    /// Bytes of its text.
+    /// Size of the text, in bytes.
     pub(super) bytes: u32,
     pub(super) references: u32,
 }
@@ -69,7 +70,7 @@ pub(super) struct FileRecord {
 #[repr(C)]
 pub(super) struct SymbolRecord {
     pub(super) file: u32,
-    /// Place in the file; [`NONE`] for the module body.
+    /// Position of the parent in the file; [`NONE`] for the module body.
     pub(super) parent: u32,
     pub(super) kind: u32,
     pub(super) lines: [u32; 2],
@@ -97,7 +98,7 @@ pub(super) struct IdentifierRecord {
     pub(super) files: Range,
 }
 
-/// Appends a number, seven bits to a byte, the last byte below 128.
+/// Appends a number in LEB128: seven bits per byte, the last byte below 128.
 pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -106,7 +107,7 @@ pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front; `None` at the end or where the bytes are none.
+/// Reads a number from the front. Returns `None` at the end or if the bytes are not a valid number.
 pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {

@@ -1,5 +1,5 @@
-//! A part of the index: everything about some files as one run of bytes, in memory or mapped from a
-//! file. It never changes; when its files do, newer segments stand beside it.
+//! A part of the index: all facts about a set of files in one run of bytes, in memory or mapped
+//! from a file. A segment never changes; when its files change, newer segments are added.
 
 mod layout;
 mod write;
@@ -20,7 +20,7 @@ use layout::{
 };
 use starling_syntax::SymbolKind;
 
-/// Why bytes are no segment; the index reads their files again.
+/// Error when bytes are not a valid segment. The index then reads the files again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadSegment {
     #[error("{0}")]
@@ -33,7 +33,7 @@ pub(super) enum BadSegment {
     Version,
 }
 
-/// The hash of a text, by which files are known to be the same.
+/// Returns the hash of a text, which identifies unchanged files.
 pub(super) fn hash_of(text: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(text.as_bytes())
 }
@@ -44,12 +44,12 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 #[derive(Debug)]
 enum Bytes {
-    /// As words, so that the records in them are aligned.
+    /// Bytes stored as words, so that the records in them are aligned.
     Owned(Vec<u64>),
     Mapped(Mmap),
 }
 
-/// See the module.
+/// A part of the index. See the module documentation.
 #[derive(Debug)]
 pub(super) struct Segment {
     bytes: Bytes,
@@ -61,12 +61,12 @@ pub(super) struct Segment {
 pub(super) struct FileView<'s> {
     pub(super) path: &'s str,
     pub(super) hash: u128,
-    /// Of its text.
+    /// Size of the text, in bytes.
     pub(super) bytes: u32,
-    /// Its symbols are those from here on.
+    /// Number of the file's first symbol; `symbols` symbols follow from there.
     pub(super) first_symbol: u32,
     pub(super) symbols: u32,
-    /// Occurrences of names in it.
+    /// Number of name occurrences in the file.
     pub(super) references: u32,
 }
 
@@ -74,11 +74,11 @@ pub(super) struct FileView<'s> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SymbolView<'s> {
     pub(super) file: u32,
-    /// Number in the segment.
+    /// Number of the parent in the segment.
     pub(super) parent: Option<u32>,
     pub(super) kind: SymbolKind,
     pub(super) lines: (u32, u32),
-    /// Of its name, from 1.
+    /// Line of the symbol's name, counted from 1.
     pub(super) line: u32,
     pub(super) name: &'s str,
     pub(super) signature: &'s str,
@@ -86,7 +86,7 @@ pub(super) struct SymbolView<'s> {
 }
 
 impl Segment {
-    /// What was read from some files.
+    /// Builds a segment in memory from the facts of some files.
     pub(super) fn of(files: &[super::facts::FileFacts]) -> Self {
         let written = write(files);
         let words = bytemuck::allocation::pod_collect_to_vec(&written);
@@ -97,13 +97,13 @@ impl Segment {
         }
     }
 
-    /// A segment that was stored.
+    /// Opens a stored segment.
     ///
     /// # Errors
-    /// The file cannot be mapped, or does not hold what was written.
+    /// Fails if the file cannot be mapped or its content is invalid.
     pub(super) fn open(file: &File) -> Result<Self, BadSegment> {
-        // SAFETY: a segment's file is never written again under its name, only removed, and a removed
-        // file stays mapped. Its checksum is compared before anything is read.
+        // SAFETY: a segment's file is never overwritten under its name, only removed, and a removed
+        // file stays mapped. The checksum is compared before anything is read.
         let map = unsafe { Mmap::map(file)? };
         let start = map.get(..size_of::<Header>()).ok_or(BadSegment::Cut)?;
         let header: Header = bytemuck::pod_read_unaligned(start);
@@ -123,12 +123,12 @@ impl Segment {
         })
     }
 
-    /// The same, mapped from the file that its bytes were just written to.
+    /// Returns this segment, mapped from the file to which its bytes were just written.
     ///
     /// # Errors
-    /// The file cannot be mapped, or is shorter.
+    /// Fails if the file cannot be mapped or has another length.
     pub(super) fn mapped(&self, file: &File) -> std::io::Result<Self> {
-        // SAFETY: as in `open`. That the bytes are these is known without reading them.
+        // SAFETY: as in `open`. The bytes were just written, so the checksum need not be compared.
         let map = unsafe { Mmap::map(file)? };
         if map.len() != self.bytes().len() {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
@@ -139,7 +139,7 @@ impl Segment {
         })
     }
 
-    /// As they are stored.
+    /// Returns the bytes as they are stored.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Owned(words) => bytemuck::cast_slice(words),
@@ -147,7 +147,7 @@ impl Segment {
         }
     }
 
-    /// Whether it lies in a file already.
+    /// Returns whether the segment is mapped from a file.
     pub(super) fn is_stored(&self) -> bool {
         match self.bytes {
             Bytes::Owned(_) => false,
@@ -155,7 +155,7 @@ impl Segment {
         }
     }
 
-    /// A number by which it is told from all others.
+    /// Returns a number that identifies the segment.
     pub(super) fn identity(&self) -> u64 {
         self.header.checksum
     }
@@ -168,7 +168,7 @@ impl Segment {
         self.symbols().len() as u32
     }
 
-    /// By its number below [`Segment::file_count`].
+    /// Returns a file by its number, which must be less than [`Segment::file_count`].
     pub(super) fn file(&self, number: u32) -> FileView<'_> {
         let record = &self.files()[number as usize];
         FileView {
@@ -181,7 +181,7 @@ impl Segment {
         }
     }
 
-    /// By its number below [`Segment::symbol_count`].
+    /// Returns a symbol by its number, which must be less than [`Segment::symbol_count`].
     pub(super) fn symbol(&self, number: u32) -> SymbolView<'_> {
         let record = &self.symbols()[number as usize];
         let first = self.files()[record.file as usize].first_symbol;
@@ -197,23 +197,23 @@ impl Segment {
         }
     }
 
-    /// How many words each field of a symbol has.
+    /// Returns the number of words in each field of a symbol.
     pub(super) fn lengths(&self, number: u32) -> [u32; Field::ALL.len()] {
         self.symbols()[number as usize].lengths
     }
 
-    /// The file of a symbol.
+    /// Returns the file of a symbol.
     pub(super) fn symbol_file(&self, number: u32) -> u32 {
         self.symbols()[number as usize].file
     }
 
-    /// What a file says about names, as it was written.
+    /// Returns the encoded names of a file.
     pub(super) fn names(&self, file: u32) -> &[u8] {
         let range = self.files()[file as usize].names;
         slice(self.section(Section::Names), range)
     }
 
-    /// The symbols that hold a term, and how often, in order of their numbers.
+    /// Returns the symbols that contain a term with their counts, in order of their numbers.
     pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> {
         let terms: &[TermRecord] = bytemuck::cast_slice(self.section(Section::Terms));
         let place = terms.binary_search_by_key(&term.bits(), |record| record.term);
@@ -228,13 +228,13 @@ impl Segment {
         })
     }
 
-    /// The symbols called `name`, in order of their numbers.
+    /// Returns the symbols whose own name is `name`, in order of their numbers.
     pub(super) fn called(&self, name: &str) -> impl Iterator<Item = u32> {
         let range = self.identifier(name).map(|record| record.symbols);
         self.numbers(range)
     }
 
-    /// The files whose code says `name`, in order of their numbers.
+    /// Returns the files whose code contains `name`, in order of their numbers.
     pub(super) fn mentioning(&self, name: &str) -> impl Iterator<Item = u32> {
         let range = self.identifier(name).map(|record| record.files);
         self.numbers(range)

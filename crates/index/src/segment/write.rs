@@ -1,4 +1,4 @@
-//! Makes a segment of what was read from some files.
+//! Writes a segment from the facts of some files.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,8 @@ use crate::facts::{Counts, FileFacts, SymbolFacts};
 use crate::names::Names;
 use crate::words::Term;
 
-/// The bytes of a segment. They hold up to 4 GiB: far more than the files of one segment make.
+/// Returns the bytes of a segment. Offsets have 32 bits, so the limit is 4 GiB, far more than the
+/// files of one segment need.
 pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     let mut writer = Writer::default();
     for facts in files {
@@ -45,7 +46,7 @@ struct Posting {
     counts: Counts,
 }
 
-/// Who is called so, and who says it.
+/// The symbols with an identifier's name, and the files that mention it.
 #[derive(Default)]
 struct Identifier {
     symbols: Vec<u32>,
@@ -132,7 +133,7 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// The last part of a symbol's name, without `#2`.
+/// Returns the last part of a symbol's name, without a suffix such as `#2`.
 fn base_name(name: &str) -> &str {
     let last = name.rsplit('.').next().unwrap_or(name);
     last.split('#').next().unwrap_or(last)
@@ -147,8 +148,8 @@ fn push_string(strings: &mut Vec<u8>, text: &str) -> Range {
     }
 }
 
-/// Terms in order, and for each its symbols as distances, each with a byte that says which fields
-/// have a count, and those counts.
+/// Returns the terms in order, and the encoded postings. Each posting has the difference to the
+/// previous symbol number, a byte that marks the fields with a count, and these counts.
 fn terms_of(mut postings: Vec<Posting>) -> (Vec<TermRecord>, Vec<u8>) {
     postings.sort_unstable_by_key(|posting| (posting.term, posting.symbol));
     let mut terms = Vec::new();
@@ -195,7 +196,7 @@ fn identifiers_of(
     (records.collect(), places, strings)
 }
 
-/// Rising numbers, as distances.
+/// Appends increasing numbers, encoded as differences.
 fn push_numbers(bytes: &mut Vec<u8>, numbers: &[u32]) -> Range {
     let start = bytes.len() as u32;
     let mut last = 0;
@@ -209,7 +210,7 @@ fn push_numbers(bytes: &mut Vec<u8>, numbers: &[u32]) -> Range {
     }
 }
 
-/// The bytes as they grow.
+/// The output bytes under construction.
 struct Out {
     bytes: Vec<u8>,
     sections: [Range; SECTIONS],

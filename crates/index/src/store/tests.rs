@@ -4,7 +4,7 @@ use super::*;
 use crate::{Index, Report};
 use starling_workspace::{Overlay, Workspace};
 
-/// A workspace and a cache.
+/// A workspace and a cache directory.
 struct Bed {
     root: tempfile::TempDir,
     cache: tempfile::TempDir,
@@ -25,7 +25,7 @@ impl Bed {
         std::fs::write(self.root.path().join(file), text).unwrap();
     }
 
-    /// Puts the time of a file's last change far into the past, as far as users can.
+    /// Sets a file's modification time far into the past.
     fn age(&self, file: &str) {
         let path = self.root.path().join(file);
         let file = File::options().write(true).open(path).unwrap();
@@ -51,7 +51,7 @@ impl Bed {
         Store::new(self.cache.path(), &self.root.path().canonicalize().unwrap())
     }
 
-    /// The names of the stored files.
+    /// Returns the names of the stored files.
     fn stored(&self) -> Vec<String> {
         let entries = fs::read_dir(self.store().directory).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -102,11 +102,11 @@ fn the_content_decides_whatever_the_times_say() {
     let bed = Bed::new();
     bed.age("b.py");
     bed.open();
-    // As long as the old text, with the same time put back, at once.
+    // The new text has the same length, and the old modification time is restored.
     bed.write("b.py", "def k():\n    pass\n");
     bed.age("b.py");
     assert_eq!(defined(&bed.open(), "k"), ["b.py::k"]);
-    // Another time, the same text: looked at, but not parsed.
+    // The time changes but not the text: the file is read, but not parsed.
     bed.age("b.py");
     assert_eq!(bed.report().parsed, 0);
 }
@@ -127,7 +127,8 @@ fn a_damaged_store_is_built_anew_and_said_once() {
             let report = bed.report();
             assert_eq!((report.parsed, report.from_cache), (2, false), "{name}");
             let trouble = report.trouble.unwrap_or_default();
-            // A version that cannot be told from another one is no damage.
+            // Damage to the version cannot be distinguished from another version, so it is not
+            // reported.
             assert!(
                 trouble.contains("built anew") || damage == b"rubbish",
                 "{name}: {trouble}"
@@ -327,10 +328,10 @@ fn another_checkout_begins_with_what_is_stored_of_the_first() {
     let report = index.report();
     assert!(report.from_cache);
     assert_eq!((report.files, report.parsed), (2, 1));
-    // What stands only in the other one is not known here.
+    // Definitions of the other workspace do not appear here.
     assert_eq!(defined(&index, "f"), ["a.py::f"]);
     assert_eq!(defined(&index, "other"), ["b.py::other"]);
     assert!(defined(&index, "g").is_empty());
-    // The first one is as it was.
+    // The first index is unchanged.
     assert_eq!(one.report().parsed, 0);
 }

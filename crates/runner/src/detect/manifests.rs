@@ -1,4 +1,4 @@
-//! Signs of pytest in the project's manifests: its configuration and its dependencies.
+//! Detects pytest in the project's manifests, by its configuration and the dependencies.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use toml::Value;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// Configuration files of pytest, each with the text that makes it one.
+/// Configuration files of pytest, each with the text that must occur in it.
 const CONFIGURATION: [(&str, &str); 6] = [
     ("pytest.ini", ""),
     (".pytest.ini", ""),
@@ -17,7 +17,7 @@ const CONFIGURATION: [(&str, &str); 6] = [
     ("tox.ini", "[pytest]"),
 ];
 
-/// Lists of requirements in pyproject.toml; `*` stands for every key.
+/// Lists of requirements in pyproject.toml; `*` matches every key.
 const LISTS: [&[&str]; 7] = [
     &["project", "dependencies"],
     &["project", "optional-dependencies", "*"],
@@ -37,11 +37,11 @@ const TABLES: [&[&str]; 5] = [
     &["dev-packages"],
 ];
 
-/// Maximum number of packages of one repository that are looked for.
+/// Maximum number of packages of one repository that are used.
 const PACKAGES: usize = 64;
 
-/// The directories from which the packages of a monorepo are imported, installed or not: the `src`
-/// beside each manifest below the root.
+/// Returns the directories that contain the packages of a monorepo: the `src` beside each manifest
+/// below the root. Tests can import from these directories even if the packages are not installed.
 pub(crate) fn sources(snapshot: &Snapshot) -> Vec<String> {
     let files = snapshot.files();
     let holds_code = |directory: &str| {
@@ -65,7 +65,7 @@ pub(crate) fn sources(snapshot: &Snapshot) -> Vec<String> {
     sources
 }
 
-/// The file that configures pytest, with its text.
+/// Returns the file that configures pytest, with its text.
 pub(super) fn configuration(snapshot: &Snapshot) -> Option<(&'static str, Arc<str>)> {
     CONFIGURATION.iter().find_map(|(file, mark)| {
         let text = text(snapshot, file)?;
@@ -73,14 +73,15 @@ pub(super) fn configuration(snapshot: &Snapshot) -> Option<(&'static str, Arc<st
     })
 }
 
-/// Whether a configuration makes pytest collect files other than `test_*.py` and `*_test.py`.
+/// Returns whether a configuration makes pytest collect files other than `test_*.py` and
+/// `*_test.py`.
 pub(super) fn widens_collection(configuration: &str) -> bool {
     ["python_files", "--doctest-modules", "--doctest-glob"]
         .iter()
         .any(|setting| configuration.contains(setting))
 }
 
-/// The manifest that lists pytest, or a plugin of it, as a dependency.
+/// Returns the manifest that lists pytest, or one of its plugins, as a dependency.
 pub(super) fn dependency(snapshot: &Snapshot) -> Option<&str> {
     let files = snapshot.files().iter();
     files.map(FilePath::as_str).find(|file| {
@@ -91,7 +92,7 @@ pub(super) fn dependency(snapshot: &Snapshot) -> Option<&str> {
     })
 }
 
-/// How the requirements of a manifest are read; none for any other file.
+/// Returns the function that checks a manifest for pytest, or `None` if the file is not a manifest.
 fn reader(file: &str) -> Option<fn(&str) -> bool> {
     match file {
         "pyproject.toml" | "Pipfile" => return Some(toml_requires),
@@ -131,7 +132,7 @@ fn toml_requires(text: &str) -> bool {
     listed.chain(keyed).any(names_pytest)
 }
 
-/// The values at a path of keys; `*` stands for every key.
+/// Returns the values at a path of keys; `*` matches every key.
 fn values<'a>(value: &'a Value, path: &[&str]) -> Vec<&'a Value> {
     let Some((key, rest)) = path.split_first() else {
         return vec![value];
@@ -143,7 +144,7 @@ fn values<'a>(value: &'a Value, path: &[&str]) -> Vec<&'a Value> {
     inner.flat_map(|(_, value)| values(value, rest)).collect()
 }
 
-/// Whether a line is a requirement, alone or behind `deps =` and `tests_require =`.
+/// Returns whether a line is a requirement of pytest, alone or after `deps =` or `tests_require =`.
 fn lines_require(text: &str) -> bool {
     text.lines().any(|line| {
         let setting = line.split_once('=');
@@ -153,7 +154,7 @@ fn lines_require(text: &str) -> bool {
     })
 }
 
-/// Whether Python code has a string that is a requirement.
+/// Returns whether Python code contains a string that is a requirement of pytest.
 fn code_requires(text: &str) -> bool {
     text.lines()
         .flat_map(|line| line.split(['\'', '"']).skip(1).step_by(2))

@@ -1,4 +1,4 @@
-//! The styles that a project's test files are written in: functions and plain classes for pytest,
+//! The styles in which a project's test files are written: functions and plain classes for pytest,
 //! `TestCase` classes for unittest and Django.
 
 use std::collections::BTreeMap;
@@ -6,24 +6,26 @@ use std::collections::BTreeMap;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// The maximum number of test files that are read.
+/// Maximum number of test files that are read.
 const MAX_FILES: usize = 300;
-/// Larger files, in bytes, are not parsed.
+/// Maximum size of a file that is parsed, in bytes.
 const MAX_BYTES: usize = 512 << 10;
 
-/// Test styles that occur in a project.
+/// The test styles that occur in a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Styles {
-    /// The first test or import that needs pytest, for the user: `test_add in test_calc.py`.
+    /// The first test or import that needs pytest, as text for the user:
+    /// `test_add in test_calc.py`.
     pub pytest: Option<String>,
-    /// Whether a class derives from `TestCase`, or from a base class of another module that may.
+    /// Whether a class derives from `TestCase`, or from a base class of another module that may be
+    /// a `TestCase`.
     pub test_case: bool,
     /// Whether a file imports `django.test`.
     pub django: bool,
 }
 
 impl Styles {
-    /// Reads test files until every style has been seen.
+    /// Reads test files until every style was found.
     pub(super) fn of(snapshot: &Snapshot, tests: &[&FilePath]) -> Self {
         let mut styles = Styles::default();
         for file in tests.iter().take(MAX_FILES) {
@@ -84,7 +86,7 @@ fn top_level(tree: &SymbolTree) -> impl Iterator<Item = &Symbol> {
 enum Base {
     Plain,
     TestCase,
-    /// A base class of another module.
+    /// A base class from another module.
     Unknown,
 }
 
@@ -98,7 +100,7 @@ impl<'a> Classes<'a> {
         let classes = top_level(tree).filter(|symbol| symbol.kind == SymbolKind::Class);
         let bases = classes.map(|class| {
             let bases = class.contract.bases.iter();
-            // Keywords such as `metaclass=M` are no base classes.
+            // Keywords such as `metaclass=M` are not base classes.
             let bases = bases.filter(|base| !base.contains('=')).map(String::as_str);
             (class.contract.name.as_str(), bases.collect())
         });
@@ -111,7 +113,7 @@ impl<'a> Classes<'a> {
         self.kind_within(class, self.bases.len())
     }
 
-    /// The kind of a class, following `steps` base classes of the same file at most.
+    /// Returns the kind of a class. Follows at most `steps` base classes in the same file.
     fn kind_within(&self, class: &str, steps: usize) -> Base {
         let mut kind = Base::Plain;
         for base in self.bases.get(class).into_iter().flatten() {
@@ -133,8 +135,8 @@ impl<'a> Classes<'a> {
         kind
     }
 
-    /// Whether pytest collects a plain class: it is named so, has a test, has no `__init__`, and is not
-    /// mixed into another class.
+    /// Returns whether pytest collects a plain class: its name starts with `Test`, it has a test
+    /// method and no `__init__`, and it is not a base class of another class.
     fn is_collected(&self, name: &str, class: &Symbol, tree: &SymbolTree) -> bool {
         let has = |wanted: &dyn Fn(&str) -> bool| {
             let methods = class.children.iter().map(|id| tree.get(*id));
@@ -185,7 +187,7 @@ mod tests {
             "class TestA(unittest.TestCase):\n    def test_x(self): pass\n",
             "class A(IsolatedAsyncioTestCase):\n    def test_x(self): pass\n",
             "class B(TestCase): pass\nclass TestA(B):\n    def test_x(self): pass\n",
-            // The base class may be a `TestCase`.
+            // The imported base class may be a `TestCase`.
             "from base import B\nclass TestA(B):\n    def test_x(self): pass\n",
             "class TestM:\n    def test_x(self): pass\nclass A(TestM, TestCase): pass\n",
         ] {

@@ -1,16 +1,17 @@
-//! A command that never came to run a test: not found, or not used as it can be.
+//! Detects commands that ran no test because they were not found or were called with wrong
+//! arguments.
 
 use starling_core::{TestCase, TestStatus};
 
-/// Whether a command that named no test failed before it ran one.
+/// Returns whether a command without test results failed before it ran a test.
 pub(super) fn is_misuse(status: i32, output: &str) -> bool {
     match status {
         0 => false,
-        // The shell found no such command, or may not run it.
+        // The shell did not find the command or may not execute it.
         126 | 127 => true,
-        // pytest, and unittest of newer Pythons: no test was selected.
+        // pytest and newer versions of unittest: no test was selected.
         5 => true,
-        // Of pytest, make and argparse, and of <sysexits.h>.
+        // Usage errors of pytest, make, argparse and <sysexits.h>.
         2 | 4 | 64 if output.lines().any(is_usage) => true,
         _ => output.lines().any(is_no_start),
     }
@@ -21,7 +22,8 @@ fn is_usage(line: &str) -> bool {
     line.starts_with("usage: ") || line.starts_with("Usage: ")
 }
 
-/// What Python, make and unittest say of a program, a target or a directory that is not there.
+/// Returns whether a line is an error of Python, make or unittest about a missing program, target
+/// or directory.
 fn is_no_start(line: &str) -> bool {
     const PYTHON: [&str; 3] = [
         ": No module named ",
@@ -40,7 +42,7 @@ fn is_no_start(line: &str) -> bool {
         || line.starts_with("ImportError: Start directory is not importable")
 }
 
-/// Whether all that unittest was told to run are modules that do not exist.
+/// Returns whether every module that unittest was given is missing.
 pub(super) fn names_no_module(cases: &[TestCase]) -> bool {
     let missing = |case: &TestCase| {
         let last = case.message.trim_end().lines().next_back();

@@ -1,4 +1,4 @@
-//! Results by test, read from what test runners print.
+//! Parses the result of each test from the output of test runners.
 
 mod misuse;
 mod pytest;
@@ -10,7 +10,7 @@ use std::path::Path;
 use starling_core::{TestCase, TestOutcome, TestStatus};
 use starling_sandbox::End;
 
-/// The tests that an output speaks of, in order of their first mention.
+/// Returns the tests that an output mentions, in order of first mention.
 pub(super) fn cases(output: &str, root: &Path) -> Vec<TestCase> {
     let mut cases = Cases::default();
     pytest::read(output, root, &mut cases);
@@ -18,13 +18,13 @@ pub(super) fn cases(output: &str, root: &Path) -> Vec<TestCase> {
     cases.list
 }
 
-/// The tests of other runners than pytest that an output speaks of.
+/// Adds the tests of all runners except pytest that an output mentions.
 pub(super) fn others(output: &str, root: &Path, cases: &mut Cases) {
     unittest::read(output, root, cases);
     sympy::read(output, root, cases);
 }
 
-/// What a finished command says of the tests as a whole.
+/// Returns the overall test outcome of a finished command.
 pub(super) fn outcome(end: End, cases: &[TestCase], output: &str) -> TestOutcome {
     let failed = cases
         .iter()
@@ -62,7 +62,7 @@ fn ran_nothing(output: &str) -> bool {
     NOTHING.iter().any(|text| output.contains(text)) && !output.lines().any(ran)
 }
 
-/// Tests by id, each once.
+/// Tests by id, without duplicates.
 #[derive(Default)]
 pub(super) struct Cases {
     pub(super) list: Vec<TestCase>,
@@ -70,8 +70,8 @@ pub(super) struct Cases {
 }
 
 impl Cases {
-    /// Notes the status of a test. A failure stays one: a test that fails in a part of it, or whose
-    /// clean-up fails, is reported more than once.
+    /// Records the status of a test. A failure is never overwritten, because a test whose subtest
+    /// or cleanup fails is reported more than once.
     pub(super) fn note(&mut self, id: &str, status: TestStatus) -> &mut TestCase {
         let place = *self.places.entry(id.to_owned()).or_insert_with(|| {
             self.list.push(TestCase {
@@ -88,7 +88,7 @@ impl Cases {
         case
     }
 
-    /// Notes a failure with its message; further messages of the same test are left out.
+    /// Records a failure with its message. Only the first message of a test is kept.
     pub(super) fn fail(&mut self, id: &str, status: TestStatus, message: String) {
         let case = self.note(id, status);
         if case.message.is_empty() {

@@ -1,4 +1,4 @@
-//! pytest: the short summary, the lines of `-v`, and the sections of failures.
+//! Parses pytest's output: the short summary, the lines of `-v`, and the failure sections.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use super::Cases;
 use crate::message::shorten;
 use starling_core::TestStatus;
 
-/// Part of a pytest output.
+/// A section of pytest's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Progress,
-    /// `FAILURES` or `ERRORS`.
+    /// The sections `FAILURES` and `ERRORS`.
     Failures,
     Summary,
     Other,
@@ -52,7 +52,7 @@ fn section_of(title: &str) -> Section {
     }
 }
 
-/// The title in a line like `==== title ====`.
+/// Returns the title in a line such as `==== title ====`.
 fn title(line: &str, fill: char) -> Option<&str> {
     let line = line.trim_end();
     let inner = line.trim_matches(fill);
@@ -61,7 +61,7 @@ fn title(line: &str, fill: char) -> Option<&str> {
     (framed && !title.is_empty()).then_some(title)
 }
 
-/// `tests/t.py::test_x PASSED   [ 50%]`
+/// Parses a line of `-v`: `tests/t.py::test_x PASSED   [ 50%]`.
 fn progress(line: &str, cases: &mut Cases) {
     let line = match line.rsplit_once(" [") {
         Some((start, end)) if end.trim_end().ends_with("%]") => start,
@@ -86,7 +86,8 @@ fn status_of(word: &str) -> Option<TestStatus> {
     }
 }
 
-/// `FAILED tests/t.py::test_x - AssertionError`, `SKIPPED [1] tests/t.py:3: why`
+/// Parses a line of the short summary: `FAILED tests/t.py::test_x - AssertionError`,
+/// `SKIPPED [1] tests/t.py:3: why`.
 fn summary(line: &str, cases: &mut Cases) {
     let Some((word, rest)) = line.split_once(' ') else {
         return;
@@ -106,7 +107,8 @@ fn summary(line: &str, cases: &mut Cases) {
     cases.note(id_of(rest), status);
 }
 
-/// The id before ` - reason`. Parameters, in brackets right after the name, may hold a dash, too.
+/// Returns the id before ` - reason`. The parameters in brackets after the name can also contain a
+/// dash.
 fn id_of(rest: &str) -> &str {
     let dash = rest.find(" - ").unwrap_or(rest.len());
     let end = match rest.find('[') {
@@ -116,9 +118,10 @@ fn id_of(rest: &str) -> &str {
     rest[..end].trim_end()
 }
 
-/// One failure: `____ T.test_x ____` and what follows.
+/// One failure: the title `____ T.test_x ____` and the text after it.
 struct Block {
-    /// As pytest prints it: `T.test_x`, `ERROR at setup of T.test_x`, `ERROR collecting tests/t.py`.
+    /// The name as pytest prints it: `T.test_x`, `ERROR at setup of T.test_x`,
+    /// `ERROR collecting tests/t.py`.
     name: String,
     body: String,
 }
@@ -136,7 +139,8 @@ impl Block {
         self.body.push('\n');
     }
 
-    /// Hands the message to the test that it is of: the summary has the ids, in the same order.
+    /// Assigns the message to its test. The summary lists the ids in the same order as the
+    /// failures.
     fn give(&self, root: &Path, cases: &mut Cases) {
         let collecting = self.name.strip_prefix("ERROR collecting ");
         let at = self
@@ -148,7 +152,7 @@ impl Block {
             (None, Some((_, name))) => (name, TestStatus::Error),
             (None, None) => (&*self.name, TestStatus::Failed),
         };
-        // Of a part of a test: `T.test_x (i=1)`.
+        // A failed subtest has the name `T.test_x (i=1)`.
         let whole = name.split_once(" (").map_or(name, |(whole, _)| whole);
         let wanted = |id: &str| {
             let tail = id
@@ -167,7 +171,7 @@ impl Block {
         if let Some(case) = open {
             case.message = message;
         } else if !known {
-            // Without a summary the name is all that there is.
+            // Without a summary, only the name is known.
             cases.fail(name, status, message);
         }
     }

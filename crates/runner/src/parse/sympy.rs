@@ -1,4 +1,5 @@
-//! SymPy's `bin/test --verbose`: `path[3]`, a line for each test, and the blocks of failures.
+//! Parses the output of SymPy's `bin/test --verbose`: `path[3]`, a line for each test, and the
+//! failure blocks.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use super::Cases;
 use crate::message::shorten;
 use starling_core::TestStatus;
 
-/// Opens the block of a failure.
+/// The line that starts a failure block.
 const RULE: &str =
     "________________________________________________________________________________";
 
@@ -37,7 +38,8 @@ fn is_end(line: &str) -> bool {
     line.contains("tests finished:")
 }
 
-/// `test_x ok`, `test_y why s`; the last of a file has `[OK]` or `[FAIL]` behind it.
+/// Parses a line such as `test_x ok` or `test_y why s`. The last line of a file ends in `[OK]` or
+/// `[FAIL]`.
 fn test(line: &str) -> Option<(&str, TestStatus)> {
     let line = line.trim_end();
     let line = line.strip_suffix("[OK]").unwrap_or(line);

@@ -1,4 +1,5 @@
-//! unittest, and Django's suite, which prints the same: the lines of `-v` and the blocks of failures.
+//! Parses the output of unittest and of Django's suite, which has the same format: the lines of
+//! `-v` and the failure blocks.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -8,12 +9,12 @@ use super::Cases;
 use crate::message::shorten;
 use starling_core::TestStatus;
 
-/// Frames of blocks are lines of seventy.
+/// Length of the rules around failure blocks, in characters.
 const WIDTH: usize = 70;
 
 pub(super) fn read(output: &str, root: &Path, cases: &mut Cases) {
     let mut lines = output.lines().peekable();
-    // A test whose line has begun; what it prints stands before its status.
+    // The test whose line has begun. Output of the test can appear before its status.
     let mut pending: Option<String> = None;
     while let Some(line) = lines.next() {
         if is_rule(line, b'=') {
@@ -28,10 +29,10 @@ fn is_rule(line: &str, fill: u8) -> bool {
     line.len() == WIDTH && line.bytes().all(|byte| byte == fill)
 }
 
-/// `test_x (tests.test_a.T.test_x) ... ok`, in one line or over several.
+/// Parses `test_x (tests.test_a.T.test_x) ... ok`, which can span several lines.
 fn verbose(line: &str, pending: &mut Option<String>, cases: &mut Cases) {
     let mut rest = line;
-    // A test that printed no status is followed by the next one in the same line.
+    // If a test printed no status, the next test follows in the same line.
     while let Some((id, after)) = name(rest.trim_start()) {
         *pending = Some(id);
         rest = after
@@ -59,8 +60,9 @@ fn status_of(text: &str) -> Option<TestStatus> {
     }
 }
 
-/// The id at the beginning of a text, dotted as unittest takes it, and what follows.
-/// Older versions print `test_x (tests.test_a.T)`, newer ones `test_x (tests.test_a.T.test_x)`.
+/// Returns the dotted id at the beginning of a text, in the form that unittest accepts, and the
+/// rest. Older versions print `test_x (tests.test_a.T)`, newer versions
+/// `test_x (tests.test_a.T.test_x)`.
 fn name(text: &str) -> Option<(String, &str)> {
     let (method, rest) = text.split_once(" (")?;
     let (class, rest) = rest.split_once(')')?;
@@ -84,7 +86,8 @@ fn name(text: &str) -> Option<(String, &str)> {
     Some((id, rest))
 }
 
-/// After a rule: `FAIL: test_x (…) (i=1)`, perhaps a docstring, a rule, the traceback.
+/// Parses a failure block after its rule: `FAIL: test_x (…) (i=1)`, an optional docstring, a rule,
+/// and the traceback.
 fn block(lines: &mut Peekable<Lines<'_>>, root: &Path, cases: &mut Cases) {
     let Some((word, title)) = lines.next().and_then(|line| line.split_once(": ")) else {
         return;

@@ -1,6 +1,6 @@
-//! Tests that do their worst. After each of them the user's files are as they were, it is reported for
-//! what it was, and the next test run works. As the user who runs this; as a plain user, too, where
-//! that is root.
+//! Hostile tests. After each one, the user's files are unchanged, the report names the problem, and
+//! the next test run works. The tests run as the current user and, if that is root, also as an
+//! unprivileged user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +14,12 @@ use starling_sandbox::{Bounds, Confinement, Kind, Policy};
 
 struct Bed {
     project: Project,
-    /// What lies beside the project, as other files of the user do.
+    /// A directory beside the project, like other files of the user.
     neighbour: PathBuf,
     before: State,
 }
 
-/// Paths with their times, modes and bytes.
+/// Paths with their times, modes and contents.
 type State = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
 
 fn state(of: &[&Path]) -> State {
@@ -56,7 +56,7 @@ impl Bed {
         self.project.workspace.root()
     }
 
-    /// All sandboxes that this system has.
+    /// Returns shadows for every sandbox that this system supports.
     async fn shadows(&self) -> Vec<Shadows> {
         let bounds = Bounds {
             memory: 400 << 20,
@@ -82,7 +82,7 @@ impl Bed {
         all
     }
 
-    /// Runs a line in each sandbox and looks at what it left.
+    /// Runs a command in each sandbox and checks what it left behind.
     async fn run(&self, line: &str, seconds: u64, check: impl Fn(&TestReport)) {
         for shadows in self.shadows().await {
             let what = format!("{:?} by {:?}", shadows.kind(), shadows.confinement());
@@ -131,7 +131,7 @@ fn ends(outcome: TestOutcome) -> impl Fn(&TestReport) {
 
 #[tokio::test]
 async fn a_fork_bomb() {
-    // One that goes on when it may start no more.
+    // This bomb continues when it may start no more processes.
     let line =
         "python3 -c 'exec(\"import os\\nwhile True:\\n try: os.fork()\\n except OSError: pass\")'";
     let bed = Bed::new();
@@ -149,7 +149,8 @@ async fn ten_gigabytes_of_memory() {
     let bed = Bed::new();
     let line = "python3 -c \"x = b'x' * (10 << 30)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
-    // Half the bound in each of the two directories, in files of a size that is allowed.
+    // Each file is smaller than the file size limit. The files and the process exceed the memory
+    // limit together.
     let line = "for at in 1 2; do head -c 90000000 /dev/zero > /tmp/$at; done; python3 -c \"x = b'x' * (300 << 20); import time; time.sleep(60)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
 }
@@ -157,11 +158,11 @@ async fn ten_gigabytes_of_memory() {
 #[tokio::test]
 async fn a_full_disk() {
     let bed = Bed::new();
-    // In files of a size that is allowed, and where nobody may look.
+    // Each file is smaller than the file size limit, and the directory is not readable for others.
     let line = "mkdir -p a/b && for at in 1 2 3 4; do head -c 60000000 /dev/zero > a/b/$at; done; \
                 chmod 700 a; read x < /dev/tty; sleep 60";
     bed.run(line, 60, ends(TestOutcome::WroteTooMuch)).await;
-    // What it takes away again does not count.
+    // Files that the command deletes again do not count.
     let line =
         "for at in 1 2 3 4; do head -c 60000000 /dev/zero > big; rm big; done; sleep 1; echo fine";
     bed.run(line, 60, ends(TestOutcome::Passed)).await;
@@ -205,7 +206,7 @@ async fn writes_to_the_home_and_the_repository() {
     .await;
 }
 
-/// Code that counts its runs in a file would fail at the first run alone.
+/// Code that counts its runs in a file would fail in every run but the first.
 #[tokio::test]
 async fn counts_its_runs_in_files() {
     let bed = Bed::new();
@@ -218,7 +219,7 @@ async fn counts_its_runs_in_files() {
         "\"${TMPDIR:-/tmp}\"/counter-6",
         "__pycache__/counter-7",
     ];
-    // Where nothing can be written, nothing is counted.
+    // A location that is not writable cannot count runs.
     let count = |place: &str| {
         format!("mkdir -p $(dirname {place}); test ! -e {place} || exit 7; echo x > {place}; ")
     };
@@ -277,11 +278,11 @@ async fn calls_over_the_network() {
     assert!(listener.accept().is_err());
 }
 
-/// Of sockets that it can see, it can reach its own.
+/// A command can connect only to its own Unix sockets, even if it can see others.
 #[tokio::test]
 async fn connects_to_unix_sockets() {
     let bed = Bed::new();
-    // Not in a directory that the sandbox has its own of.
+    // The directory must not be one that the sandbox replaces.
     let seen = tempfile::tempdir_in("/var/lib")
         .or_else(|_| tempfile::tempdir_in(std::env::home_dir().unwrap()));
     let seen = seen.unwrap();
@@ -360,7 +361,7 @@ async fn daemons_and_killers() {
         assert!(!alive);
     })
     .await;
-    // All that it can reach, itself spared.
+    // The command kills all processes that it can reach, except itself.
     bed.run("sleep 1000 & kill -9 -1; echo alive", 60, |report| {
         assert!(report.output.ends_with("alive\n"), "{}", report.output);
     })
@@ -415,7 +416,7 @@ async fn asks_for_more_rights() {
     .await;
 }
 
-/// An environment of the project names a directory of the host in place of an interpreter's.
+/// A virtual environment of the project names a directory of the host as its interpreter's.
 #[tokio::test]
 async fn a_crafted_interpreter_opens_nothing() {
     let bed = Bed::new();
@@ -445,11 +446,11 @@ async fn a_crafted_interpreter_opens_nothing() {
     assert!(!Path::new("/usr/starling-hostile-test").exists());
 }
 
-/// All of the above as a user without any privilege.
+/// Runs all tests of this module as an unprivileged user.
 #[test]
 fn all_of_it_as_a_plain_user() {
     if !rustix::process::getuid().is_root() {
-        // Then the others are that already.
+        // The other tests already run as an unprivileged user.
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Tests do not see what models were asked and what they said.
+//! Tests cannot see recorded model requests and replies.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::*;
 use starling_sandbox::{Confinement, Kind, Policy};
 use starling_workspace::private_directory;
 
-/// All sandboxes that this system has.
+/// Returns shadows for every sandbox that this system supports.
 async fn sandboxes(cache: &Path) -> Vec<Shadows> {
     let best = Shadows::open(cache, Policy::default()).await.unwrap();
     let mut all = vec![best.clone()];
@@ -23,7 +23,7 @@ async fn sandboxes(cache: &Path) -> Vec<Shadows> {
 
 #[tokio::test]
 async fn trajectories_and_the_index_are_hidden_from_tests() {
-    // Not below `/tmp` or a home, which are hidden anyway.
+    // The directory must not be in `/tmp` or in a home, which are hidden anyway.
     let program = std::env::current_exe().unwrap();
     let outside = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
     fs::write(outside.path().join("letter.txt"), "dear\n").unwrap();
@@ -51,7 +51,8 @@ async fn trajectories_and_the_index_are_hidden_from_tests() {
     }
 }
 
-/// A run over many instances works in a directory inside the one that holds its records.
+/// In a run over many instances, the working directory is inside the directory that contains its
+/// records.
 #[tokio::test]
 async fn the_records_around_and_in_a_project_are_hidden_from_its_tests() {
     let program = std::env::current_exe().unwrap();
@@ -120,7 +121,7 @@ async fn values_of_secrets_are_not_in_a_report() {
     assert_eq!(report.output, "API_TOKEN=[secret]\nMODE=production\n");
 }
 
-/// What a test could read at the disk, and print line by line or as a whole.
+/// A test could read these secrets from disk and print them line by line or as a whole.
 #[tokio::test]
 async fn secrets_of_tools_and_keys_are_not_in_a_report() {
     let (one, two) = ("MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB");
@@ -179,7 +180,7 @@ async fn no_door_of_a_report_lets_a_secret_through() {
     assert!(!told.contains("q9w8e7r6t5"), "{told}");
 }
 
-/// The ids of tests hold the values that they are parametrized with.
+/// The ids of parametrized tests contain the parameter values.
 #[tokio::test]
 async fn tests_that_differ_by_a_secret_alone_stay_two_tests() {
     let files = [
@@ -213,6 +214,6 @@ async fn secrets_are_looked_for_while_the_tests_are_found() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    // No test has run.
+    // No test has run so far.
     tokio::time::timeout(LONG, looked_for).await.unwrap();
 }

@@ -1,4 +1,5 @@
-//! Results are pytest's own: the code under test cannot print, skip or end its way to a better one.
+//! Results come from pytest itself: code under test cannot improve its result by printing, skipping
+//! or exiting.
 
 use super::*;
 use starling_sandbox::{Confinement, Kind};
@@ -15,7 +16,7 @@ async fn has_pytest(tests: &ProjectTests, root: &Path) -> bool {
     found.is_ok_and(|found| found.is_some_and(|python| python.has_pytest))
 }
 
-/// The tests of a project of pytest; `None` where the machine has none.
+/// Returns the tests of a pytest project, or `None` if pytest is not installed.
 async fn tests_of(project: &Project, command: Option<&str>) -> Option<ProjectTests> {
     let tests = project.tests(command).await;
     let found = has_pytest(&tests, project.workspace.root()).await;
@@ -40,7 +41,7 @@ async fn printed_results_are_no_results() {
     assert_eq!(report.outcome, TestOutcome::Failed);
     assert_eq!(statuses(&report), IDS);
     assert!(report.cases[1].message.contains("assert 1 == 2"));
-    // What the plugin wrote is no output.
+    // The plugin's records are not part of the output.
     assert!(
         !report.output.contains("starling_results"),
         "{}",
@@ -48,7 +49,8 @@ async fn printed_results_are_no_results() {
     );
 }
 
-/// Named files of one package make the package's directory pytest's root, not the project's.
+/// If the selected files belong to one package, pytest's root is the package's directory, not the
+/// project's.
 #[tokio::test]
 async fn ids_are_relative_to_the_project_where_pytest_has_another_root() {
     let project = Project::new(&[
@@ -126,7 +128,7 @@ async fn results_are_read_however_pytest_is_told_to_print() {
         let ini = format!("[pytest]\naddopts = {options}\n");
         let project = Project::new(&[("pytest.ini", &*ini), ("test_m.py", GOOD)]);
         let command = match options.contains("terminal") {
-            // Our own options belong to the terminal.
+            // Starling's own options need the terminal plugin.
             true => Some("python3 -m pytest"),
             false => None,
         };
@@ -255,7 +257,7 @@ async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
 #[tokio::test]
 async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
     let project = project(&[("test_m.py", GOOD)]);
-    // The command keeps Python from the path of the plugin.
+    // The command removes the plugin's path from Python.
     let line = "env -u PYTHONPATH python3 -m pytest -rfEsxXp -p no:cacheprovider";
     let Some(tests) = tests_of(&project, Some(line)).await else {
         return;
@@ -382,7 +384,7 @@ async fn printed_results_are_no_results_of_unittest() {
         assert!(of("test_b").unwrap().message.contains("1 != 2"));
         match command {
             None => assert_eq!(statuses(&report), CASE_IDS, "{}", report.output),
-            // What else a command prints may be of other tests; it is no proof.
+            // The rest of the output may come from other tests and is no proof.
             Some(_) => assert_eq!(report.source, ResultSource::Printed),
         }
         assert!(!report.output.contains("results"), "{}", report.output);

@@ -1,4 +1,4 @@
-//! The same room made by the program `bwrap`, around a copy of the tree.
+//! The sandbox made by the program `bwrap`, around a copy of the tree.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,8 @@ use super::plan::Plan;
 use super::room::{OF_THE_MACHINE, own_directories};
 use super::view::{hidden, kept, secrets};
 
-/// Where the system keeps `bwrap`. `PATH` is the command's own here, and may lead into the project.
+/// Locations of `bwrap`. `PATH` is not searched: it belongs to the command and can lead into the
+/// project.
 const PLACES: [&str; 5] = [
     "/usr/bin/bwrap",
     "/bin/bwrap",
@@ -19,7 +20,7 @@ const PLACES: [&str; 5] = [
     "/run/current-system/sw/bin/bwrap",
 ];
 
-/// The command that starts our init in a room of bwrap's.
+/// Builds the command that starts the init in a sandbox made by `bwrap`.
 pub(super) fn command(plan: &Plan) -> io::Result<Command> {
     let program = std::env::current_exe()?;
     let installed = PLACES.into_iter().find(|place| Path::new(place).exists());
@@ -38,7 +39,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
         arguments.push(option.into());
         arguments.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
     };
-    // Bubblewrap leaves out what it takes to be read-only, though an administrator may write there.
+    // Bubblewrap does not cover paths that it considers read-only, but root can write to them.
     for part in OF_THE_MACHINE.map(|part| Path::new("/proc").join(part)) {
         if part.exists() {
             add("--ro-bind", &[&part, &part]);
@@ -47,7 +48,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
     for own in own_directories() {
         add("--tmpfs", &[Path::new(own)]);
     }
-    // What lies in one of those is not there any more.
+    // A path in such a directory no longer exists, because the tmpfs covers it.
     let is_seen = |path: &PathBuf| !own_directories().any(|own| path.starts_with(own));
     let (directories, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden(plan)
         .into_iter()
@@ -78,7 +79,7 @@ fn arguments(plan: &Plan, program: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// The secrets that are not hidden anyway.
+/// Returns the secrets that no hidden directory covers.
 fn shown_secrets(plan: &Plan) -> Vec<PathBuf> {
     let hidden = hidden(plan);
     let shown = kept(plan, &hidden).into_iter().map(|kept| kept.at);
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn all_is_read_only_but_the_copy() {
-        // Not below the system's temporary directory, which the sandbox hides.
+        // The test must not use the system's temporary directory, because the sandbox hides it.
         let program = std::env::current_exe().unwrap();
         let home = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         let home = home.path().canonicalize().unwrap();

@@ -1,5 +1,6 @@
-//! What a command may not do whatever it sees: it has no capabilities, makes no system calls that it
-//! does not need, and writes nowhere but in its own places, by Landlock where the kernel has it.
+//! Restrictions on a command that do not depend on its file system view: it has no capabilities,
+//! can make only the system calls that it needs, and, if the kernel supports Landlock, can write
+//! only to its own directories.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -19,11 +20,12 @@ use super::room::own_directories;
 use super::sockets::{self, OwnMounts};
 use super::{filter, tried};
 
-/// The newest rights of Landlock that are asked for; an older kernel grants and refuses fewer.
+/// The newest Landlock ABI whose rights are requested. Older kernels grant and restrict fewer
+/// rights.
 const RIGHTS: ABI = ABI::V9;
 
-/// Starts the command of a plan with no more rights than it needs. They are given up by a thread of its
-/// own, so that the init keeps its own.
+/// Starts the command of a plan with minimal rights. A separate thread drops the rights, so that
+/// the init keeps its own.
 pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> {
     let mut spawn = move || command.spawn().map_err(tried("starting a shell"));
     let sockets = sockets::possible();
@@ -50,11 +52,13 @@ pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> 
     }
 }
 
-/// Landlock as a second wall behind read-only mounts. To be called without new privileges.
+/// Restricts writing with Landlock, in addition to the read-only mounts. The caller must have set
+/// `no_new_privs`.
 fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
     let rights = AccessFs::from_write(RIGHTS);
     let mut rules = Ruleset::default()
-        // Without this right, no file could be moved to another directory: then rather nothing.
+        // Without this right, no file could be moved to another directory. In that case no rule is
+        // set.
         .set_compatibility(CompatLevel::SoftRequirement)
         .handle_access(AccessFs::Refer)?
         .set_compatibility(CompatLevel::BestEffort)
@@ -64,7 +68,7 @@ fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
     let tree = plan.tree.root().to_owned();
     let places = own_directories().chain(["/dev", "/proc"]);
     for place in places.map(PathBuf::from).chain([tree]) {
-        // A place that cannot be opened is one that cannot be written to.
+        // A path that cannot be opened cannot be written to either.
         if let Ok(opened) = PathFd::new(&place) {
             rules = rules.add_rule(PathBeneath::new(opened, rights))?;
         }
@@ -73,16 +77,16 @@ fn restrict_writing(plan: &Plan) -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// Gives up all capabilities, and that programs which are started get any.
+/// Drops all capabilities, and prevents started programs from gaining any.
 fn drop_capabilities() -> std::io::Result<()> {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // Without the power to do so there is nothing that a program could get either.
+        // A process that may not drop capabilities has none that a program could gain.
         if remove_capability_from_bounding_set(one).is_err() {
             break;
         }
     }
-    // Unknown to old kernels, which have none.
+    // Old kernels have no ambient capabilities and fail here.
     let _ = clear_ambient_capability_set();
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),

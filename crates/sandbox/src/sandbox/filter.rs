@@ -1,7 +1,8 @@
-//! The system calls that a command may not make: a program for the kernel's seccomp filter.
+//! The system calls that a command may not make, as a program for the kernel's seccomp filter.
 //!
-//! Refused are system calls that reach parts of the kernel which tests do not need, or which namespaces
-//! do not isolate. Everything else is allowed. System calls of another architecture end the process.
+//! The filter refuses system calls that reach parts of the kernel which tests do not need, or which
+//! namespaces do not isolate. All other system calls are allowed. A system call of another
+//! architecture kills the process.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -18,16 +19,16 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// Offsets in `struct seccomp_data`.
+/// Offsets in `struct seccomp_data`, in bytes.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
-/// Set in the numbers of the x32 ABI.
+/// Bit that marks system call numbers of the x32 ABI.
 const X32: u32 = 0x4000_0000;
 
-/// Calls that fail with `EPERM`.
+/// System calls that fail with `EPERM`.
 const FORBIDDEN: &[c_long] = &[
-    // Mounts and roots.
+    // Mounts and root directories.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_move_mount,
@@ -40,7 +41,7 @@ const FORBIDDEN: &[c_long] = &[
     OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_chroot,
-    // Namespaces; `unshare` and `clone` are looked at more closely.
+    // Namespaces. The arguments of `unshare` and `clone` are checked instead.
     libc::SYS_setns,
     // Other processes.
     libc::SYS_ptrace,
@@ -48,7 +49,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // Keys, which namespaces do not divide.
+    // Kernel keyrings, which namespaces do not isolate.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
@@ -57,7 +58,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_open_by_handle_at,
-    // The machine.
+    // The whole machine.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -81,9 +82,9 @@ const FORBIDDEN: &[c_long] = &[
 ];
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// Calls that do not exist for the command: what uses them has another way.
+/// System calls that fail with `ENOSYS`. Programs that use them fall back to other calls.
 const MISSING: &[c_long] = &[
-    // Its flags lie in memory, where a filter cannot look.
+    // The flags of `clone3` are in memory, which a filter cannot read.
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -98,22 +99,24 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
-/// In `clone` this bit is part of the signal at the end.
+/// Flag for a new time namespace. In `clone`, this bit belongs to the exit signal.
 const TIME_NAMESPACE: u32 = libc::CLONE_NEWTIME as u32;
 
-/// Kinds of sockets that there are. Others, such as `AF_VSOCK` and `AF_PACKET`, lead past the network
-/// namespace or into seldom used parts of the kernel.
+/// Allowed address families of sockets. Other families, such as `AF_VSOCK` and `AF_PACKET`, bypass
+/// the network namespace or reach seldom used parts of the kernel.
 const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 const UNIX: u32 = libc::AF_UNIX as u32;
-/// Unix sockets that send to an address without being connected: nobody could look at it.
+/// Types of Unix sockets that can send to an address without `connect`, so that the address cannot
+/// be checked.
 const DATAGRAMS: [i32; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
-/// The part of a socket's type that is no flag.
+/// Mask for the socket type without its flags.
 const TYPE: u32 = 0xf;
 
-/// Requests that type into a terminal or change how it works.
+/// `ioctl` requests that insert input into a terminal or change its mode.
 const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
 
-/// The init, which the command must not slow down, in calls that take a process first.
+/// Process number of the init, which the command must not slow down. It is the first argument of
+/// these calls.
 const INIT: u32 = 1;
 const SCHEDULING: [c_long; 4] = [
     libc::SYS_sched_setaffinity,
@@ -121,16 +124,17 @@ const SCHEDULING: [c_long; 4] = [
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// Calls that take a kind of process, a process and its priority, with the kind that is one process:
-/// among groups and users would be the init.
+/// Calls whose arguments are a kind of target, a target and a priority, each with the kind that
+/// selects one process. A process group or a user could include the init.
 const PRIORITIES: [(c_long, u32); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
-/// A fatal signal alone interrupts a call that the init is about to answer; since Linux 5.19.
+/// Only a fatal signal interrupts a call that the init is about to answer. Available since Linux
+/// 5.19.
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
-/// Lets the calling thread, and all that it starts, make no other calls than the allowed ones. Where
-/// Unix sockets are supervised, returns what the kernel asks about `connect`. To be called without new
-/// privileges.
+/// Installs the filter for the calling thread and all processes that it starts. If Unix sockets are
+/// supervised, returns the file descriptor on which the kernel reports `connect` calls. The caller
+/// must have set `no_new_privs`.
 pub(super) fn install(sockets: UnixSockets) -> io::Result<Option<OwnedFd>> {
     let program = program(sockets);
     let plain = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
@@ -140,13 +144,13 @@ pub(super) fn install(sockets: UnixSockets) -> io::Result<Option<OwnedFd>> {
             let listening = plain | libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
             let listener = load(program.clone(), listening | WAIT_KILLABLE)
                 .or_else(|_| load(program, listening))?;
-            // SAFETY: the kernel made it for us.
+            // SAFETY: the kernel returned this new descriptor, and nothing else owns it.
             Ok(Some(unsafe { OwnedFd::from_raw_fd(listener) }))
         }
     }
 }
 
-/// The number that the kernel returns.
+/// Loads the filter and returns the number that the kernel returns.
 fn load(mut program: Vec<sock_filter>, flags: libc::c_ulong) -> io::Result<i32> {
     let program = sock_fprog {
         len: program.len() as u16,
@@ -181,7 +185,8 @@ fn program(sockets: UnixSockets) -> Vec<sock_filter> {
     filter.0
 }
 
-/// The calls that are not simply allowed, and what is done with each, with its number loaded.
+/// Returns a filter for each system call that is not simply allowed. The call's number is already
+/// loaded when its filter runs.
 fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
     let given = |action| Filter::of(|filter| filter.give(action));
     let forbidden = FORBIDDEN
@@ -192,7 +197,7 @@ fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
         .map(|call| (*call, given(error(libc::ENOSYS))));
     let mut calls: Vec<(c_long, Filter)> = forbidden.chain(missing).collect();
     let mut look_at = |call, arguments: &dyn Fn(&mut Filter)| {
-        // What is not refused is allowed.
+        // A call that its filter does not refuse is allowed.
         let looks = Filter::of(|filter| {
             arguments(filter);
             filter.give(libc::SECCOMP_RET_ALLOW);
@@ -218,7 +223,8 @@ fn calls(sockets: UnixSockets) -> Vec<(u32, Filter)> {
         let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
         filter.when(BPF_JSET, listener, error(libc::EPERM));
     });
-    // Limits of others: by each thread of the init, the init's could be changed.
+    // A call for another process could change the limits of the init, also through any of its
+    // threads.
     look_at(libc::SYS_prlimit64, &|filter| {
         filter.argument(0);
         filter.unless_equal(0, error(libc::EPERM));
@@ -262,7 +268,8 @@ fn error(number: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// A program as it is written: what is loaded is compared with numbers.
+/// A seccomp program under construction. Its instructions load values and compare them with
+/// numbers.
 struct Filter(Vec<sock_filter>);
 
 impl Filter {
@@ -275,7 +282,8 @@ impl Filter {
         self.push(BPF_LD | BPF_W | BPF_ABS, at, (0, 0));
     }
 
-    /// Loads the lower half of an argument: the kernel takes no more of those that are looked at.
+    /// Loads the lower half of an argument. The kernel ignores the upper half of all arguments that
+    /// are checked.
     fn argument(&mut self, number: u32) {
         self.load(ARGUMENTS_AT + 8 * number);
     }
@@ -294,7 +302,7 @@ impl Filter {
         self.give(action);
     }
 
-    /// With a call for Unix sockets at hand.
+    /// Refuses datagram sockets. The call must be one that creates Unix sockets.
     fn refuse_datagrams(&mut self) {
         self.argument(1);
         self.push(BPF_ALU | BPF_AND | BPF_K, TYPE, (0, 0));
@@ -309,8 +317,9 @@ impl Filter {
         filter
     }
 
-    /// Finds the call whose number is loaded among these, which are sorted, by halves: a filter runs at
-    /// each call that the kernel does not know to be always allowed. All others are allowed.
+    /// Finds the loaded call number in `calls` by binary search and runs its filter; all other
+    /// calls are allowed. `calls` must be sorted. The search is binary because the filter runs at
+    /// nearly every system call.
     fn search(&mut self, calls: &[(u32, Filter)]) {
         match calls {
             [] => self.give(libc::SECCOMP_RET_ALLOW),
@@ -323,7 +332,7 @@ impl Filter {
             _ => {
                 let (lower, upper) = calls.split_at(calls.len() / 2);
                 let below = Filter::of(|filter| filter.search(lower));
-                // A comparison alone does not jump so far.
+                // A conditional jump does not reach far enough.
                 self.push(BPF_JMP | BPF_JGE | BPF_K, upper[0].0, (0, 1));
                 self.push(BPF_JMP | BPF_JA, below.0.len() as u32, (0, 0));
                 self.0.extend_from_slice(&below.0);
@@ -337,7 +346,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// What the filter says of a call, by the meaning of its instructions.
+    /// Interprets the filter and returns its action for a call.
     fn verdict(architecture: u32, number: u32, arguments: [u32; 2]) -> u32 {
         verdict_of(
             &program(UnixSockets::Supervised),
@@ -348,7 +357,7 @@ mod tests {
         .0
     }
 
-    /// And by how many instructions.
+    /// Also returns the number of executed instructions.
     fn verdict_of(
         program: &[sock_filter],
         architecture: u32,
@@ -429,7 +438,7 @@ mod tests {
             .into_iter()
             .map(|(number, _)| number)
             .collect();
-        // Arguments that none of the calls which are looked at may have.
+        // These arguments are forbidden in every call whose arguments are checked.
         let arguments = [libc::AF_VSOCK as u32 | NAMESPACES, INIT];
         for number in 0..1000 {
             let is_allowed = verdict(ARCHITECTURE, number, arguments) == libc::SECCOMP_RET_ALLOW;

@@ -1,4 +1,4 @@
-//! The init: the first process of a sandbox, which starts the command and watches it.
+//! The init: the first process of a sandbox. It starts the command and watches it.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -20,19 +20,19 @@ use super::watch::{Excess, Family, Scope};
 use super::written::Written;
 use super::{confine, identity, keeper, room, tried, version};
 
-/// Between two looks at what the command uses.
+/// Interval between two checks of what the command uses.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
-/// How much the command gives way to the editor and to its own init.
+/// Niceness of the command, so that the editor and the init run first.
 const NICE: i32 = 5;
-/// How many ended processes are collected between two looks.
+/// Maximum number of ended processes that are reaped between two checks.
 const AT_ONCE: usize = 64;
-/// How long killed processes are waited for.
+/// Maximum time to wait for killed processes to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs the command of the plan on standard input; its status is ours.
+/// Runs the command of the plan on standard input and returns its exit status.
 pub(super) fn serve() -> i32 {
     let Ok(mut talk) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
         return keeper::REFUSED;
@@ -49,25 +49,26 @@ pub(super) fn serve() -> i32 {
         Ok((child, mut written, plan)) => attend(&child, &plan, &mut written),
         Err(message) => (Report::Refused(message), keeper::REFUSED),
     };
-    // Without a report the sandbox counts as killed.
+    // Without a report, the sandbox counts as killed.
     let _ = write_report(&mut talk, &report);
     status
 }
 
 fn start(plan: &Plan) -> Result<Child, String> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
-    // Already the leader of a session is fine.
+    // The call fails if this process already leads a session, which is fine.
     let _ = setsid();
     match plan.confinement {
         Confinement::Namespaces => {
             room::furnish(plan)?;
-            // The command is nobody but the user: it cannot take the room apart.
+            // The command runs as the user, not as root of the namespace, so it cannot undo the
+            // mounts.
             let user = (plan.user, plan.group);
             identity::become_user(UnshareFlags::empty(), user, (0, 0))
                 .map_err(tried("becoming the user"))?;
         }
         Confinement::Bubblewrap => {}
-        // What is orphaned comes to us, as it does inside a namespace.
+        // Orphaned processes become children of the init, as they do inside a PID namespace.
         Confinement::Nothing => set_child_subreaper(Some(Pid::INIT))
             .map_err(|error| tried("collecting orphans")(error.into()))?,
     }
@@ -88,10 +89,10 @@ fn start(plan: &Plan) -> Result<Child, String> {
     Ok(child)
 }
 
-/// Limits that the system itself keeps.
+/// Sets the limits that the kernel enforces.
 fn limit(plan: &Plan) -> io::Result<()> {
     set_no_new_privs(true)?;
-    // Nothing in the sandbox may look into this process.
+    // No process in the sandbox may inspect this process.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let at_most = |value| Rlimit {
         current: Some(value),
@@ -103,24 +104,26 @@ fn limit(plan: &Plan) -> io::Result<()> {
         Confinement::Namespaces | Confinement::Bubblewrap
             if version::kernel() >= version::COUNTS_BY_NAMESPACE =>
         {
-            // Above what is watched for, so that it is seen.
+            // The kernel's limit is above the watched limit, so that the watch detects the excess
+            // first.
             let processes = plan.bounds.ceiling_of_processes();
             setrlimit(Resource::Nproc, at_most(processes.into()))?;
         }
-        // It would count all processes of the user.
+        // Here the limit would count all processes of the user.
         Confinement::Namespaces | Confinement::Bubblewrap | Confinement::Nothing => {}
     }
     Ok(())
 }
 
-/// The command comes after everything else: for the processor, and first to go when memory ends.
+/// Lowers the command's CPU priority and makes it the first process that the kernel kills when
+/// memory runs out.
 fn stand_back(child: &Child) {
-    // Both are courtesies: without them it runs as well.
+    // Both settings are optional: without them the command runs as well.
     let _ = setpriority_process(Some(Pid::from_child(child)), NICE);
     let _ = fs::write(format!("/proc/{}/oom_score_adj", child.id()), "1000");
 }
 
-/// Waits for the command's end, or ends it when it uses too much.
+/// Waits for the end of the command, or ends it when it exceeds a limit.
 fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
     let command = Pid::from_child(child);
     let scope = match plan.confinement {
@@ -136,14 +139,14 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
             (Some(status), None) | (Some(status @ 0), Some(_)) => {
                 Some((Report::Exited(status), status))
             }
-            // A shell that cannot start another process ends with an error before we look.
+            // A shell that cannot start another process can end with an error before the check.
             (Some(_) | None, Some(excess)) => {
                 Some((stopped_for(excess), 128 + Signal::KILL.as_raw()))
             }
             (None, None) => None,
         };
         if let Some(seen) = seen {
-            // At the end of the first process of a namespace the system ends all others in it.
+            // When the first process of a PID namespace ends, the kernel kills all others in it.
             if scope == Scope::Descendants {
                 family.kill(GRACE);
             }
@@ -153,7 +156,7 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
             .iter()
             .map(|ended| PollFd::new(ended, PollFlags::IN))
             .collect();
-        // Interrupted or not, both are looked at again.
+        // Whether `poll` was interrupted or not, the loop checks both again.
         let _ = poll(&mut on, Some(&TICK));
     }
 }
@@ -166,8 +169,8 @@ fn stopped_for(excess: Excess) -> Report {
     }
 }
 
-/// Collects processes that have ended; the command's status when it is among them. Not all at once:
-/// where many are started, there may be no end of them.
+/// Reaps ended processes and returns the command's status if it is among them. The number is
+/// bounded, because a command can start processes faster than they are reaped.
 fn collect(command: Pid) -> Option<i32> {
     for _ in 0..AT_ONCE {
         match wait(WaitOptions::NOHANG) {
@@ -187,8 +190,8 @@ fn code(status: ExitStatus) -> i32 {
 }
 
 impl Family {
-    /// Kills all that the init started, again until none is left: one may have started another behind
-    /// the look.
+    /// Kills all processes that the init started. Repeats until none is left, because a process can
+    /// start another one after the list was read.
     fn kill(&self, grace: Duration) {
         let start = Instant::now();
         loop {

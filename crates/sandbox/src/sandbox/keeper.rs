@@ -1,4 +1,4 @@
-//! The keeper: outside of the sandbox, between Starling and the init.
+//! The keeper: a process outside of the sandbox, between Starling and the init.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,11 @@ use super::plan::{Confinement, Plan, Report, open_plan, read_plan, write_report}
 use super::{bubblewrap, identity, init, loopback, narrow, tried};
 
 const AHEAD: i32 = -10;
-/// What is said where the sandbox could not be made.
+/// Exit status if the sandbox could not be created.
 pub(super) const REFUSED: i32 = 125;
 
-/// Keeps the sandbox that is planned in `scratch`; the status is that of its command, whose two
-/// outputs are joined in the order of their writing.
+/// Runs the sandbox whose plan is in `scratch` and returns the exit status of its command. The
+/// command's two outputs are joined in the order in which they are written.
 pub(super) fn keep(scratch: &Path) -> i32 {
     let joined = rustix::stdio::dup2_stderr(io::stdout());
     let (Ok(file), Ok(())) = (open_plan(scratch), joined) else {
@@ -30,18 +30,19 @@ pub(super) fn keep(scratch: &Path) -> i32 {
         Ok(status) => status,
         Err(message) => {
             let mut file = file;
-            // Without a report the sandbox counts as killed.
+            // Without a report, the sandbox counts as killed.
             let _ = write_report(&mut file, &Report::Refused(message));
             REFUSED
         }
     }
 }
 
-/// Starts the init, which says in the file of the plan how the command ended.
+/// Starts the init, which reports the command's end in the file of the plan.
 fn start(file: &File) -> Result<Pid, String> {
     let plan = read_plan(file).map_err(tried("reading the plan"))?;
-    // Where the system keeps no limit of processes, for an administrator's command, the watch must not
-    // wait behind it. Others may not go first, and need not.
+    // For root's commands, the kernel may enforce no limit on processes. The watch must then run
+    // before the processes that it watches. Other users may not raise their priority, and do not
+    // need to.
     let _ = setpriority_process(None, AHEAD);
     let started = match plan.confinement {
         Confinement::Namespaces => {
@@ -63,13 +64,14 @@ fn spawn(mut command: Command, file: &File) -> io::Result<Pid> {
     Ok(Pid::from_child(&child))
 }
 
-/// The init as a copy of this process: to load the program once more would cost more than all else that
-/// it does before the command starts.
+/// Forks the init from this process. Loading the program again would take longer than everything
+/// else that the init does before the command starts.
 fn fork_init(file: &File) -> io::Result<Pid> {
-    // SAFETY: this process has one thread, so that no lock is held and the copy is whole.
+    // SAFETY: this process has one thread, so no lock is held and the copy is consistent.
     match unsafe { libc::fork() } {
         0 => {
-            // In place of the lifeline, which is the keeper's alone.
+            // Standard input becomes the file of the plan. It replaces the lifeline, which only the
+            // keeper holds.
             let status = match rustix::stdio::dup2_stdin(file) {
                 Ok(()) => init::serve(),
                 Err(_) => REFUSED,
@@ -80,7 +82,7 @@ fn fork_init(file: &File) -> io::Result<Pid> {
     }
 }
 
-/// What is started next is the first process of its own world.
+/// Opens namespaces. The process that is started next is the first process in them.
 fn open_namespaces(plan: &Plan) -> Result<(), String> {
     let others = UnshareFlags::NEWNS
         | UnshareFlags::NEWPID
@@ -92,7 +94,8 @@ fn open_namespaces(plan: &Plan) -> Result<(), String> {
     loopback::up().map_err(tried("bringing the loopback device up"))
 }
 
-/// Waits for the init to end, and ends it when standard input does: Starling holds the other end.
+/// Waits for the init to end, and kills it when standard input closes. Starling holds the other end
+/// of standard input.
 fn wait(init: Pid) -> io::Result<i32> {
     let ended = pidfd_open(init, PidfdFlags::empty())?;
     let lifeline = io::stdin();
@@ -108,7 +111,7 @@ fn wait(init: Pid) -> io::Result<i32> {
         }
     }
     if both[0].revents().is_empty() {
-        // When the first process of a namespace has ended, all others in it have, too.
+        // When the first process of a PID namespace has ended, all others in it have ended, too.
         kill_process(init, Signal::KILL)?;
     }
     loop {

@@ -1,4 +1,5 @@
-//! The loopback device of a new network namespace is down. Test suites talk to themselves over it.
+//! Brings up the loopback device of a new network namespace, which test suites use for local
+//! connections.
 
 use std::io;
 
@@ -6,17 +7,17 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-/// Its number in every network namespace.
+/// Index of the loopback device in every network namespace.
 const INDEX: i32 = 1;
 const RTM_NEWLINK: u16 = 16;
-/// A request that is to be acknowledged.
+/// Flags of a request that the kernel must acknowledge.
 const FLAGS: u16 = 1 | 4;
 const IFF_UP: u32 = 1;
 const HEADER: usize = 16;
 
-/// Brings it up.
+/// Brings the loopback device up.
 pub(super) fn up() -> io::Result<()> {
-    // Without a protocol it is routes and devices that are spoken of.
+    // Protocol 0 of netlink is `NETLINK_ROUTE`, for routes and devices.
     let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::RAW, flags, None)?;
     send(&socket, &request(), SendFlags::empty())?;
@@ -32,7 +33,7 @@ pub(super) fn up() -> io::Result<()> {
     }
 }
 
-/// A header, and the device with the flag that is to be set.
+/// Returns a netlink header followed by the device and the flag to set.
 fn request() -> Vec<u8> {
     let (sequence, port, family_and_type, change) = (1u32, 0u32, 0u32, IFF_UP);
     let mut message = Vec::new();

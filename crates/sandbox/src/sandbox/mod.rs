@@ -1,10 +1,12 @@
-//! The sandbox of a command: it reads the system, writes in its shadow and in a temporary directory of
-//! its own, reaches no network but its own loopback, and is ended with all that it started.
+//! The sandbox of a command. The command can read the system, write in its shadow and in its own
+//! temporary directory, and use only its own loopback network. When the sandbox ends, all its
+//! processes end.
 //!
-//! Two processes of this very program stand between Starling and the command. The *keeper* lives
-//! outside: it opens the namespaces, and ends everything when Starling lets go of its standard input,
-//! dead or alive. The *init* is the first process inside: it furnishes the room, starts the command,
-//! collects orphans, and watches memory and processes. What it saw is the last line of the plan's file.
+//! Two processes of this program stand between Starling and the command. The *keeper* runs outside:
+//! it opens the namespaces, and ends everything when Starling closes the keeper's standard input,
+//! deliberately or by dying. The *init* is the first process inside: it sets up the root file
+//! system, starts the command, reaps orphans, and watches memory and processes. Its report is the
+//! last line of the plan's file.
 
 mod bubblewrap;
 mod confine;
@@ -31,22 +33,24 @@ pub use plan::{Bounds, Confinement};
 pub(crate) use plan::{Plan, Report, Tree, report_in, write_plan};
 pub(crate) use view::administrators_files;
 
-/// The first argument of a keeper; the second is the directory of the plan.
+/// The first argument of a keeper; the second argument is the directory of the plan.
 const KEEPER: &str = "@keeper";
-/// The only argument of an init; its standard input is the file of the plan.
+/// The only argument of an init. Its standard input is the file of the plan.
 const INIT: &str = "@init";
-/// The first argument of what stands around bubblewrap; the others are its command.
+/// The first argument of the process around bubblewrap. The limit on processes and the command
+/// follow.
 const NARROW: &str = "@narrow";
-/// Where this program lies, whatever became of its file.
+/// The path of the running program. It stays valid if the program's file is replaced.
 const SELF: &str = "/proc/self/exe";
 
-/// The program and the arguments of the keeper of a plan in `scratch`.
+/// Returns the program and the arguments of the keeper for the plan in `scratch`.
 pub(super) fn keeper_of(scratch: &Path) -> (&'static str, [&std::ffi::OsStr; 2]) {
     (SELF, [KEEPER.as_ref(), scratch.as_os_str()])
 }
 
-/// Plays the part of a sandbox when this process was started for that, and then never returns. To be
-/// called first by every program that makes shadows, while it has one thread.
+/// Runs the sandbox process that this process was started as, and then exits. Returns if this
+/// process is not a sandbox process. Every program that makes shadows must call this function
+/// first, while it has one thread.
 pub fn take_part() {
     let mut arguments = std::env::args_os().skip(1);
     let status = match (arguments.next(), arguments.next()) {
@@ -58,12 +62,12 @@ pub fn take_part() {
     std::process::exit(status);
 }
 
-/// An error with what was tried.
+/// Adds the attempted operation to an error.
 fn tried(what: &str) -> impl FnOnce(io::Error) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
 
-// The program of the tests plays its part, too, before any of its threads begin.
+// A test binary must also act as a sandbox process, before the test harness starts its threads.
 #[cfg(any(test, feature = "testing"))]
 #[used]
 #[unsafe(link_section = ".init_array")]

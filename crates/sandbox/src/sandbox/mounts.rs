@@ -1,4 +1,4 @@
-//! Mounts that nobody can write to.
+//! Read-only mounts.
 
 use std::fs;
 use std::io;
@@ -13,8 +13,8 @@ use rustix::mount::{
 
 const ATTRIBUTES: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// Shows the directory `from`, with all mounts below it, at the directory `to`, read-only and without
-/// devices. Nobody can reach the mounts before they are read-only.
+/// Mounts the directory `from`, with all mounts below it, at the directory `to`, read-only and
+/// without devices. No process can reach the mounts before they are read-only.
 pub(super) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -35,7 +35,8 @@ pub(super) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes all mounts at and below a path read-only, and bars devices and set-user-ID programs there.
+/// Makes all mounts at and below a path read-only, and disables devices and set-user-ID programs
+/// there.
 pub(super) fn make_read_only(top: &Path) -> io::Result<()> {
     let path = std::ffi::CString::new(top.as_os_str().as_encoded_bytes())?;
     match set_read_only(CWD, &path) {
@@ -44,13 +45,14 @@ pub(super) fn make_read_only(top: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the kernel lacks a system call: `mount_setattr` came with Linux 5.12.
+/// Returns whether the error means that the kernel lacks the system call. `mount_setattr` was added
+/// in Linux 5.12.
 fn is_missing(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOSYS)
 }
 
 fn set_read_only(directory: impl AsFd, path: &std::ffi::CStr) -> io::Result<()> {
-    // SAFETY: all fields are numbers.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut attributes: libc::mount_attr = unsafe { std::mem::zeroed() };
     attributes.attr_set = ATTRIBUTES;
     // SAFETY: the path and the attributes live until the call returns.
@@ -71,8 +73,8 @@ fn set_read_only(directory: impl AsFd, path: &std::ffi::CStr) -> io::Result<()> 
     }
 }
 
-/// The same where mounts can only be changed one by one. `top` must be without links: mounts are found
-/// by their names.
+/// Makes mounts read-only on kernels that can only change them one by one. `top` must contain no
+/// symbolic links, because mounts are found by their names.
 fn remount_read_only(top: &Path) -> io::Result<()> {
     let table = fs::read_to_string("/proc/self/mountinfo")?;
     for (path, flags) in table.lines().filter_map(mounted) {
@@ -81,7 +83,7 @@ fn remount_read_only(top: &Path) -> io::Result<()> {
         }
         let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
         let done = mount_remount(&path, flags | MountFlags::NODEV | MountFlags::NOSUID, "");
-        // One that lies hidden under another has no path.
+        // A mount that another mount covers has no path.
         let is_read_only = || {
             rustix::fs::statvfs(&path).map_or(true, |found| {
                 found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY)
@@ -96,7 +98,7 @@ fn remount_read_only(top: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The place of a mount and the flags that it keeps, from a line of `mountinfo`.
+/// Parses the mount point and the flags to keep from a line of `mountinfo`.
 fn mounted(line: &str) -> Option<(PathBuf, MountFlags)> {
     let mut fields = line.split(' ').skip(4);
     let (path, options) = (unescape(fields.next()?), fields.next()?);
@@ -116,7 +118,7 @@ fn mounted(line: &str) -> Option<(PathBuf, MountFlags)> {
     Some((path, flags))
 }
 
-/// Blanks and the like stand as three octal digits.
+/// Decodes the octal escapes that `mountinfo` uses for spaces and similar characters.
 fn unescape(field: &str) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     let mut bytes = Vec::new();

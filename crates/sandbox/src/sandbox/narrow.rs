@@ -1,5 +1,5 @@
-//! A namespace of processes around bubblewrap, for an administrator: the system keeps no other limit of
-//! processes for one, and bubblewrap sets none.
+//! A PID namespace around bubblewrap, for root. The kernel enforces no other limit on root's
+//! processes, and bubblewrap sets none.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,14 +10,15 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::{NARROW, SELF, keeper, version};
 
-/// The same command as the first process of a namespace with an upper limit of processes; as it is,
-/// where that cannot be had. What this process starts next is in the namespace, too.
+/// Wraps a command so that it runs as the first process of a PID namespace with a limit on
+/// processes. Returns the command unchanged if that is not possible. The next process that this
+/// process starts is also in the namespace.
 pub(super) fn around(command: Command, most: u32) -> Command {
     let is_root = rustix::process::getuid().is_root();
     if !is_root || version::kernel() < version::LIMITS_BY_NAMESPACE {
         return command;
     }
-    // SAFETY: the table of file descriptors is not among what is no longer shared.
+    // SAFETY: the call does not unshare the table of file descriptors.
     if unsafe { unshare_unsafe(UnshareFlags::NEWPID) }.is_err() {
         return command;
     }
@@ -27,13 +28,14 @@ pub(super) fn around(command: Command, most: u32) -> Command {
     narrowed
 }
 
-/// Sets the limit, and becomes the command; gives the status of not having become it.
+/// Sets the limit and executes the command. Returns a status only if the command could not be
+/// executed.
 pub(super) fn enter(most: &OsStr) -> i32 {
-    // A system may keep that from its containers; then the watch alone is left.
+    // Containers may forbid this write. In that case only the watch limits processes.
     let _ = fs::write("/proc/sys/kernel/pid_max", most.as_encoded_bytes());
     let mut words = std::env::args_os().skip(3);
     if let Some(program) = words.next() {
-        // Comes back only with an error.
+        // `exec` returns only on error.
         drop(Command::new(program).args(words).exec());
     }
     keeper::REFUSED

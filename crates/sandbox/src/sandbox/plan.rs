@@ -1,4 +1,4 @@
-//! What a sandbox is to be, and what is said of it at the end: lines of one file.
+//! The plan of a sandbox and the report at its end, as lines of one file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::FilePath;
 
-/// The file of the plan in a scratch directory.
+/// Name of the plan's file in a scratch directory.
 const FILE: &str = "plan";
 
-/// What keeps a command in its place.
+/// The mechanism that confines a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confinement {
-    /// Namespaces of our own.
+    /// Namespaces that Starling creates.
     Namespaces,
-    /// The program `bwrap`, where it may open namespaces and we may not.
+    /// The program `bwrap`, on systems where `bwrap` may create namespaces and Starling may not.
     Bubblewrap,
-    /// Nothing but limits, because the user allowed it.
+    /// Only resource limits, because the user allowed it.
     Nothing,
 }
 
-/// What a command may use.
+/// Resource limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Bytes of memory of all its processes and temporary files.
+    /// Memory of all processes and temporary files, in bytes.
     pub memory: u64,
-    /// Processes and threads at a time.
+    /// Number of processes and threads at the same time.
     pub processes: u32,
-    /// Bytes that it may print before it is stopped.
+    /// Output, in bytes. A command that prints more is stopped.
     pub output: u64,
-    /// Bytes of one file.
+    /// Size of one file, in bytes.
     pub file: u64,
-    /// Bytes of all files that it leaves in the shadow.
+    /// Size of all files that the command leaves in the shadow, in bytes.
     pub disk: u64,
 }
 
@@ -50,24 +50,26 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The limit that the system keeps: above the one that is watched for, so that it is seen.
+    /// Returns the limit on processes that the kernel enforces. It is above the watched limit, so
+    /// that the watch detects the excess first.
     pub(super) fn ceiling_of_processes(self) -> u32 {
         self.processes.saturating_mul(2).saturating_add(LEAST)
     }
 }
 
-/// The least ceiling of processes that a namespace takes.
+/// The smallest limit on processes that a PID namespace accepts.
 const LEAST: u32 = 301;
 
-/// The tree that a command works in.
+/// The directory tree in which a command works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tree {
-    /// An overlay over `root`; each text stands in a file of the scratch directory, `None` means gone.
+    /// An overlay over `root`. Each text is a file in the scratch directory; `None` means that the
+    /// file is deleted.
     Overlay {
         root: PathBuf,
         texts: Vec<(FilePath, Option<PathBuf>)>,
     },
-    /// A copy, ready made.
+    /// A complete copy.
     Copy { root: PathBuf },
 }
 
@@ -79,32 +81,32 @@ impl Tree {
     }
 }
 
-/// All that the keeper and the init need to know.
+/// The input of the keeper and the init.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub confinement: Confinement,
     pub tree: Tree,
-    /// Run by a shell.
+    /// The command line, run by a shell.
     pub line: String,
     pub bounds: Bounds,
     pub scratch: PathBuf,
-    /// The user's own home, which the command does not see.
+    /// The user's home directory, which is hidden from the command.
     pub home: Option<PathBuf>,
-    /// Directories that stay readable although they lie in hidden places.
+    /// Directories that stay readable although they are in hidden directories.
     pub keep: Vec<PathBuf>,
-    /// Files and directories that are hidden besides homes: what only an administrator may read.
+    /// Files and directories to hide besides home directories: those that only root may read.
     pub private: Vec<PathBuf>,
-    /// Files and directories of Starling's own that are hidden wherever they lie, also in the tree and
-    /// in what is kept: trajectories, caches, results.
+    /// Starling's own files and directories: trajectories, caches and results. They are hidden
+    /// wherever they are, also in the tree and in kept directories.
     pub records: Vec<PathBuf>,
     pub user: u32,
     pub group: u32,
 }
 
-/// What an init saw.
+/// The result that an init reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The sandbox could not be made.
+    /// The sandbox could not be created.
     Refused(String),
     Exited(i32),
     OutOfMemory,
@@ -117,7 +119,7 @@ pub(crate) fn write_plan(plan: &Plan) -> io::Result<()> {
     write_line(&mut file, plan)
 }
 
-/// The file of the plan in `scratch`, to be read from its beginning and written at its end.
+/// Opens the plan's file in `scratch`, to read from its beginning and append at its end.
 pub(super) fn open_plan(scratch: &Path) -> io::Result<File> {
     File::options()
         .read(true)
@@ -135,7 +137,7 @@ pub(super) fn write_report(file: &mut File, report: &Report) -> io::Result<()> {
     write_line(file, report)
 }
 
-/// The first report in the file of the plan; none when nobody came to write one.
+/// Returns the first report in the plan's file, or `None` if no process wrote one.
 pub(crate) fn report_in(scratch: &Path) -> Option<Report> {
     let text = std::fs::read_to_string(scratch.join(FILE)).ok()?;
     serde_json::from_str(text.lines().nth(1)?).ok()

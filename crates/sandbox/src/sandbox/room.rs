@@ -1,5 +1,6 @@
-//! The room of a sandbox: the system as it is, read-only, with the command's own tree, temporary
-//! directory, devices and processes in it. It is furnished beside the old root, which then goes.
+//! The root file system of a sandbox: the host's files, read-only, with the command's own tree,
+//! temporary directory, devices and processes. It is set up beside the old root, which is then
+//! unmounted.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,7 +21,7 @@ use crate::shadow::lay_over;
 use starling_workspace::Overlay;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// Through these parts of `/proc` the administrator changes the whole machine.
+/// Parts of `/proc` through which root can change the whole machine.
 pub(super) const OF_THE_MACHINE: [&str; 10] = [
     "sys",
     "sysrq-trigger",
@@ -34,13 +35,13 @@ pub(super) const OF_THE_MACHINE: [&str; 10] = [
     "scsi",
 ];
 const NOTHING_ELSE: &str = "";
-/// The mode of directories that are for everybody's files. Not for devices: a shell's `> /dev/null`
-/// would be refused there.
+/// Mode of shared writable directories. Not for `/dev`: in a sticky directory, a shell's
+/// `> /dev/null` would be refused.
 const OPEN_TO_ALL: u32 = 0o1777;
-/// The mode of directories in place of hidden ones.
+/// Mode of the empty directories that replace hidden ones.
 const NOT_TO_WRITE: u32 = 0o755;
 
-/// Where the command's temporary files go.
+/// Returns the directory for the command's temporary files.
 pub(super) fn temporary(plan: &Plan) -> PathBuf {
     match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap => "/tmp".into(),
@@ -48,7 +49,7 @@ pub(super) fn temporary(plan: &Plan) -> PathBuf {
     }
 }
 
-/// The file systems of the room whose files are memory, each by one path.
+/// Returns one path in each file system of the sandbox that stores its files in memory.
 pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     match plan.confinement {
         Confinement::Namespaces => vec!["/tmp"],
@@ -57,14 +58,14 @@ pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     }
 }
 
-/// The directories that the command gets empty ones in place of.
+/// Returns the directories that are replaced by empty ones for the command.
 pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
     let is_one = |path: &Path| path.is_dir() && !path.is_symlink();
     OWN.into_iter().filter(move |path| is_one(Path::new(path)))
 }
 
-/// Makes the room of a plan and enters it. To be called with the powers of an administrator over a
-/// mount namespace of one's own.
+/// Sets up the root file system of a plan and enters it. The caller must be root in its own mount
+/// namespace.
 pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     let at = plan.scratch.join("room");
     fs::create_dir(&at).map_err(tried("a place for the sandbox"))?;
@@ -108,13 +109,13 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     lay_over(plan.tree.root(), &texts).map_err(tried("the texts of the shadow"))
 }
 
-/// A root that is being furnished.
+/// A root file system during setup.
 struct Room<'a> {
     at: &'a Path,
 }
 
 impl Room<'_> {
-    /// Where a path of the command lies now.
+    /// Returns the current location of a path that the command will use.
     fn of(&self, path: &Path) -> PathBuf {
         self.at.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -125,7 +126,7 @@ impl Room<'_> {
         mount("proc", &proc, "proc", flags, None)?;
         if version::kernel() >= version::LIMITS_BY_NAMESPACE {
             let most = plan.bounds.ceiling_of_processes().to_string();
-            // It has a higher floor on some machines; then the watch alone is left.
+            // On some machines the minimum is higher. In that case only the watch limits processes.
             let _ = fs::write(proc.join("sys/kernel/pid_max"), most);
         }
         for part in OF_THE_MACHINE.map(|part| proc.join(part)) {
@@ -160,12 +161,12 @@ impl Room<'_> {
         fs::create_dir(dev.join("pts"))?;
         let options = c"newinstance,ptmxmode=0666,mode=620";
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-        // Few tests want a terminal, and not every system lends one.
+        // Few tests need a terminal, and not every system allows this mount.
         let _ = mount("devpts", dev.join("pts"), "devpts", flags, Some(options));
         fs::create_dir(dev.join("shm"))
     }
 
-    /// Empty directories in memory.
+    /// Mounts empty directories in memory.
     fn temporary(&self, memory: &Memory) -> io::Result<()> {
         for (number, own) in own_directories().chain(["/dev/shm"]).enumerate() {
             let part = memory.part(&number.to_string(), OPEN_TO_ALL)?;
@@ -174,8 +175,9 @@ impl Room<'_> {
         Ok(())
     }
 
-    /// Puts empty places over what the command does not see. Returns the directories in which something
-    /// of `inside` has to be shown, which are to be sealed afterwards; all others are.
+    /// Mounts empty files and directories over everything that is hidden from the command.
+    /// Directories that contain a path of `inside` are returned and must be sealed later; all
+    /// others are read-only at once.
     fn hide(
         &self,
         places: &[PathBuf],
@@ -225,7 +227,7 @@ impl Room<'_> {
     fn tree(&self, plan: &Plan) -> io::Result<()> {
         match &plan.tree {
             Tree::Overlay { root, .. } => {
-                // Relative names: an option cannot hold every path.
+                // The names are relative, because a mount option cannot contain every path.
                 chdir(&plan.scratch)?;
                 mount_bind_recursive(root, "lower")?;
                 let to = self.of(root);
@@ -244,11 +246,11 @@ impl Room<'_> {
     }
 }
 
-/// One file system in memory, with one limit, for all directories of the room that begin empty: to make
-/// and to end one takes the system longer than to show a part of it.
+/// One in-memory file system, with one limit, for all directories that start empty. Bind mounts of
+/// its parts are faster than one file system for each directory.
 struct Memory {
     at: PathBuf,
-    /// A directory to which nobody can write, wherever it is shown.
+    /// A directory that is read-only wherever it is mounted.
     empty: PathBuf,
 }
 
@@ -260,13 +262,13 @@ impl Memory {
         let empty = at.join("empty");
         let memory = Memory { at, empty };
         let empty = memory.part("empty", NOT_TO_WRITE)?;
-        // A mount that is made of a sealed one is sealed.
+        // A bind mount of a sealed mount is sealed, too.
         mount_bind(&empty, &empty)?;
         seal(&empty)?;
         Ok(memory)
     }
 
-    /// A new directory in it.
+    /// Creates a directory in this file system.
     fn part(&self, name: &str, mode: u32) -> io::Result<PathBuf> {
         let part = self.at.join(name);
         fs::create_dir(&part)?;
@@ -275,7 +277,7 @@ impl Memory {
     }
 }
 
-/// An empty directory in memory.
+/// Mounts an empty in-memory file system.
 fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
     let options = std::ffi::CString::new(format!("mode={mode},size={bytes}"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -288,13 +290,13 @@ fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
     )?)
 }
 
-/// Makes one mount read-only, and not those below it.
+/// Makes one mount read-only, without the mounts below it.
 fn seal(at: &Path) -> io::Result<()> {
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     Ok(mount_remount(at, flags, NOTHING_ELSE)?)
 }
 
-/// The texts that are to be laid over the tree, read while the scratch directory can be seen.
+/// Reads the texts for the overlay while the scratch directory is still visible.
 fn texts(plan: &Plan) -> io::Result<Overlay> {
     let Tree::Overlay { texts, .. } = &plan.tree else {
         return Ok(Overlay::new());
@@ -306,7 +308,7 @@ fn texts(plan: &Plan) -> io::Result<Overlay> {
         .collect()
 }
 
-/// Makes `room` the root; nothing of the old one stays in reach.
+/// Makes `room` the root directory. The old root becomes unreachable.
 fn enter(room: &Path) -> io::Result<()> {
     chdir(room)?;
     pivot_root(".", ".")?;

@@ -1,5 +1,5 @@
-//! Memory that processes share without a file. While no process has touched its pages, it counts as
-//! nobody's, but it is taken.
+//! Memory that processes share without a file. Until a process touches its pages, no process is
+//! charged for it, although it uses memory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-/// Between two looks.
+/// Minimum time between two measurements.
 const LEAST: Duration = Duration::from_millis(100);
-/// Looking takes no more than one part in so many of the time.
+/// A measurement takes at most `1 / SHARE` of the time.
 const SHARE: u32 = 20;
-/// Open files and mappings that are looked at, at one look.
+/// Maximum number of open files and mappings per measurement.
 const ENTRIES: usize = 100_000;
 
-/// Bytes of shared memory, as they were at the last look.
+/// Shared memory in bytes, as of the last measurement.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     bytes: u64,
     next: Instant,
-    /// The look that is being taken: a process that is starting a program or changing its memory lets
-    /// nobody see its mappings, and the watch waits for none.
+    /// The running measurement. It runs in its own thread, because reading the mappings of a
+    /// process blocks while that process executes a program or changes its memory.
     look: Option<Receiver<Found>>,
 }
 
-/// What a look found, and how long it took.
+/// Result and duration of a measurement.
 #[derive(Debug)]
 struct Found {
     bytes: u64,
@@ -43,8 +43,9 @@ impl SharedMemory {
         }
     }
 
-    /// Of these processes; looked at again only when it is time to. `segments` adds those of System V in
-    /// this process's namespace.
+    /// Returns the shared memory of the processes `of`, in bytes. It is measured again only when
+    /// the interval has passed. `segments` returns the size of the System V segments in this
+    /// process's namespace.
     pub(super) fn bytes(&mut self, of: impl Iterator<Item = Pid>, segments: fn() -> u64) -> u64 {
         if self.look.is_none() && Instant::now() >= self.next {
             self.begin(of.collect(), segments);
@@ -66,29 +67,29 @@ impl SharedMemory {
             let start = Instant::now();
             let bytes = objects(of.into_iter()).saturating_add(segments());
             let took = start.elapsed();
-            // Nobody asks any more when the command has ended.
+            // The receiver is gone when the command has ended.
             let _ = send.send(Found { bytes, took });
         };
-        // Where no thread can be started, the next look tries again.
+        // If no thread can be started, the next call tries again.
         if thread::Builder::new().spawn(find_out).is_ok() {
             self.look = Some(look);
         }
     }
 }
 
-/// The memory of System V segments in this process's namespace.
+/// Returns the size of the System V shared memory segments in this process's namespace, in bytes.
 pub(super) fn segments() -> u64 {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     table.lines().filter_map(segment).sum()
 }
 
-/// The bytes in memory, from a line of `/proc/sysvipc/shm`.
+/// Parses the resident bytes from a line of `/proc/sysvipc/shm`.
 fn segment(line: &str) -> Option<u64> {
     line.split_whitespace().nth(14)?.parse().ok()
 }
 
-/// Files of `memfd_create` by what they take, and shared mappings without a file by their size; each
-/// once, however many have it.
+/// Sums `memfd_create` files by their allocated size, and shared mappings without a file by their
+/// length. Each object counts once, no matter how many processes share it.
 fn objects(processes: impl Iterator<Item = Pid>) -> u64 {
     let mut left = ENTRIES;
     let mut taken: HashMap<u64, u64> = HashMap::new();
@@ -120,7 +121,8 @@ fn objects(processes: impl Iterator<Item = Pid>) -> u64 {
     taken.values().chain(mapped.values()).sum()
 }
 
-/// The file in memory that a line of `/proc/PID/maps` shows, and how far it is mapped.
+/// Parses the inode of a memory file and the end of its mapped range from a line of
+/// `/proc/PID/maps`.
 fn shared_mapping(line: &str) -> Option<(u64, u64)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
@@ -161,7 +163,7 @@ mod tests {
         rustix::io::write(&file, &vec![1; 1 << 20]).unwrap();
         let mut shared = SharedMemory::new();
         shared.next = Instant::now();
-        // The segments take as long to be counted as somebody makes them take.
+        // Counting the segments takes arbitrarily long.
         let slow = || {
             thread::sleep(Duration::from_millis(300));
             5

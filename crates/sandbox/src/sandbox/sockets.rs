@@ -1,7 +1,8 @@
-//! Connections to Unix sockets. A read-only mount does not keep a program from connecting to a socket in
-//! it, and a filter of system calls does not see paths. So the kernel asks the init about every `connect`
-//! of the command, and the init connects in its place: it gets the very socket, copies the address, and
-//! looks at what the path leads to, so that nothing can be exchanged between the look and the deed.
+//! Connections to Unix sockets. A read-only mount does not prevent a program from connecting to a
+//! socket in it, and a seccomp filter cannot read paths. The kernel therefore forwards every
+//! `connect` of the command to the init, and the init connects on the command's behalf. The init
+//! duplicates the socket, copies the address, and checks the file that the path leads to, so that
+//! the command cannot exchange anything between the check and the connection.
 
 use std::fs;
 use std::io;
@@ -22,24 +23,24 @@ use super::plan::Plan;
 use super::room::own_directories;
 use super::version;
 
-/// Connections that are being made at a time; the next one is refused until one is through.
+/// Maximum number of concurrent connection attempts. Further attempts fail with `EAGAIN`.
 const AT_ONCE: usize = 128;
-/// The kernel takes no longer addresses.
+/// The kernel accepts no longer addresses, in bytes.
 const LONGEST: usize = 128;
-/// Where an address begins with the family of its kind.
+/// Size of the address family at the start of an address, in bytes.
 const FAMILY: usize = 2;
 
-/// Which Unix sockets a command may use.
+/// The Unix sockets that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnixSockets {
-    /// All that it makes itself; the init connects in its place.
+    /// All sockets that the command creates. The init connects on its behalf.
     Supervised,
-    /// Pairs only, where the init cannot do that.
+    /// Only socket pairs, because the init cannot connect on the command's behalf.
     PairsOnly,
 }
 
-/// What this kernel lets the init do: `statx` with mounts and `pidfd_getfd` came until Linux 5.8, and
-/// Yama may bar processes from each other.
+/// Returns which Unix sockets this kernel can supervise. `pidfd_getfd` and `statx` with mount IDs
+/// exist since Linux 5.8, and Yama can forbid access to other processes.
 pub(super) fn possible() -> UnixSockets {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let is_barred = yama.is_ok_and(|scope| !matches!(scope.trim(), "0" | "1"));
@@ -50,11 +51,11 @@ pub(super) fn possible() -> UnixSockets {
     }
 }
 
-/// The mounts in which the command makes its own sockets.
+/// IDs of the mounts in which the command creates its own sockets.
 pub(super) struct OwnMounts(Vec<u64>);
 
 impl OwnMounts {
-    /// To be called in the room.
+    /// Collects the IDs. Must be called inside the sandbox's root file system.
     pub(super) fn of(plan: &Plan) -> Self {
         let places = own_directories().chain(["/dev/shm"]).map(PathBuf::from);
         let all = places.chain([plan.tree.root().to_owned()]);
@@ -66,12 +67,12 @@ impl OwnMounts {
     }
 }
 
-/// Answers the kernel's questions until nobody is left who could cause one.
+/// Answers the kernel's requests until no process is left that could cause one.
 pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
     let shared = Arc::new((listener, own));
     while let Some(request) = next(&shared.0) {
         let for_thread = shared.clone();
-        // The count includes this function's own.
+        // The count includes this function's own reference.
         let is_free = Arc::strong_count(&shared) <= AT_ONCE;
         let answering = move || {
             let (listener, own) = &*for_thread;
@@ -83,11 +84,11 @@ pub(super) fn supervise(listener: OwnedFd, own: OwnMounts) {
     }
 }
 
-/// The next call of `connect`; none when there will be no more.
+/// Returns the next `connect` request, or `None` when there will be no more.
 fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
-    // Asked for the next one when there is none left to come, the kernel would answer at once, each time.
+    // Without this check, receiving fails immediately and repeatedly once all processes have ended.
     while !is_abandoned(listener) {
-        // SAFETY: all fields are numbers, and the kernel wants them to be zero.
+        // SAFETY: all fields are numbers, and the kernel requires them to be zero.
         let mut request: seccomp_notif = unsafe { zeroed() };
         // SAFETY: the kernel writes a request of this type.
         let done = unsafe {
@@ -100,7 +101,7 @@ fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
         match done {
             0 => return Some(request),
             _ => match io::Error::last_os_error().raw_os_error() {
-                // Its process has ended, or a signal came.
+                // The requesting process has ended, or a signal arrived.
                 Some(libc::ENOENT | libc::EINTR) => {}
                 Some(_) | None => return None,
             },
@@ -109,7 +110,7 @@ fn next(listener: &OwnedFd) -> Option<seccomp_notif> {
     None
 }
 
-/// Waits until something is asked; whether all who could ask have ended instead.
+/// Waits for a request. Returns whether all processes that could make one have ended instead.
 fn is_abandoned(listener: &OwnedFd) -> bool {
     let mut on = [PollFd::new(listener, PollFlags::IN)];
     let waited = poll(&mut on, None);
@@ -123,7 +124,8 @@ fn answer(listener: &OwnedFd, request: &seccomp_notif, done: Result<(), Errno>) 
         error: done.map_or_else(|error| -error.raw_os_error(), |()| 0),
         flags: 0,
     };
-    // SAFETY: the kernel reads a response of this type. A process that has ended needs none.
+    // SAFETY: the kernel reads a response of this type. An error means that the process has ended
+    // and needs no response.
     unsafe {
         libc::ioctl(
             listener.as_raw_fd(),
@@ -145,7 +147,7 @@ fn is_valid(listener: &OwnedFd, request: &seccomp_notif) -> bool {
     done == 0
 }
 
-/// Connects the caller's socket in its place.
+/// Connects the caller's socket on its behalf.
 fn connect(listener: &OwnedFd, request: &seccomp_notif, own: &OwnMounts) -> Result<(), Errno> {
     let [socket, address, length, ..] = request.data.args;
     let thread = request.pid;
@@ -156,14 +158,14 @@ fn connect(listener: &OwnedFd, request: &seccomp_notif, own: &OwnMounts) -> Resu
     let process = pidfd_open(process_of(thread)?, PidfdFlags::empty())?;
     let socket = pidfd_getfd(process, socket as i32, PidfdGetfdFlags::empty())?;
     let address = read_memory(thread, address, length)?;
-    // Until here the number may have become another process's.
+    // Until this check, the process number could have been reused by another process.
     if !is_valid(listener, request) {
         return Err(Errno::SRCH);
     }
     let domain = rustix::net::sockopt::socket_domain(&socket)?;
     let is_unix = domain == rustix::net::AddressFamily::UNIX;
     match path_in(&address).filter(|_| is_unix) {
-        // Another kind of address, or an abstract one: it stays in the network namespace.
+        // An address of another family or an abstract address stays inside the network namespace.
         None => connect_to(&socket, &address),
         Some(path) => {
             let found = open(thread, path)?;
@@ -198,7 +200,8 @@ fn read_memory(thread: u32, from: u64, length: usize) -> Result<Vec<u8>, Errno> 
         iov_base: from as *mut libc::c_void,
         iov_len: length,
     };
-    // SAFETY: the kernel writes `length` bytes at most into `bytes`, and checks the other process's side.
+    // SAFETY: the kernel writes at most `length` bytes into `bytes`, and checks the other process's
+    // memory.
     let read = unsafe {
         libc::process_vm_readv(
             thread.cast_signed(),
@@ -218,7 +221,7 @@ fn read_memory(thread: u32, from: u64, length: usize) -> Result<Vec<u8>, Errno> 
     }
 }
 
-/// The path in a Unix address; none in an abstract one or in one of another family.
+/// Returns the path in a Unix address, or `None` for an abstract address or another family.
 fn path_in(address: &[u8]) -> Option<&Path> {
     let (family, path) = address.split_first_chunk::<FAMILY>()?;
     let is_unix = i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX;
@@ -227,10 +230,10 @@ fn path_in(address: &[u8]) -> Option<&Path> {
     (is_unix && !path.is_empty()).then(|| Path::new(std::ffi::OsStr::from_bytes(path)))
 }
 
-/// What a path of a thread leads to.
+/// Opens the file that a path of a thread leads to.
 fn open(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // To this process, `self` would be another.
+    // For this process, `self` would resolve to another process.
     let own = ["/proc/self", "/proc/thread-self"];
     let rest = own.iter().find_map(|own| path.strip_prefix(own).ok());
     match rest {
@@ -246,7 +249,7 @@ fn open(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// The address of a socket that is opened, whatever its path leads to by now.
+/// Returns an address for an opened socket. It stays valid if the socket's path changes.
 fn address_of(found: &OwnedFd) -> Vec<u8> {
     let mut address = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
     address.extend(format!("/proc/self/fd/{}\0", found.as_raw_fd()).into_bytes());
@@ -255,7 +258,7 @@ fn address_of(found: &OwnedFd) -> Vec<u8> {
 
 fn connect_to(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     let mut aligned = MaybeUninit::<libc::sockaddr_storage>::zeroed();
-    // SAFETY: no address is longer than the storage, as its length has been checked.
+    // SAFETY: the length was checked, so no address is longer than the storage.
     let done = unsafe {
         std::ptr::copy_nonoverlapping(address.as_ptr(), aligned.as_mut_ptr().cast(), address.len());
         libc::connect(

@@ -1,18 +1,19 @@
-//! What depends on the version of the kernel.
+//! Features that depend on the kernel version.
 
 use std::fs;
 
 pub(super) type Version = (u32, u32);
 
-/// Since then a limit of processes counts those of the user in this namespace alone.
+/// First version in which a limit on processes counts only the user's processes in this namespace.
 pub(super) const COUNTS_BY_NAMESPACE: Version = (5, 14);
-/// Since then a process can take another's sockets and learn the mount of a file.
+/// First version in which a process can duplicate another's sockets and read the mount ID of a
+/// file.
 pub(super) const SUPERVISES_CONNECTIONS: Version = (5, 8);
-/// Since then each namespace has an upper limit of processes of its own; before, to write it would
-/// change the whole machine.
+/// First version in which each PID namespace has its own limit on processes. In older versions,
+/// writing the limit changes the whole machine.
 pub(super) const LIMITS_BY_NAMESPACE: Version = (6, 14);
 
-/// Of the running kernel; the oldest where it does not say.
+/// Returns the version of the running kernel, or 0.0 if it is unknown.
 pub(super) fn kernel() -> Version {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease");
     read(&release.unwrap_or_default())

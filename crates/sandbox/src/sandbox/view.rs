@@ -1,5 +1,6 @@
-//! What a command sees of the host's files: everything that the user may read, except homes, caches and
-//! what only an administrator may read. Of these hidden places, toolchains stay in sight.
+//! The host files that are visible to a command: all files that the user may read, except home
+//! directories, caches and files that only root may read. Toolchains in these hidden directories
+//! stay visible.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,18 +12,19 @@ use rustix::io::Errno;
 
 use super::plan::Plan;
 
-/// Where the command has an empty directory of its own.
+/// Directories that are replaced by empty ones for the command.
 pub(super) const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// Where homes lie, besides the user's own.
+/// Directories that contain home directories, besides the user's own.
 const HOMES: [&str; 2] = ["/root", "/home"];
-/// Some service accounts have a home here, which programs need.
+/// Directories that are never hidden. Some service accounts have their home there, and programs
+/// need these directories.
 const SYSTEM: [&str; 11] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "dev", "proc", "sys", "nix",
 ];
-/// Where some systems keep programs below a hidden place.
+/// Directories in which some systems keep programs below a hidden directory.
 const PROGRAMS_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
-/// Where keys lie in a home directory. They are covered even where a directory around them stays in
-/// sight, for instance because the workspace is the home itself.
+/// Paths of keys in a home directory. They are hidden even if a directory around them is visible,
+/// for instance because the workspace is the home directory itself.
 const SECRETS: [&str; 20] = [
     ".ssh",
     ".gnupg",
@@ -45,13 +47,14 @@ const SECRETS: [&str; 20] = [
     ".cache/huggingface/token",
     ".local/share/keyrings",
 ];
-/// Where an administrator's private files are looked for, and how many entries are looked at.
+/// Directories that are searched for root's private files, down to `DEPTH` levels and for at most
+/// `ENTRIES` entries.
 const ADMINISTRATED: [&str; 4] = ["/etc", "/var", "/srv", "/opt"];
-/// What packages bring, thousands of files that everybody may read.
+/// Directories of packages, with thousands of files that everyone may read. They are not searched.
 const OF_PACKAGES: [&str; 2] = ["/etc/ssl/certs", "/var/lib/dpkg"];
 const DEPTH: usize = 4;
 const ENTRIES: usize = 20_000;
-/// Hidden from an administrator's commands as a whole.
+/// Directories that are hidden completely from commands that run as root.
 const CLOSED: [&str; 9] = [
     "/boot",
     "/sys/firmware",
@@ -64,19 +67,19 @@ const CLOSED: [&str; 9] = [
     "/var/spool",
 ];
 
-/// A directory of the host that stays in sight, and a path at which it is found.
+/// A host directory that stays visible, and a path at which the command finds it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kept {
     pub at: PathBuf,
     pub source: PathBuf,
 }
 
-/// The files and directories that the command does not see, none below another. All exist, and none of
-/// their components is a link.
+/// Returns the files and directories that are hidden from the command. None is below another. All
+/// exist, and their paths contain no symbolic links.
 pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     let homes = homes(plan).filter(|path| !is_of_the_system(path));
     let private = plan.private.iter().filter_map(|path| resolved(path));
-    // What lies in the tree is covered when the tree stands there.
+    // Paths in the tree are covered when the tree is mounted.
     let root = plan.tree.root();
     let records = records(plan).filter(|path| !path.starts_with(root));
     let hidden = homes.chain(private).chain(cache(plan)).chain(records);
@@ -86,8 +89,8 @@ pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
     hidden
 }
 
-/// The directories of hidden places that stay in sight, those above others first. A path is taken only
-/// by what it really is; the home itself, the cache and all that is above them stay hidden.
+/// Returns the directories inside hidden ones that stay visible, parents first. A path is judged by
+/// its resolved target. The home directory, the cache, and all directories above them stay hidden.
 pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
     let own = OWN.iter().filter_map(|path| resolved(Path::new(path)));
     let places: Vec<PathBuf> = own.chain(hidden.iter().cloned()).collect();
@@ -97,7 +100,7 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
             .any(|place| path.starts_with(place) && path != place)
     };
     let homes: Vec<PathBuf> = homes(plan).collect();
-    // A record around the tree cannot be covered once it is in sight.
+    // A record that contains the tree could not be hidden once it is visible.
     let around: Vec<PathBuf> = records(plan)
         .filter(|path| plan.tree.root().starts_with(path))
         .collect();
@@ -114,7 +117,7 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
         if is_too_much(&source) || source.starts_with(plan.tree.root()) {
             continue;
         }
-        // A link to it may be named by the path.
+        // The path may be a symbolic link to the directory; both are kept.
         for at in [path, source.clone()] {
             if is_plain(&at) && is_below(&at) && !is_too_much(&at) {
                 let source = source.clone();
@@ -127,14 +130,14 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
     kept
 }
 
-/// Starling's own records that there are, by their real paths.
+/// Returns the resolved paths of Starling's own records that exist.
 fn records(plan: &Plan) -> impl Iterator<Item = PathBuf> {
     let found = plan.records.iter().filter_map(|path| resolved(path));
     found.filter(|path| path.parent().is_some())
 }
 
-/// The user's secrets and Starling's records that there are, by their real paths, except where the tree
-/// is among them.
+/// Returns the resolved paths of the user's secrets and Starling's records that exist, except those
+/// that contain the tree.
 pub(super) fn secrets(plan: &Plan) -> Vec<PathBuf> {
     let home = plan.home.iter();
     let paths = home.flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
@@ -145,8 +148,8 @@ pub(super) fn secrets(plan: &Plan) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The system's files that only an administrator may read, where this process is one's. They are looked
-/// for once.
+/// Returns the system's files that only root may read, or nothing if this process is not root. The
+/// search runs once.
 pub(crate) fn administrators_files() -> &'static [PathBuf] {
     static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -162,7 +165,7 @@ pub(crate) fn administrators_files() -> &'static [PathBuf] {
     })
 }
 
-/// Adds the entries below a directory that others than their owner and group may not read.
+/// Adds the entries below a directory that are not readable for everyone.
 fn private_below(directory: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let Some(fewer) = left.checked_sub(1) else {
@@ -190,7 +193,7 @@ fn homes(plan: &Plan) -> impl Iterator<Item = PathBuf> {
     all.filter_map(|path| resolved(&path))
 }
 
-/// The cache directory, which holds the scratch directories of all shadows.
+/// Returns the cache directory, which contains the scratch directories of all shadows.
 fn cache(plan: &Plan) -> Option<PathBuf> {
     let all = plan
         .scratch
@@ -199,9 +202,10 @@ fn cache(plan: &Plan) -> Option<PathBuf> {
     resolved(all.parent()?)
 }
 
-/// What a path really is; none where nothing lies there.
+/// Resolves a path; returns `None` if it does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
-    // Most lead through no link, which the system says in one call; to follow each component takes many.
+    // Most paths contain no symbolic link, which one system call can determine. Resolving each
+    // component takes many calls.
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         Ok(_) if is_plain(path) => Some(path.components().collect()),
@@ -219,7 +223,7 @@ fn is_of_the_system(path: &Path) -> bool {
     SYSTEM.iter().any(&is_top) || is_top(&"var") && components.next().is_none()
 }
 
-/// Whether a path is absolute and leads down from component to component.
+/// Returns whether a path is absolute and has no `.` or `..` components.
 fn is_plain(path: &Path) -> bool {
     path.has_root()
         && path

@@ -1,4 +1,4 @@
-//! What the processes of a sandbox use, read from `/proc`.
+//! Resource usage of a sandbox's processes, read from `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,20 +11,21 @@ use rustix::process::Pid;
 use super::plan::Bounds;
 use super::shared::{SharedMemory, segments};
 
-/// Who is watched.
+/// The processes that are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All in our namespace of processes, of which we are the first.
+    /// All processes in this process's PID namespace, of which it is the first.
     Namespace,
-    /// Our descendants.
+    /// The descendants of this process.
     Descendants,
 }
 
-/// How long what many share is waited for at one look, and until it counts for each of them.
+/// `PATIENCE` limits how long one check waits for the sum of memory shares. If the sum takes longer
+/// than `AT_MOST`, shared memory counts in full for each process.
 const PATIENCE: Duration = Duration::from_millis(10);
 const AT_MOST: Duration = Duration::from_secs(2);
 
-/// The processes of a sandbox, and the file systems in memory that are theirs alone.
+/// The processes of a sandbox, and the in-memory file systems that only they use.
 #[derive(Debug)]
 pub(super) struct Family {
     head: Pid,
@@ -34,27 +35,28 @@ pub(super) struct Family {
     shared: SharedMemory,
 }
 
-/// What processes have in memory, shared parts once, as it is being found out: the system answers only
-/// when a process has stopped changing its memory, and one that starts others without end never does.
+/// A running sum of the processes' memory, in which shared parts count once. It is computed in a
+/// thread, because reading a process's `smaps_rollup` blocks while the process changes its memory,
+/// possibly without end.
 #[derive(Debug)]
 struct Shares {
     since: Instant,
     sum: Receiver<u64>,
 }
 
-/// One process.
+/// One process, as read from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub pid: Pid,
     parent: i32,
     threads: u32,
-    /// Whether it runs still.
+    /// Whether the process is still running.
     pub lives: bool,
-    /// Bytes that are in memory, those shared with others included.
+    /// Resident memory in bytes, including memory that is shared with other processes.
     resident: u64,
 }
 
-/// What a family uses too much of.
+/// The limit that a sandbox exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excess {
     Memory,
@@ -73,7 +75,7 @@ impl Family {
         }
     }
 
-    /// All of them, ended ones that nobody collected yet among them: they are processes to the system.
+    /// Returns all processes, including zombies, which the system still counts as processes.
     pub(super) fn members(&self) -> Vec<Member> {
         self.look().members
     }
@@ -81,7 +83,7 @@ impl Family {
     fn look(&self) -> Look {
         let mut all: Vec<Member> = Vec::new();
         let mut vanished = 0;
-        // The names first: while they are read, many may come and go.
+        // All numbers are read first, because processes come and go while their details are read.
         for number in numbers() {
             let stat = fs::read_to_string(format!("/proc/{number}/stat"));
             match stat.ok().and_then(|stat| member(&stat)) {
@@ -101,7 +103,7 @@ impl Family {
         }
     }
 
-    /// Threads are counted as processes.
+    /// Returns a limit that the processes exceed, if any. Threads count as processes.
     pub(super) fn excess(&mut self, bounds: Bounds) -> Option<Excess> {
         let Look { members, vanished } = self.look();
         let threads: u32 = members.iter().map(|one| one.threads).sum();
@@ -111,7 +113,7 @@ impl Family {
         let files: u64 = self.files.iter().map(|path| used_in(path)).sum();
         let segments = match self.scope {
             Scope::Namespace => segments,
-            // They are those of the whole system.
+            // Without a namespace, these would be the segments of the whole system.
             Scope::Descendants => || 0,
         };
         let shared = self
@@ -119,7 +121,8 @@ impl Family {
             .bytes(members.iter().map(|one| one.pid), segments);
         let files = files.saturating_add(shared);
         let resident: u64 = members.iter().map(|one| one.resident).sum();
-        // What many share is counted once, which costs more to find out.
+        // Memory that several processes share counts once. This sum is computed only if needed,
+        // because it is expensive.
         let over = files + resident > bounds.memory
             && self
                 .shares_of(members)
@@ -127,13 +130,13 @@ impl Family {
         over.then_some(Excess::Memory)
     }
 
-    /// What processes have in memory, as far as it is known by now; the most there can be when that
-    /// takes too long.
+    /// Returns the memory of the processes in bytes if the sum is ready, `None` while it is being
+    /// computed, and `u64::MAX` if that takes too long.
     fn shares_of(&mut self, members: Vec<Member>) -> Option<u64> {
         if self.shares.is_none() {
             let (send, sum) = channel();
             let find_out = move || send.send(members.iter().map(Member::share).sum());
-            // Where no thread can be started, the next look tries again.
+            // If no thread can be started, the next check tries again.
             thread::Builder::new().spawn(find_out).ok()?;
             let since = Instant::now();
             self.shares = Some(Shares { since, sum });
@@ -155,10 +158,10 @@ impl Family {
     }
 }
 
-/// What was seen at one look.
+/// Result of one scan of `/proc`.
 struct Look {
     members: Vec<Member>,
-    /// How many ended between their being listed and their being read.
+    /// Number of processes that ended after they were listed and before they were read.
     vanished: u32,
 }
 
@@ -169,8 +172,8 @@ fn numbers() -> Vec<u32> {
         .collect()
 }
 
-/// The numbers of a process and its descendants. One whose parent ended while we looked is missed until
-/// the next look.
+/// Returns the numbers of a process and its descendants. A process whose parent ends during the
+/// scan is missed until the next scan.
 fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
     let mut known = HashSet::from([head.as_raw_pid()]);
     loop {
@@ -185,8 +188,8 @@ fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
 }
 
 impl Member {
-    /// Bytes in memory, those shared with others by its part, and without files in memory, which are
-    /// counted by themselves; all of them where that is not told.
+    /// Returns the process's proportional share of memory in bytes, without in-memory files, which
+    /// are counted separately. Returns the resident memory if the share is unknown.
     fn share(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.pid.as_raw_pid());
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -199,9 +202,9 @@ impl Member {
     }
 }
 
-/// A line of `/proc/PID/stat`.
+/// Parses a line of `/proc/PID/stat`.
 fn member(stat: &str) -> Option<Member> {
-    // The name, in brackets, may hold brackets and blanks.
+    // The name is in parentheses and may contain parentheses and spaces.
     let (start, rest) = stat.rsplit_once(") ")?;
     let (pid, _) = start.split_once(" (")?;
     let fields: Vec<&str> = rest.split(' ').collect();
@@ -246,7 +249,7 @@ mod tests {
         let mine = |one: &Member| one.pid.as_raw_pid() == child.id().cast_signed();
         while !me.members().iter().any(mine) {}
         let mut shell = Family::of(Pid::from_child(&child), Scope::Descendants, Vec::new());
-        // The sleeper comes when the shell has started it.
+        // The sleeping process appears once the shell has started it.
         while shell.members().is_empty() {}
         let roomy = Bounds {
             memory: 1 << 40,
@@ -260,7 +263,7 @@ mod tests {
             ..roomy
         };
         assert_eq!(shell.excess(tight(1 << 40, 0)), Some(Excess::Processes));
-        // It may take more than one look.
+        // The limit may be detected only after several checks.
         while shell.excess(tight(1, 10_000)) != Some(Excess::Memory) {}
         for one in shell.members() {
             rustix::process::kill_process(one.pid, rustix::process::Signal::KILL).unwrap();

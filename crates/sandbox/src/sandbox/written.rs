@@ -1,4 +1,4 @@
-//! How much a command leaves on disk, in the directory that is its own.
+//! Measures how much a command writes to disk in its own directory.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,16 +10,16 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 
 use super::plan::{Confinement, Plan, Tree};
 
-/// Between two looks.
+/// Minimum time between two measurements.
 const LEAST: Duration = Duration::from_millis(100);
-/// Looking takes no more than one part in so many of the time.
+/// A measurement takes at most `1 / SHARE` of the time.
 const SHARE: u32 = 20;
-/// An entry takes room by itself, in bytes.
+/// Size that each directory entry counts, in bytes.
 const ENTRY: u64 = 512;
-/// Directories are looked into so deep; nobody needs deeper ones.
+/// Maximum depth of directories. Deeper trees count as too large.
 const DEEP: usize = 200;
 
-/// What is written below a directory.
+/// The files below a directory and their size limit.
 pub(super) struct Written {
     directory: OwnedFd,
     most: u64,
@@ -27,8 +27,9 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Below the directory of a plan, not more than its bound on top of what is there now. To be
-    /// called outside of the room, where it can be reached by its path.
+    /// Measures the directory of a plan and sets the limit to its current size plus the plan's
+    /// bound. Must be called before the sandbox's root is entered, while the directory is reachable
+    /// by its path.
     pub(super) fn of(plan: &Plan) -> io::Result<Written> {
         let mut written = Written {
             directory: open(CWD, &directory(plan))?,
@@ -36,12 +37,12 @@ impl Written {
             next: Instant::now(),
         };
         written.most = plan.bounds.disk.saturating_add(written.now());
-        // What was there is known.
+        // The directory was measured just now.
         written.next = Instant::now() + LEAST;
         Ok(written)
     }
 
-    /// Whether it is too much, as far as it is time to look again.
+    /// Returns whether the limit is exceeded. Measures only if the interval has passed.
     pub(super) fn is_over(&mut self) -> bool {
         let start = Instant::now();
         if start < self.next {
@@ -57,24 +58,25 @@ impl Written {
     }
 }
 
-/// Where the command can leave files on disk.
+/// Returns the directory in which the command can leave files on disk.
 fn directory(plan: &Plan) -> PathBuf {
     match (&plan.tree, plan.confinement) {
         (Tree::Overlay { .. }, _) => plan.scratch.join("upper"),
         (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => root.clone(),
-        // Its copy, and its temporary files.
+        // The command writes to its copy and to its temporary files.
         (Tree::Copy { .. }, Confinement::Nothing) => plan.scratch.clone(),
     }
 }
 
-/// The command does not get it.
+/// Opens a directory, close-on-exec, so that the command does not inherit it.
 fn open(directory: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(directory, path, flags, Mode::empty())?)
 }
 
-/// The bytes on disk below a directory; counting ends at `most`. What comes and goes meanwhile counts
-/// or does not; what cannot be looked into is an entry.
+/// Returns the size on disk below a directory, in bytes; counting stops at `most`. Entries that
+/// appear or vanish meanwhile may be counted or not. A directory that cannot be opened counts as
+/// one entry.
 fn measure(directory: &OwnedFd, most: u64, depth: usize) -> u64 {
     let mut bytes = 0_u64;
     if depth > DEEP {
@@ -146,7 +148,7 @@ mod tests {
         let mut written = Written::of(&plan(dir.path(), 1 << 20)).unwrap();
         assert!(!over(&mut written));
         fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
-        // A file with holes takes no room.
+        // A sparse file uses no disk space.
         fs::File::create(deep.join("sparse"))
             .and_then(|file| file.set_len(1 << 30))
             .unwrap();
@@ -155,7 +157,7 @@ mod tests {
         assert!(over(&mut written));
         fs::remove_file(deep.join("one")).unwrap();
         assert!(!over(&mut written));
-        // It is not looked at all the time.
+        // The directory is not measured again before the interval has passed.
         fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
         assert!(!written.is_over());
     }

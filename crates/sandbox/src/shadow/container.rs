@@ -1,5 +1,5 @@
-//! A shadow inside a container: the tree goes into a container made for one command, without a network,
-//! which ends with Starling, however that ends.
+//! A shadow inside a container. The tree is copied into a container that is created for one
+//! command, has no network, and ends when Starling ends for any reason.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,20 +19,21 @@ use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
 use crate::sandbox::Bounds;
 use starling_workspace::{HostPrograms, Overlay, Variables};
 
-/// Where the project lies in a container, as in the images of SWE-bench.
+/// Directory of the project in a container, as in the SWE-bench images.
 const HOME: &str = "/testbed";
-/// What stands there when the command begins. An image may bring what was built in its own tree, so the
-/// shadow's files are put over that; what git knows there and the shadow does not have has to go. Process
-/// 1 ends when its input does, and all that the command started ends with it.
+/// The script that prepares the tree and runs the command. An image can contain build results in
+/// its own tree, so the shadow's files are copied over that tree, and files that git tracks there
+/// but the shadow lacks are removed. Process 1 ends when its standard input closes, and all
+/// processes of the command end with it.
 const SCRIPT: &str = include_str!("container.sh");
-/// Printed by the script when the command begins, and when memory ran out.
+/// Markers that the script prints when the command starts and when memory runs out.
 const BEGUN: &str = "@starling-begun\n";
 const NO_MEMORY: &str = "@starling-no-memory\n";
-/// A client and its container get so long to end in order.
+/// Time limit for a client and its container to end in order.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long the tree may take to get into its place, beside the command's own time.
+/// Time limit for copying the tree, in addition to the command's deadline.
 const SETTING_UP: Duration = Duration::from_secs(60);
-/// Variables that mean something only outside.
+/// Variables that have a meaning only outside of the container.
 const OUTSIDE: [&str; 18] = [
     "PATH",
     "LANG",
@@ -54,17 +55,18 @@ const OUTSIDE: [&str; 18] = [
     "JAVA_HOME",
 ];
 
-/// What runs commands in containers.
+/// The client program and the image for commands in containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// `docker`, `podman`, or another program with their command line.
+    /// `docker`, `podman`, or another program with the same command line.
     pub client: PathBuf,
-    /// Is there already: nothing is pulled.
+    /// The image must exist locally; images are never pulled.
     pub image: String,
 }
 
 impl Container {
-    /// The first client on the path; `docker` where there is none, to be named in the error.
+    /// Returns the first client found on `PATH`, or `docker` if none is found, so that the error
+    /// message names it.
     pub fn client_found() -> PathBuf {
         let programs = HostPrograms::outside_current_directory();
         let there = |name: &&str| programs.find(name).is_ok();
@@ -74,7 +76,7 @@ impl Container {
 }
 
 impl Shadows {
-    /// These shadows, with every command in a container of its own in place of the sandbox.
+    /// Returns shadows that run every command in its own container instead of the sandbox.
     pub fn in_containers(self, container: Container) -> Self {
         Shadows {
             container: Some(container),
@@ -132,7 +134,8 @@ impl Inside<'_> {
         })?;
         let mut output = Reader::of(child.stdout.take(), Capture::new(command.output_cap));
         let mut complaint = child.stderr.take();
-        // While it is open the container lives. The client would close it before it waits.
+        // The container lives while this pipe is open. `wait` would close the client's standard
+        // input first.
         let lifeline = child.stdin.take();
         let all = command.deadline + SETTING_UP;
         let status = timeout(all, ended(&mut child, &mut output, self.bounds.output)).await;
@@ -144,7 +147,7 @@ impl Inside<'_> {
             output.rest().await;
             let mut said = String::new();
             if let Some(complaint) = &mut complaint {
-                // What is no text tells nothing.
+                // Output that is not valid text is ignored.
                 let _ = complaint.read_to_string(&mut said).await;
             }
             said
@@ -161,7 +164,7 @@ impl Inside<'_> {
             Ok(None) => End::OutputTooLong,
             Ok(Some(_)) if said.ends_with(NO_MEMORY) => End::OutOfMemory,
             Ok(Some(status)) => match code(status.map_err(|error| error.to_string())?) {
-                // The script's own word for it.
+                // The script returns this status at its deadline.
                 TIMED_OUT if start.elapsed() >= command.deadline => End::TimedOut,
                 status => End::Exited(status),
             },
@@ -174,7 +177,7 @@ impl Inside<'_> {
         })
     }
 
-    /// Waits for the client, and takes away what did not end with its input.
+    /// Waits for the client, and removes a container that did not end when its input closed.
     async fn end(&self, child: &mut Child) {
         if timeout(GRACE, child.wait()).await.is_err() {
             let Ok(mut remove) = self.command() else {
@@ -187,14 +190,14 @@ impl Inside<'_> {
                 .stderr(Stdio::null())
                 .kill_on_drop(true);
             if let Ok(mut removing) = remove.spawn() {
-                // The container's own deadline is what is left then.
+                // If this fails, the container's own deadline ends it.
                 let _ = timeout(GRACE, removing.wait()).await;
             }
             let _ = child.kill().await;
         }
     }
 
-    /// The client, without anything of the project on its `PATH`.
+    /// Builds a command of the client. Its `PATH` contains no directory of the project.
     fn command(&self) -> io::Result<Command> {
         let programs = HostPrograms::outside(self.root);
         let client = programs.find(&self.container.client.to_string_lossy());
@@ -208,7 +211,7 @@ impl Inside<'_> {
         client
             .args(["run", "--rm", "--interactive", "--pull=never"])
             .args(["--network=none", "--security-opt=no-new-privileges"])
-            // Where SELinux is, it would keep the tree from the container.
+            // Otherwise SELinux would deny the container access to the tree.
             .args(["--security-opt=label=disable", "--name", &self.name])
             .arg(format!("--memory={}", self.bounds.memory))
             .arg(format!("--memory-swap={}", self.bounds.memory))
@@ -234,10 +237,10 @@ impl Inside<'_> {
     }
 }
 
-/// The status of a command that the script ended at its deadline.
+/// Exit status of a command that the script stopped at its deadline.
 const TIMED_OUT: i32 = 124;
 
-/// What a command is given besides the image's own variables.
+/// Returns the variables that are set for a command in addition to the image's own.
 fn variables(environment: &BTreeMap<OsString, OsString>, root: &Path) -> Vec<(String, String)> {
     let kept = environment.iter().filter_map(|(name, value)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
@@ -248,7 +251,7 @@ fn variables(environment: &BTreeMap<OsString, OsString>, root: &Path) -> Vec<(St
     kept.collect()
 }
 
-/// Scratch directories have names of their own, and so have containers.
+/// Derives a unique container name from the unique name of the scratch directory.
 fn name_of(scratch: &Path) -> String {
     let own = scratch.file_name().unwrap_or_default().to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';

@@ -1,4 +1,4 @@
-//! A shadow as a copy of the tree, where overlays are refused.
+//! A shadow as a copy of the tree, for systems that do not allow overlays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use crate::sandbox::{Confinement, Tree};
 use starling_workspace::Overlay;
 use starling_workspace::is_environment;
 
-/// A larger tree is not copied for every command.
+/// Maximum size of a tree that is copied, in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 
 impl Shadows {
@@ -57,8 +57,9 @@ impl Shadows {
     }
 }
 
-/// Paths into the workspace lead into the copy. The copy comes first on Python's path, because an
-/// installation in editable mode names the workspace; git finds no repository above it.
+/// Returns the command's environment with workspace paths moved into the copy. The copy comes first
+/// in `PYTHONPATH`, because an editable install names the workspace. `GIT_CEILING_DIRECTORIES`
+/// hides any repository above the copy.
 fn copy_environment(
     command: &ShadowCommand,
     root: &Path,
@@ -80,10 +81,10 @@ fn copy_environment(
     environment
 }
 
-/// Copies the tree `from` to the new directory `to`, times and permissions included; a file system
-/// that can share blocks does. `.git` is left out; Python environments are linked, as they are
-/// installed, not edited; absolute links into `from` lead into `to`. What is at one of the paths `without`
-/// is left out. Returns the environments.
+/// Copies the tree `from` to the new directory `to`, including times and permissions, and shares
+/// blocks if the file system can. `.git` and the paths in `without` are left out. Python
+/// environments are linked, because their files are installed, not edited. Absolute links into
+/// `from` are redirected to `to`. Returns the linked environments.
 pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let without = without.iter().filter_map(|path| path.canonicalize().ok());
     let mut copy = Copy {
@@ -101,9 +102,9 @@ struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,
     left: u64,
-    /// Directories of `from` that are linked in place of being copied.
+    /// Directories of `from` that are linked instead of copied.
     linked: Vec<PathBuf>,
-    /// Real paths of what is left out.
+    /// Resolved paths that are left out.
     without: Vec<PathBuf>,
 }
 

@@ -1,8 +1,8 @@
-//! Shadows: a command runs in the workspace as it would be, and the workspace stays as it is.
+//! Shadows: a command runs in a changed workspace, while the real workspace stays as it is.
 //!
-//! Every command gets a fresh shadow, made of the tree on disk and the texts laid over it. Two kinds:
-//! an overlay file system mounted over the root inside namespaces of the command's own, so that every
-//! path into the tree leads to the shadow; or, where the system refuses that, a copy.
+//! Every command gets a fresh shadow, made of the tree on disk and the texts of an overlay. There
+//! are two kinds: an overlay file system mounted over the root in the command's own namespaces, so
+//! that every path into the tree leads to the shadow; or, if the system refuses that, a copy.
 
 mod container;
 mod copy;
@@ -28,16 +28,16 @@ use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
 use starling_syntax::FilePath;
 
-/// How a shadow is made.
+/// The mechanism that makes a shadow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// An overlay file system over the root, seen by the command alone.
+    /// An overlay file system over the root, visible only to the command.
     Overlay,
     /// A copy of the tree in the cache directory.
     Copy,
 }
 
-/// Whether commands may run where no sandbox can be made.
+/// Whether commands may run if no sandbox can be created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unconfined {
     #[default]
@@ -45,14 +45,14 @@ pub enum Unconfined {
     Allowed,
 }
 
-/// What the user lets commands do.
+/// The user's limits for commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
     pub bounds: Bounds,
     pub unconfined: Unconfined,
 }
 
-/// Why a command could not run in a shadow.
+/// Error when a command could not run in a shadow.
 #[derive(Debug, thiserror::Error)]
 pub enum ShadowError {
     #[error("no shadow for this change: {0}")]
@@ -68,45 +68,45 @@ pub enum ShadowError {
     NoSandbox { reason: String },
 }
 
-/// A command for a shell, with all of its environment.
+/// A shell command with its complete environment.
 #[derive(Debug, Clone)]
 pub struct ShadowCommand {
     pub line: String,
     pub environment: BTreeMap<OsString, OsString>,
-    /// Directories that it needs although they may lie where the sandbox has its own.
+    /// Directories that must stay visible, even inside directories that the sandbox replaces.
     pub keep: Vec<PathBuf>,
     pub deadline: Duration,
-    /// How many bytes of the output are kept.
+    /// Maximum number of output bytes to keep.
     pub output_cap: usize,
 }
 
-/// Makes shadows.
+/// Creates shadows and runs commands in them.
 #[derive(Debug, Clone)]
 pub struct Shadows {
     cache: PathBuf,
     bounds: Bounds,
     kind: Kind,
-    /// `None` where nothing may run.
+    /// The confinement of commands, or `None` if no command may run.
     confinement: Option<Confinement>,
     reason: String,
-    /// What commands do not see, besides the cache.
+    /// Paths that are hidden from commands, besides the cache.
     hidden: Vec<PathBuf>,
-    /// What only an administrator may read. The probe's own command sees it.
+    /// Files that only root may read. They are not hidden from the probe's own command.
     private: &'static [PathBuf],
-    /// In place of all that.
+    /// If set, commands run in this container instead of the sandbox.
     container: Option<Container>,
 }
 
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
 
 impl Shadows {
-    /// Finds out, by trying, which kind of shadow and which sandbox this system allows.
+    /// Probes which kind of shadow and which sandbox this system allows.
     ///
     /// # Errors
-    /// The cache directory cannot be written.
+    /// Fails if the cache directory cannot be written.
     pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
         use Confinement::{Bubblewrap, Namespaces, Nothing};
-        // Beside the probes: each takes as long as the other.
+        // The search runs in parallel with the probes, because both take equally long.
         let private = tokio::task::spawn_blocking(administrators_files);
         let private = async { private.await.map_err(io::Error::other) };
         let no_list = |source| ShadowError::Io {
@@ -194,19 +194,19 @@ impl Shadows {
         }
     }
 
-    /// These shadows, whose commands do not see these files and directories of the host either.
+    /// Hides further files and directories of the host from commands.
     pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.hidden.extend(paths);
         self
     }
 
-    /// The cache and what else commands do not see.
+    /// Returns the cache and all other paths that are hidden from commands.
     fn records(&self) -> Vec<PathBuf> {
         let all = self.hidden.iter().chain([&self.cache]);
         all.cloned().collect()
     }
 
-    /// These shadows as copies.
+    /// Returns shadows that are copies.
     pub fn copies(self, reason: &str) -> Self {
         Shadows {
             kind: Kind::Copy,
@@ -215,7 +215,7 @@ impl Shadows {
         }
     }
 
-    /// These shadows, as copies in a sandbox of another kind.
+    /// Returns shadows that are copies, with another kind of confinement.
     pub fn confined_by(self, confinement: Confinement) -> Self {
         Shadows {
             confinement: Some(confinement),
@@ -227,21 +227,22 @@ impl Shadows {
         self.kind
     }
 
-    /// What keeps commands in their place; `None` where nothing may run.
+    /// Returns the confinement of commands, or `None` if no command may run.
     pub fn confinement(&self) -> Option<Confinement> {
         self.confinement
     }
 
-    /// Why shadows are of this kind, and what keeps commands in their place.
+    /// Returns why this kind of shadow and this confinement were chosen.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Runs a command in `root` as it would be with `overlay` over it, in a sandbox. A root that
-    /// cannot be the lower side of an overlay is copied.
+    /// Runs a command in `root` with `overlay` applied, in a sandbox. If `root` cannot be the lower
+    /// directory of an overlay file system, it is copied.
     ///
     /// # Errors
-    /// The overlay leads out of the root, or the shadow or the sandbox cannot be made.
+    /// Fails if the overlay contains a path outside of the root, or if the shadow or the sandbox
+    /// cannot be created.
     pub async fn run(
         &self,
         root: &Path,
@@ -342,7 +343,8 @@ pub(super) fn lay_over(tree: &Path, overlay: &Overlay) -> io::Result<()> {
         match text {
             Some(text) => {
                 fs::create_dir_all(path.parent().unwrap_or(tree))?;
-                // An editor saves what its encoding lacks as UTF-8, or not at all.
+                // Text that the file's encoding cannot represent is written as UTF-8. An editor
+                // saves it as UTF-8, too, or not at all.
                 let bytes = encode(&path, text).unwrap_or(text.as_bytes().into());
                 fs::write(&path, bytes)?;
             }
@@ -364,7 +366,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 async fn remove(scratch: Scratch) {
-    // A failure leaves the directory to the next sweep.
+    // If removal fails, the next sweep removes the directory.
     let _ = blocking(move || {
         drop(scratch);
         Ok(())

@@ -1,4 +1,4 @@
-//! A shadow as an overlay file system over the root, in namespaces of the command's own.
+//! A shadow as an overlay file system over the root, in the command's own namespaces.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ impl Shadows {
     }
 }
 
-/// Makes the directories of an overlay, and files of the texts that are to be laid over it.
+/// Creates the directories of an overlay file system and a file for each text of the overlay.
 fn staged(scratch: &Scratch, root: &Path, overlay: &Overlay) -> io::Result<Tree> {
     let path = scratch.path();
     for directory in ["lower", "upper", "work", "stage"] {

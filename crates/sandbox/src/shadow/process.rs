@@ -1,4 +1,5 @@
-//! Running a command to its end or its deadline, with all that it started, and catching its output.
+//! Runs a command until it ends or its deadline passes, kills all its processes, and captures its
+//! output.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -16,18 +17,18 @@ use tokio::time::timeout;
 
 use crate::sandbox::{Plan, Report, keeper_of, report_in, write_plan};
 
-/// In the environment of everything that runs in a shadow: its scratch directory.
+/// Environment variable of every process in a shadow. Its value is the scratch directory.
 pub(super) const MARKER: &str = "STARLING_SHADOW";
-/// How long killed processes are waited for.
+/// Maximum time to wait for killed processes to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a program may take to load.
+/// Maximum time to wait for a program to load.
 const LOADING: Duration = Duration::from_millis(100);
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With this status; 128 and the number of the signal where one ended it.
+    /// Exit status, or 128 plus the signal number if a signal ended the command.
     Exited(i32),
     TimedOut,
     OutOfMemory,
@@ -36,29 +37,29 @@ pub enum End {
     WroteTooMuch,
 }
 
-/// What a command did.
+/// Result and output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     pub end: End,
-    /// Standard output and error; the middle left out where it was too long.
+    /// Standard output and standard error. If they are too long, the middle is left out.
     pub output: String,
     pub elapsed: Duration,
 }
 
-/// What to run.
+/// A command to run in a sandbox.
 pub(super) struct Program {
     pub plan: Plan,
-    /// The whole environment.
+    /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
     pub deadline: Duration,
-    /// How many bytes of the output are kept.
+    /// Maximum number of output bytes to keep.
     pub cap: usize,
 }
 
-/// Why a program did not come to run.
+/// Error when a program could not be started.
 pub(super) enum NotRun {
     Io(io::Error),
-    /// The sandbox could not be made.
+    /// The sandbox could not be created.
     Refused(String),
 }
 
@@ -68,8 +69,8 @@ impl From<io::Error> for NotRun {
     }
 }
 
-/// Runs a program in its sandbox. When it ends, does too much, or the returned future is dropped,
-/// everything that it started is killed.
+/// Runs a program in its sandbox. When the program ends or exceeds a limit, or when the returned
+/// future is dropped, all processes that it started are killed.
 pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let start = Instant::now();
     let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
@@ -78,14 +79,14 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let capture = Capture::new(program.cap);
     let mut child = spawn(program)?;
     let mut output = Reader::of(child.stdout.take(), capture);
-    // Taken, or the first wait would drop it.
+    // The pipe is taken out of the child, because `wait` would close it.
     let lifeline = child.stdin.take();
     let mut family = Family {
         group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
         scratch: scratch.clone(),
     };
     let status = timeout(deadline, ended(&mut child, &mut output, most)).await;
-    // The keeper ends everything when this goes, and itself afterwards.
+    // When the pipe closes, the keeper kills all processes and exits.
     drop(lifeline);
     if let Ok(Ok(_)) = timeout(GRACE, child.wait()).await {
         family.group = None;
@@ -93,7 +94,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     if !matches!(status, Ok(Some(_))) {
         drop(family);
     }
-    // All writers are dead: what they left is read to its end. With a deadline all the same, for a
+    // All writers are dead, so the rest of the output is read to its end. The deadline covers a
     // process that the system cannot kill.
     let _ = timeout(GRACE, output.rest()).await;
     let end = match (status, report_in(&scratch)) {
@@ -113,7 +114,8 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     })
 }
 
-/// The status of the child; `None` as soon as its output is longer than `most`.
+/// Waits for the child and returns its status, or `None` as soon as its output is longer than
+/// `most` bytes.
 pub(super) async fn ended(
     child: &mut Child,
     output: &mut Reader,
@@ -151,7 +153,8 @@ pub(super) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(signal)
 }
 
-/// A running command and all that it started; killed when dropped before it has ended.
+/// A running command with all its processes. They are killed if it is dropped before the command
+/// has ended.
 struct Family {
     group: Option<Pid>,
     scratch: PathBuf,
@@ -160,15 +163,16 @@ struct Family {
 impl Drop for Family {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            // Already gone is fine.
+            // The group may already be gone, which is fine.
             let _ = kill_process_group(group, Signal::KILL);
         }
         kill_marked(&self.scratch);
     }
 }
 
-/// Kills every process that carries the mark of a scratch directory: also those that left the group.
-/// Looks again until none is left, because one may have started another behind the look.
+/// Kills every process whose environment names a scratch directory, including those that left the
+/// process group. Repeats until none is left, because a process can start another one after the
+/// list was read.
 pub(super) fn kill_marked(scratch: &Path) {
     let mut mark = format!("{MARKER}=").into_bytes();
     mark.extend_from_slice(scratch.as_os_str().as_bytes());
@@ -197,13 +201,15 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a process, by its directory in `/proc`, has this entry in its environment. A program that
-/// is just being loaded has neither arguments nor environment yet: it is waited for.
+/// Returns whether the environment of a process contains `mark`. `process` is its directory in
+/// `/proc`. A program that is still being loaded has neither arguments nor environment, so the
+/// function waits for it.
 fn carries(process: &Path, mark: &[u8]) -> bool {
     let read = |name| std::fs::read(process.join(name));
     let start = Instant::now();
     loop {
-        // In this order: what has arguments now has its environment when that is read after.
+        // The order matters: a process that has arguments now has its environment when that is read
+        // next.
         let loading = read("cmdline").is_ok_and(|arguments| arguments.is_empty())
             && std::fs::read_link(process.join("exe")).is_ok();
         let Ok(environment) = read("environ") else {
@@ -218,7 +224,7 @@ fn carries(process: &Path, mark: &[u8]) -> bool {
     }
 }
 
-/// The output of a child; the pipe is gone when it has ended.
+/// The output of a child process. The pipe is `None` after it has ended.
 pub(super) struct Reader {
     pipe: Option<ChildStdout>,
     capture: Capture,
@@ -229,7 +235,7 @@ impl Reader {
         Reader { pipe, capture }
     }
 
-    /// Reads until the pipe has ended.
+    /// Reads until the pipe ends.
     pub(super) async fn rest(&mut self) {
         while self.pipe.is_some() {
             self.more().await;
@@ -252,7 +258,7 @@ impl Reader {
     }
 }
 
-/// The beginning and the end of an output, at most `cap` bytes in all.
+/// The beginning and the end of an output, at most `cap` bytes in total.
 pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -304,7 +310,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// By a shell, kept by nothing but its bounds.
+    /// Runs a shell command that only its bounds confine.
     async fn run_line(line: &str, deadline: Duration) -> Captured {
         let scratch = tempfile::tempdir().unwrap();
         let program = Program {
@@ -364,7 +370,7 @@ mod tests {
     async fn the_deadline_ends_all_that_was_started() {
         let dir = tempfile::tempdir().unwrap();
         let fifo = dir.path().join("fifo");
-        // A grandchild in a session of its own holds the pipe open until it is killed.
+        // A grandchild in its own session holds the pipe open until it is killed.
         let line = format!(
             "mkfifo {0}; setsid sleep 1000 & echo started; read x < {0}",
             fifo.display()
@@ -386,7 +392,7 @@ mod tests {
         assert_eq!(done.end, End::Exited(0));
         let pid = std::fs::read_to_string(pid).unwrap();
         let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        // Gone, or a zombie that its new parent has not collected yet.
+        // The process is gone, or a zombie that its new parent has not reaped yet.
         assert!(state.is_err() || state.is_ok_and(|stat| stat.contains(") Z ")));
     }
 }

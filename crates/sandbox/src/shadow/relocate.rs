@@ -1,8 +1,9 @@
-//! Paths in texts, moved from one tree to another.
+//! Replaces paths of one directory tree in a text by paths of another.
 
 use std::path::Path;
 
-/// `text` with every mention of the directory `from`, and of paths below it, moved to `to`.
+/// Returns `text` with every mention of the directory `from`, and of paths below it, replaced by
+/// `to`.
 pub(super) fn relocate(text: &str, from: &Path, to: &Path) -> String {
     let (Some(from), Some(to)) = (from.to_str(), to.to_str()) else {
         return text.to_owned();
@@ -11,7 +12,7 @@ pub(super) fn relocate(text: &str, from: &Path, to: &Path) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(from) {
         let (before, after) = (&rest[..at], &rest[at + from.len()..]);
-        // `/root` is not meant in `/root-2` or `/other/root`.
+        // `/root` does not match in `/root-2` or `/other/root`.
         let begins = !before.ends_with(is_path_character);
         let ends = !after.starts_with(|c: char| c != '/' && is_path_character(c));
         moved.push_str(before);

@@ -1,4 +1,5 @@
-//! Scratch directories: one for each shadow, locked while its process lives, swept when it died.
+//! Scratch directories: one for each shadow. A directory is locked while its process lives, and
+//! swept after the process died.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,14 +11,15 @@ use etcetera::BaseStrategy;
 
 use super::process::kill_marked;
 
-/// Overrides where caches and scratch directories lie.
+/// Environment variable that overrides the location of caches and scratch directories.
 const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 const LOCK: &str = "lock";
-/// A directory may be swept between its making and its locking; then the next number is tried.
+/// Attempts to create a directory. A sweep can remove a new directory before it is locked; then the
+/// next number is tried.
 const ATTEMPTS: usize = 16;
 
-/// Where Starling keeps what it can make again: `$STARLING_CACHE_DIR`, else `starling` in the
-/// user's cache directory; `None` without a home.
+/// Returns Starling's cache directory: `$STARLING_CACHE_DIR`, else `starling` in the user's cache
+/// directory. Returns `None` if there is no home directory.
 pub fn cache_dir() -> Option<PathBuf> {
     match std::env::var_os(CACHE_VARIABLE) {
         Some(path) if !path.is_empty() => Some(path.into()),
@@ -27,22 +29,24 @@ pub fn cache_dir() -> Option<PathBuf> {
     }
 }
 
-/// The directory of all scratch directories below a cache directory.
+/// Returns the parent of all scratch directories in a cache directory.
 fn shadows_of(cache: &Path) -> PathBuf {
     cache.join("shadows")
 }
 
-/// Stands in for a cache directory that lies in the workspace. The user's own: others have theirs.
+/// Returns the directory to use if the cache directory is in the workspace. It is specific to the
+/// user.
 fn substitute() -> PathBuf {
     let user = rustix::process::getuid().as_raw();
     std::env::temp_dir().join(format!("starling-{user}"))
 }
 
-/// A directory of this process's own, removed when dropped.
+/// A directory that belongs to this process and is removed when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// The lock that says that we live; the system lets go of it however we end.
+    /// The lock shows that this process lives. The system releases it when the process ends for any
+    /// reason.
     _lock: File,
     at_end: AtEnd,
 }
@@ -54,25 +58,25 @@ enum AtEnd {
 }
 
 impl Scratch {
-    /// A scratch directory below the system's temporary directory, swept as the others are.
+    /// Creates a scratch directory in the system's temporary directory. Sweeps include it.
     ///
     /// # Errors
-    /// The directory cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn temporary() -> io::Result<Self> {
         Self::create(&substitute())
     }
 
-    /// Leaves the directory to the user: neither the end of this process nor a sweep takes it.
+    /// Keeps the directory: neither the end of this process nor a sweep removes it.
     ///
     /// # Errors
-    /// Its lock cannot be taken away; it will be removed as if this had not been asked.
+    /// Fails if the lock cannot be removed. In that case the directory is removed as usual.
     pub fn keep(mut self) -> io::Result<PathBuf> {
         fs::remove_file(self.path.join(LOCK))?;
         self.at_end = AtEnd::Keep;
         Ok(self.path.clone())
     }
 
-    /// A scratch directory below `cache`; below its substitute when `cache` lies in `root`.
+    /// Creates a scratch directory in `cache`, or in its substitute if `cache` is inside `root`.
     pub(super) fn create_outside(root: &Path, cache: &Path) -> io::Result<Self> {
         let scratch = Self::create(cache)?;
         if !scratch.path.starts_with(root) {
@@ -125,7 +129,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         match self.at_end {
             AtEnd::Keep => {}
-            // What stays is swept by the next process.
+            // If removal fails, a later process sweeps the rest.
             AtEnd::Remove => drop(remove_scratch(&self.path)),
         }
     }
@@ -136,13 +140,13 @@ fn lock_new(path: &Path) -> io::Result<File> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
     let lock = File::create_new(path.join(LOCK))?;
     lock.try_lock()?;
-    // Gone when a sweep took the directory before it was locked.
+    // The file is gone if a sweep removed the directory before it was locked.
     fs::metadata(path.join(LOCK))?;
     Ok(lock)
 }
 
-/// Removes the scratch directories of dead processes below `cache` and its substitute, ends what
-/// still runs in them, and says which they were.
+/// Removes the scratch directories of dead processes in `cache` and its substitute, kills the
+/// processes that still run in them, and returns their paths.
 pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
     let caches = [cache.to_owned(), substitute()];
     let bases = caches.iter().map(|cache| fs::read_dir(shadows_of(cache)));
@@ -155,7 +159,7 @@ pub fn sweep_scratch(cache: &Path) -> Vec<PathBuf> {
 
 fn sweep_one(path: &Path) -> bool {
     let Ok(lock) = File::open(path.join(LOCK)) else {
-        // Just made, or half removed: only an empty one goes.
+        // The directory is new or partly removed. It is removed only if it is empty.
         return fs::remove_dir(path).is_ok();
     };
     if lock.try_lock().is_err() {
@@ -165,8 +169,8 @@ fn sweep_one(path: &Path) -> bool {
     remove_scratch(path).is_ok()
 }
 
-/// Removes a scratch directory, its lock last: should this process die meanwhile, the next sweep still
-/// knows what it is.
+/// Removes a scratch directory, its lock last. If this process dies meanwhile, the next sweep still
+/// recognizes the directory.
 fn remove_scratch(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -179,7 +183,7 @@ fn remove_scratch(path: &Path) -> io::Result<()> {
     remove_tree(path)
 }
 
-/// Removes a directory, read-only ones inside it as well. Links are removed, not followed.
+/// Removes a directory, including read-only directories inside it. Links are removed, not followed.
 fn remove_tree(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -243,7 +247,8 @@ mod tests {
         assert!(alive.path().exists() && unlocked.exists());
     }
 
-    /// In the environment of a copy of this test, which is to hold a scratch directory there.
+    /// Environment variable of the child process of this test. It makes the child create a scratch
+    /// directory and wait.
     const HOLDER: &str = "STARLING_TEST_HOLDER";
 
     #[test]
@@ -262,7 +267,7 @@ mod tests {
             .spawn()
             .unwrap();
         println!("\nheld {} {}", child.id(), scratch.path().display());
-        // Until killed.
+        // The parent kills this process.
         child.wait().unwrap();
     }
 
@@ -287,7 +292,7 @@ mod tests {
         holder.wait().unwrap();
         assert_eq!(sweep_scratch(cache.path()), [PathBuf::from(path)]);
         assert!(!Path::new(path).exists());
-        // Its pipe is closed when the orphan, too, is dead.
+        // The pipe closes only when the orphan is dead, too.
         assert_eq!(lines.count(), 0);
         let state = fs::read_to_string(format!("/proc/{child}/stat"));
         assert!(state.is_err() || state.is_ok_and(|stat| stat.contains(") Z ")));

@@ -29,7 +29,7 @@ fn fixture() -> Fixture {
     Fixture { dir, root }
 }
 
-/// Both kinds, as far as this system has them.
+/// Returns both kinds of shadows, if this system supports both.
 async fn kinds(fixture: &Fixture) -> Vec<Shadows> {
     let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
         .await
@@ -59,7 +59,7 @@ fn overlay() -> Overlay {
     ])
 }
 
-/// Every path below `root` with what a change of it would change.
+/// Returns every path below `root` with its times, mode and content.
 fn state(root: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in ignore::WalkBuilder::new(root)
@@ -190,7 +190,7 @@ async fn the_deadline_and_a_drop_end_everything() {
     }
 }
 
-/// How many processes name a directory among their arguments.
+/// Counts the processes whose arguments name a directory.
 fn running(directory: &Path) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let arguments = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());

@@ -1,4 +1,5 @@
-//! Static pages of a run over many instances: a table of all, and the story of each.
+//! Static pages of a run over many instances: a table of all instances, and a page for each with
+//! its run log.
 
 mod page;
 mod picture;
@@ -19,7 +20,7 @@ const SCRIPT: &str = include_str!("table.js");
 /// Writes `report.html` and the page of each instance.
 ///
 /// # Errors
-/// A record cannot be read, or a page not written.
+/// Fails if a record cannot be read or a page cannot be written.
 pub(super) fn write(out: &Path) -> anyhow::Result<()> {
     let records = records(out)?;
     for record in records.values() {
@@ -77,7 +78,7 @@ fn table<'r>(
     )
 }
 
-/// A large number in groups of three digits.
+/// Formats a number with a comma between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
@@ -89,7 +90,7 @@ const HEADS: [&str; 7] = [
     "instance", "outcome", "symbols", "calls", "tokens", "dollars", "seconds",
 ];
 
-/// Heads are buttons: rows can be sorted by keyboard as well.
+/// Returns a table header that is a button, so that rows can be sorted by keyboard as well.
 fn head(name: &str) -> String {
     format!("<th aria-sort=\"none\"><button type=\"button\">{name}</button></th>")
 }

@@ -1,4 +1,4 @@
-//! The page of one instance: how it ended, who talked to whom, its story, and its change.
+//! The page of one instance: its outcome, the messages between agents, the run log, and the patch.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::cli::view::words;
 use starling_bench::Record;
 use starling_swarm::{Event, Record as Logged, Stamped};
 
-/// What the lines of a picture are.
+/// Legend of the lines in the picture.
 const KEY: &str = "<p class=\"key dim\"><span><i class=\"accent\"></i>question</span>\
     <span><i class=\"warning\"></i>change request</span><span><i class=\"dashed\"></i>follow-up</span>\
     <span><i class=\"good\"></i>a green ring: its symbol was changed</span></p>\n";
@@ -55,7 +55,8 @@ pub(super) fn of(record: &Record, trajectory: &str) -> String {
     page
 }
 
-/// The events of a trajectory with their times; what cannot be read is left out.
+/// Returns the events of a trajectory with their times in milliseconds. Unreadable lines are
+/// skipped.
 fn events(trajectory: &str) -> Vec<(u64, Event)> {
     let read = |line| match serde_json::from_str(line).ok()? {
         Stamped {
@@ -71,7 +72,7 @@ fn events(trajectory: &str) -> Vec<(u64, Event)> {
     trajectory.lines().filter_map(read).collect()
 }
 
-/// What a terminal would have shown.
+/// Returns the run log as the terminal shows it, in HTML.
 fn told(events: &[(u64, Event)]) -> String {
     let mut state = RunState::default();
     let mut text = String::new();
@@ -104,7 +105,7 @@ fn html(line: &Line) -> String {
     text
 }
 
-/// Text as it may stand in a page: it comes from models and files.
+/// Escapes text for HTML, because it comes from models and files.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

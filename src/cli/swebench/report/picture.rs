@@ -1,4 +1,5 @@
-//! Agents as nodes on a circle; questions, requests and follow-ups as edges between them.
+//! Draws agents as nodes on a circle, with questions, requests and follow-ups as edges between
+//! them.
 
 use std::f64::consts::TAU;
 use std::fmt::Write;
@@ -9,7 +10,7 @@ use starling_swarm::{AgentOutcome, Event, Party};
 
 const RADIUS: f64 = 150.0;
 const NODE: f64 = 9.0;
-/// Room for names beside the circle.
+/// Width of the space for names beside the circle, in pixels.
 const SIDE: f64 = 240.0;
 const TOP: f64 = 40.0;
 
@@ -36,7 +37,7 @@ struct Graph {
     edges: Vec<(usize, usize, Tie, String)>,
 }
 
-/// A drawing of a run; none where nobody was at work.
+/// Draws a run as SVG, or returns `None` if no agent took part.
 pub(super) fn picture(events: &[(u64, Event)]) -> Option<String> {
     let mut graph = Graph::default();
     for (_, event) in events {
@@ -93,7 +94,7 @@ impl Graph {
         }
     }
 
-    /// The middle of a node, clockwise from the top.
+    /// Returns the center of a node. Nodes are placed clockwise from the top.
     fn place(&self, at: usize) -> (f64, f64) {
         let middle = (SIDE + RADIUS, TOP + RADIUS);
         if self.nodes.len() == 1 {
@@ -133,7 +134,8 @@ impl Graph {
     fn draw_edge(&self, svg: &mut String, (from, to, tie, text): &(usize, usize, Tie, String)) {
         let ((x1, y1), (x2, y2)) = (self.place(*from), self.place(*to));
         let length = (x2 - x1).hypot(y2 - y1).max(1.0);
-        // It ends at the rim, and bends, so that an answer's way back does not cover it.
+        // The edge ends at the rim of the node. It is curved, so that an edge in the opposite
+        // direction does not cover it.
         let (dx, dy) = ((x2 - x1) / length, (y2 - y1) / length);
         let (ex, ey) = (x2 - dx * (NODE + 2.0), y2 - dy * (NODE + 2.0));
         let bend = match tie {

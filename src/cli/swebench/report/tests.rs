@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A folder with one instance that was solved, by a recorded talk, and one that failed.
+/// Creates the output of a run with one solved instance that has a recorded trajectory, and one
+/// failed instance.
 fn out() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_owned();
@@ -72,7 +73,7 @@ fn no_text_of_a_run_becomes_part_of_a_page() {
         let text = fs::read_to_string(out.join(page)).unwrap();
         assert!(!text.contains("<script>alert"), "{page}");
         assert!(text.contains("&lt;script&gt;alert"), "{page}");
-        // Nothing is fetched from anywhere.
+        // The page loads nothing from the network.
         assert!(
             !text.contains("http://") && !text.contains("https://"),
             "{page}"

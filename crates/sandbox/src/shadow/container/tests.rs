@@ -5,7 +5,8 @@ use super::*;
 use crate::Policy;
 use starling_syntax::FilePath;
 
-/// Plays docker: notes its arguments, and runs the script where the mounted tree lies in its place.
+/// A fake docker client: it logs its arguments, then runs the script with the paths of the mounted
+/// tree.
 const CLIENT: &str = r#"#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >> "$here/asked"
@@ -81,7 +82,7 @@ async fn a_command_sees_its_shadow_in_a_container_of_its_own() {
         .await
         .unwrap();
     assert_eq!(done.end, End::Exited(3));
-    // Paths of the container are those of the workspace again.
+    // Container paths in the output are translated back to workspace paths.
     let expected = format!("on disklaid over {}\n", bed.root.display());
     assert_eq!(done.output, expected);
     let asked = bed.asked();
@@ -122,7 +123,8 @@ async fn what_takes_too_long_ends_and_no_container_is_an_error() {
 async fn it_ends_with_whoever_started_it() {
     let bed = bed("image").await;
     let begun = bed.dir.path().join("begun");
-    // Its input is all that holds it: whoever goes, by whatever way, lets go of that.
+    // Only the open standard input keeps the container alive. It closes when the starting process
+    // ends for any reason.
     let line = format!("echo > {}; sleep 600", begun.display());
     let started = async {
         while !begun.exists() {
