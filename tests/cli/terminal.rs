@@ -131,7 +131,7 @@ while True:
         break
     # A line that is too long for the terminal stands on two.
     seen += data
-    rest = re.sub(rb"\s+", b" ", seen)
+    rest = re.sub(rb"\s+", b" ", re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen))
     while marks and marks[0] in rest:
         rest = rest.split(marks.pop(0), 1)[1]
         if len(marks) % 2 == 0:
