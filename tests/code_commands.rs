@@ -257,8 +257,14 @@ fn map_shows_signatures_within_its_budget() {
     let shown = at(cart, "/symbols").as_array().unwrap().len() as u64;
     assert_eq!(at(cart, "/left_out").as_u64(), Some(5 - shown));
     is_seconds(&answer);
+    let left_out = at(&answer, "/left_out").as_u64().unwrap();
+    assert!(left_out > 0, "{answer}");
     let said = shop.ask(&["map", "--query", "total of the Cart", "--tokens", "40"]);
-    said.is_plain(text, "");
+    assert_eq!(said.out, text);
+    let told = format!("left out: {left_out} more file");
+    assert!(said.err.starts_with(&told), "{said:?}");
+    let said = shop.ask(&["map", "--query", "total of the Cart"]);
+    assert_eq!(said.err, "", "{said:?}");
 }
 
 #[test]
@@ -297,11 +303,16 @@ fn references_of_a_symbol_are_its_own() {
     assert_eq!(at(&found, "/references").as_array().unwrap().len(), 2);
     is_seconds(&found);
 
+    assert_eq!(at(second, "/column"), 62);
+
     let said = shop.ask(&["references", "shop/tax.py::rate", "--top", "1"]);
     said.is_plain(
-        "shop/cart.py:1: from tax import rate\n",
-        "partial: 1 are shown; there are more\n",
+        "shop/cart.py:1:17: from tax import rate\n",
+        "partial: 1 is shown; there are more\n",
     );
+    // A complete list is not called partial.
+    let said = shop.ask(&["references", "shop/tax.py::rate", "--top", "2"]);
+    assert_eq!((said.out.lines().count(), said.err.as_str()), (2, ""));
     // If nothing is found, the command prints a message.
     shop.ask(&["references", "shop/cart.py::Cart.add"])
         .is_plain("", "nothing in this project uses shop/cart.py::Cart.add\n");
@@ -313,6 +324,38 @@ fn references_of_a_symbol_are_its_own() {
         .join("shop/tax.py::rate");
     let found = shop.json(&["references", whole.to_str().unwrap()]);
     assert_eq!(at(&found, "/symbol"), "shop/tax.py::rate");
+}
+
+#[test]
+fn references_are_asked_for_by_a_name_that_only_one_has() {
+    let shop = Shop::new();
+    let more = "from shop.tax import rate\n\n\ndef both():\n    return rate('a') + rate('é') + total()\n\n\ndef total():\n    pass\n";
+    std::fs::write(shop.root().join("shop/more.py"), more).unwrap();
+    let found = shop.json(&["references", "rate"]);
+    assert_eq!(at(&found, "/symbol"), "shop/tax.py::rate");
+    assert_eq!(at(&found, "/references").as_array().unwrap().len(), 5);
+    // A line with two uses is printed once.
+    let said = shop.ask(&["references", "rate"]);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), 4, "{said:?}");
+    let both = "shop/more.py:5:12: return rate('a') + rate('é') + total()  in both";
+    assert!(lines.contains(&both), "{said:?}");
+    let found = shop.json(&["references", "Cart.total"]);
+    assert_eq!(at(&found, "/symbol"), "shop/cart.py::Cart.total");
+    for (name, told) in [
+        (
+            "total",
+            "2 symbols are called total: write which: shop/cart.py::Cart.total, shop/more.py::total",
+        ),
+        (
+            "Till.total",
+            "`Till.total` is not a symbol path: write path/to/file.py::Class.method, or the name",
+        ),
+    ] {
+        let said = shop.ask(&["references", name]);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.err.contains(told), "{said:?}");
+    }
 }
 
 #[test]

@@ -375,7 +375,6 @@ mod tests {
             "starling locate --top 0 x",
             "starling map --tokens 0",
             "starling map --query x --file y",
-            "starling references a.py",
             "starling definition a.py:1",
             "starling undo r two",
             "starling undo --list r",

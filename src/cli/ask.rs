@@ -1,18 +1,18 @@
 //! `starling ask`: a question about the code, its answer as it comes, and the steps that lead to it.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use tokio::task::spawn_blocking;
 
 use super::args::AskArgs;
+use super::fetch;
 use super::first_model;
 use super::project::root;
 use super::run::read_stdin;
 use super::services::{allowed_writes, configuration, doubts};
+use super::session_file::SessionFile;
 use super::status::{Status, while_reading};
 use super::view::text::{Line, Paint, Style};
 use super::view::words;
@@ -27,14 +27,8 @@ use starling_models::registry::{self, ModelsError};
 use starling_sandbox::cache_dir;
 use starling_server::protocol::LimitsPatch;
 use starling_swarm::Spent;
-use starling_syntax::FilePath;
 use starling_text::harmless;
-use starling_workspace::{
-    PathPolicy, Snapshot, Workspace, private_file, read_text, write_atomically,
-};
-
-/// A longer session is not resumed.
-const MAX_SESSION_BYTES: u64 = 64 << 20;
+use starling_workspace::{PathPolicy, Workspace};
 
 const THINKING: &str = "thinking";
 
@@ -48,7 +42,9 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     if text.trim().is_empty() {
         return Err(as_wrong_use(AskError::EmptyQuestion));
     }
+    let file = args.session.as_deref().map(SessionFile::open).transpose()?;
     first_model::choose_once(&root, &args.world, args.json).await?;
+    fetch::offer(&root, &args.world, args.json).await?;
     let loaded = configuration(&root, &args.world).map_err(|error| WrongUse(error.to_string()))?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -64,7 +60,10 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
             files.root().to_owned(),
         )));
     }
-    let session = session(args.session.as_deref(), &files)?;
+    let session = match &file {
+        Some(file) => file.read(&files)?,
+        None => Session::new(&files),
+    };
     let limits = limits(&args).over(&loaded.config.limits);
     for doubt in doubts(&loaded.config, args.world.model.as_deref()).await {
         eprintln!("note: {doubt}");
@@ -94,12 +93,12 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
     clock.abort();
     waiting.end();
     let (answer, session) = answered.map_err(as_wrong_use)?;
-    if let Some(path) = &args.session {
-        keep(path, &session)?;
-    }
     match args.json {
         true => writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&answer)?)?,
         false => end(&answer, Paint::of_stdout(), Paint::of_stderr())?,
+    }
+    if let Some(file) = file {
+        file.keep(&session)?;
     }
     Ok(match answer.ended {
         Ended::Answered => Outcome::Settled,
@@ -146,44 +145,6 @@ fn named(error: ModelsError) -> anyhow::Error {
         | ModelsError::Unpriced { .. } => WrongUse(error.to_string()).into(),
         ModelsError::Model(_) => error.into(),
     }
-}
-
-/// The session of a file; a new one where there is none yet.
-fn session(path: Option<&Path>, files: &Snapshot) -> anyhow::Result<Session> {
-    let Some(path) = path else {
-        return Ok(Session::new(files));
-    };
-    let wrong = |what: String| WrongUse(format!("session {}: {what}", path.display()));
-    let text = match read_text(path, MAX_SESSION_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(files)),
-        Err(error) => return Err(wrong(error.to_string()).into()),
-    };
-    let session: Session = serde_json::from_str(&text)
-        .map_err(|error| wrong(format!("not a session of Starling: {error}")))?;
-    let session = session
-        .resumed(files)
-        .map_err(|error| wrong(error.to_string()))?;
-    Ok(session)
-}
-
-/// Writes what was learnt, whole or not at all.
-fn keep(path: &Path, session: &Session) -> anyhow::Result<()> {
-    let absolute = std::path::absolute(path).context("the path of the session")?;
-    let (Some(folder), Some(name)) = (absolute.parent(), absolute.file_name()) else {
-        anyhow::bail!(WrongUse(format!(
-            "{}: not the name of a file",
-            path.display()
-        )));
-    };
-    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-    let text = serde_json::to_string_pretty(session)?;
-    // The replacement keeps the permissions.
-    if !absolute.exists() {
-        private_file(&absolute)?;
-    }
-    write_atomically(folder, &FilePath::new(name.to_string_lossy()), &text)?;
-    Ok(())
 }
 
 /// What a person sees while a question is answered: steps on stderr, the answer on stdout, and a line

@@ -1,5 +1,6 @@
 //! Opens the files of a proposal in the user's editor.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -7,22 +8,36 @@ use anyhow::Context;
 use super::compose;
 use starling_sandbox::Scratch;
 use starling_server::protocol::{EditedDocument, FileState};
+use starling_syntax::{FilePath, carry};
+use starling_text::ChangeSet;
 
 /// The files of a proposal, as they would be, beside the project.
 pub struct Editing {
     _folder: Scratch,
-    files: Vec<(FileState, PathBuf)>,
+    files: Vec<Opened>,
+    /// What the user wrote before and what cannot be carried over to the text as it is now.
+    beside: Vec<PathBuf>,
+}
+
+/// A file that is edited.
+struct Opened {
+    path: PathBuf,
+    file: FileState,
+    /// What the user's version is a change of.
+    before: String,
 }
 
 impl Editing {
-    /// Writes the files where an editor can open them.
+    /// Writes the files where an editor can open them: as the user left them before, where `mine` holds
+    /// them, else as they are proposed.
     ///
     /// # Errors
     /// Nothing waits, it conflicts with the user's text, or the files cannot be written.
-    pub fn begin(files: Vec<FileState>) -> anyhow::Result<Editing> {
+    pub fn begin(files: Vec<FileState>, mine: &[EditedDocument]) -> anyhow::Result<Editing> {
         anyhow::ensure!(!files.is_empty(), "nothing waits that could be edited");
         let folder = Scratch::temporary()?;
-        let mut written = Vec::new();
+        let mut opened = Vec::new();
+        let mut beside = Vec::new();
         for (number, file) in files.into_iter().enumerate() {
             let path = file.uri.to_file_path().unwrap_or_default();
             let name = path.file_name().context("a file without a name")?;
@@ -35,14 +50,24 @@ impl Editing {
             // The name tells the editor which language it is.
             let directory = folder.path().join(format!("{}", number + 1));
             std::fs::create_dir(&directory)?;
-            let path = directory.join(name);
-            std::fs::write(&path, after)
-                .with_context(|| format!("{} cannot be written", path.display()))?;
-            written.push((file, path));
+            let written = mine.iter().find(|one| one.uri == file.uri);
+            let carried = written.map(|one| over(one, &file.before));
+            if let (Some(one), Some(None)) = (written, &carried) {
+                let mut other = OsString::from("before-");
+                other.push(name);
+                beside.push(write(directory.join(other), &one.text)?);
+            }
+            let text = carried.flatten().unwrap_or_else(|| after.clone());
+            opened.push(Opened {
+                path: write(directory.join(name), &text)?,
+                before: file.before.clone(),
+                file,
+            });
         }
         Ok(Editing {
             _folder: folder,
-            files: written,
+            files: opened,
+            beside,
         })
     }
 
@@ -51,7 +76,8 @@ impl Editing {
     /// # Errors
     /// The editor cannot be started or fails.
     pub async fn open(&self, editor: String) -> anyhow::Result<()> {
-        let paths: Vec<PathBuf> = self.files.iter().map(|(_, path)| path.clone()).collect();
+        let own = self.files.iter().map(|one| &one.path);
+        let paths: Vec<PathBuf> = own.chain(&self.beside).cloned().collect();
         tokio::task::spawn_blocking(move || compose::open(&editor, &paths)).await?
     }
 
@@ -61,17 +87,72 @@ impl Editing {
     /// A file cannot be read.
     pub fn edited(&self) -> anyhow::Result<Vec<EditedDocument>> {
         let mut edited = Vec::new();
-        for (file, path) in &self.files {
+        for Opened { path, file, before } in &self.files {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("{} cannot be read", path.display()))?;
             if file.after.as_ref() != Some(&text) {
                 edited.push(EditedDocument {
                     uri: file.uri.clone(),
-                    before: file.before.clone(),
+                    before: before.clone(),
                     text,
                 });
             }
         }
         Ok(edited)
+    }
+}
+
+fn write(path: PathBuf, text: &str) -> anyhow::Result<PathBuf> {
+    std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    Ok(path)
+}
+
+/// What the user wrote, as a change of the text as it is now; `None` when both changed the same place.
+fn over(mine: &EditedDocument, now: &str) -> Option<String> {
+    let path = mine.uri.to_file_path().unwrap_or_default();
+    let file = FilePath::new(path.to_string_lossy());
+    let changes = ChangeSet::between(&mine.before, &mine.text);
+    carry(&file, &mine.before, &changes, now)
+        .ok()?
+        .apply(now)
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(before: &str, after: &str) -> FileState {
+        FileState {
+            uri: "file:///w/a.py".parse().unwrap(),
+            version: None,
+            creates: false,
+            before: before.to_owned(),
+            after: Some(after.to_owned()),
+            conflict: None,
+            proposed: None,
+            ranges: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_there_when_the_editor_opens_again() {
+        let now = || vec![state("x = 1\n\n\ny = 1\n", "x = 2\n\n\ny = 1\n")];
+        let editing = Editing::begin(now(), &[]).unwrap();
+        assert!(editing.edited().unwrap().is_empty());
+        std::fs::write(&editing.files[0].path, "x = (3\n\n\ny = 1\n").unwrap();
+        let mine = editing.edited().unwrap();
+        let again = Editing::begin(now(), &mine).unwrap();
+        assert_eq!(again.edited().unwrap(), mine);
+        // The project's text went on, elsewhere and in the same place.
+        let typed = vec![state("x = 1\n\n\ny = 9\n", "x = 2\n\n\ny = 9\n")];
+        let again = Editing::begin(typed, &mine).unwrap().edited().unwrap();
+        assert_eq!(again[0].text, "x = (3\n\n\ny = 9\n");
+        assert_eq!(again[0].before, "x = 1\n\n\ny = 9\n");
+        let typed = vec![state("x = 7\n\n\ny = 1\n", "x = 8\n\n\ny = 1\n")];
+        let again = Editing::begin(typed, &mine).unwrap();
+        assert!(again.edited().unwrap().is_empty());
+        let beside = std::fs::read_to_string(&again.beside[0]).unwrap();
+        assert_eq!(beside, mine[0].text);
     }
 }

@@ -66,7 +66,8 @@ pub async fn ask() -> anyhow::Result<Option<Choice>> {
     ask_about(&seen).await
 }
 
-fn can_ask() -> bool {
+/// Whether a person can be asked a question.
+pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
@@ -209,7 +210,7 @@ fn ask_model(
 }
 
 /// A line without the spaces around it; `None` at the end of the input.
-fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option<String>> {
+pub fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option<String>> {
     shown.flush()?;
     let mut line = String::new();
     if heard.read_line(&mut line)? == 0 {

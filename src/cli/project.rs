@@ -19,13 +19,32 @@ const MANIFESTS: [&str; 6] = [
     "go.mod",
 ];
 
+/// Files that mark a project where there is no manifest.
+const MARKS: [&str; 8] = [
+    "Pipfile",
+    "tox.ini",
+    "noxfile.py",
+    "manage.py",
+    "environment.yml",
+    "environment.yaml",
+    "requirements.txt",
+    REQUIREMENTS,
+];
+/// `requirements-dev.txt` and the like.
+const REQUIREMENTS: &str = "requirements*.txt";
+/// Makes a directory a package.
+const PACKAGE: &str = "__init__.py";
+
 /// Why a directory is taken for the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Given,
     Git,
+    /// It holds this file.
     Manifest(&'static str),
-    /// Neither a repository nor a manifest was found.
+    /// It holds the package around the current directory.
+    Package,
+    /// Nothing that marks a project was found.
     CurrentDirectory,
 }
 
@@ -38,7 +57,8 @@ pub struct Project {
 
 impl Project {
     /// The directory given, else the root of the git repository around the current directory, else the
-    /// nearest directory upward with a manifest, else the current directory.
+    /// nearest directory upward with a manifest, else the nearest with another mark of a project, else the
+    /// directory that holds the package around the current directory, else the current directory.
     ///
     /// # Errors
     /// [`WrongUse`], if the directory given does not exist or is not a directory.
@@ -69,6 +89,9 @@ impl Project {
             Reason::Given => format!("project: {root} (--repo)"),
             Reason::Git => format!("project: {root} (git repository)"),
             Reason::Manifest(file) => format!("project: {root} ({file})"),
+            Reason::Package => {
+                format!("project: {root} (holds the package; choose another with --repo)")
+            }
             Reason::CurrentDirectory => {
                 format!("project: {root} (current directory; choose another with --repo)")
             }
@@ -105,20 +128,45 @@ fn around(start: PathBuf, home: Option<&Path>) -> Project {
             reason: Reason::Git,
         };
     }
-    let manifest = places.iter().find_map(|place| {
-        let file = MANIFESTS.iter().find(|file| place.join(file).is_file())?;
-        Some((*place, *file))
-    });
-    match manifest {
-        Some((place, file)) => Project {
+    let with_one_of = |files: &[&'static str]| {
+        let marked = |place: &&Path| files.iter().find(|file| has(place, file)).copied();
+        places
+            .iter()
+            .find_map(|place| Some((*place, marked(place)?)))
+    };
+    if let Some((place, file)) = with_one_of(&MANIFESTS).or_else(|| with_one_of(&MARKS)) {
+        return Project {
             root: place.to_owned(),
             reason: Reason::Manifest(file),
+        };
+    }
+    let is_package = |place: &Path| place.join(PACKAGE).is_file();
+    let outside = places.iter().find(|place| !is_package(place));
+    match outside.or(places.last()) {
+        Some(place) if **place != *start => Project {
+            root: (*place).to_owned(),
+            reason: Reason::Package,
         },
-        None => Project {
+        Some(_) | None => Project {
             root: start,
             reason: Reason::CurrentDirectory,
         },
     }
+}
+
+/// Whether a directory holds a file of this name.
+fn has(place: &Path, file: &str) -> bool {
+    if file != REQUIREMENTS {
+        return place.join(file).is_file();
+    }
+    let Ok(entries) = place.read_dir() else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with("requirements") && name.ends_with(".txt") && entry.path().is_file()
+    })
 }
 
 /// Whether a directory is the root of a git repository, or of a work tree of one.
@@ -171,6 +219,39 @@ mod tests {
         let files = ["p/setup.py", "p/a/setup.cfg"];
         let expected = ("p/a".into(), Reason::Manifest("setup.cfg"));
         assert_eq!(found(&files, "p/a/b"), expected);
+    }
+
+    #[test]
+    fn takes_the_nearest_mark_without_a_manifest() {
+        for mark in MARKS.iter().map(|mark| mark.replace('*', "-dev")) {
+            let far = format!("p/{mark}");
+            let (root, reason) = found(&[&far, "p/a/__init__.py", "p/a/b/__init__.py"], "p/a/b");
+            let expected = MARKS.iter().find(|known| **known == mark);
+            let expected = expected.copied().unwrap_or(REQUIREMENTS);
+            assert_eq!((root.as_str(), reason), ("p", Reason::Manifest(expected)));
+        }
+        // Documents have requirements of their own.
+        let files = ["p/pyproject.toml", "p/a/requirements.txt"];
+        let expected = ("p".to_owned(), Reason::Manifest("pyproject.toml"));
+        assert_eq!(found(&files, "p/a"), expected);
+        let files = ["p/requirements.txt", "p/a/manage.py", "p/a/__init__.py"];
+        let expected = ("p/a".to_owned(), Reason::Manifest("manage.py"));
+        assert_eq!(found(&files, "p/a/b"), expected);
+    }
+
+    #[test]
+    fn a_package_belongs_to_the_directory_that_holds_it() {
+        let files = ["p/a/__init__.py", "p/a/b/__init__.py"];
+        assert_eq!(found(&files, "p/a/b"), ("p".into(), Reason::Package));
+        assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
+        // A directory without one is no part of the package around it.
+        let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
+        assert_eq!(found(&["p/a/__init__.py"], "p/a/b"), alone);
+        // Nothing above the home directory counts, nor the home directory itself.
+        let files = ["__init__.py", "p/__init__.py", "requirements.txt"];
+        assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
+        let files = ["p/__init__.py", "p/a/__init__.py"];
+        assert_eq!(found(&files, "p/a"), ("p".into(), Reason::Package));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `starling run`: one task through the headless editor.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 use super::args::{RunArgs, WorldArgs};
 use super::compose;
 use super::editing::Editing;
+use super::fetch;
 use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
@@ -30,7 +31,7 @@ use super::{Outcome, WrongUse, log, trust};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
-use starling_server::protocol::{LimitsPatch, RunParams};
+use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
 use starling_server::{Restore, WaitingRun};
 use starling_swarm::{Proof, ProposalId};
 use starling_workspace::{PathPolicy, private_file};
@@ -102,6 +103,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     };
     not_empty(&params.task)?;
     first_model::choose_once(&root, &args.world, args.json || stdin == Stdin::Used).await?;
+    fetch::offer(&root, &args.world, args.json || stdin == Stdin::Used).await?;
     check(&root, &params, &args.world, stdin)?;
     trust::ask_once(&root, &args)?;
     if stdin == Stdin::Used {
@@ -224,6 +226,8 @@ pub struct Viewer<'a> {
     stopping: bool,
     /// What is reviewed of a run that is over.
     ended: Option<Ended>,
+    /// What the user wrote in place of proposals, and what was not taken.
+    mine: BTreeMap<ProposalId, Vec<EditedDocument>>,
 }
 
 /// Whether to go on.
@@ -248,6 +252,7 @@ impl<'a> Viewer<'a> {
             lines: VecDeque::new(),
             stopping: false,
             ended: None,
+            mine: BTreeMap::new(),
         }
     }
 
@@ -599,15 +604,18 @@ impl<'a> Viewer<'a> {
     }
 
     /// Whether the user changed a file in the editor; the changed files were sent.
-    async fn edited(&self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<bool> {
+    async fn edited(&mut self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<bool> {
         let shown = self.editor.proposal(&run.id, id).await?;
-        let editing = Editing::begin(shown.files)?;
+        let mine = self.mine.get(&id).map_or(&[][..], Vec::as_slice);
+        let editing = Editing::begin(shown.files, mine)?;
         editing.open(compose::editor()).await?;
         let files = editing.edited()?;
+        self.mine.insert(id, files.clone());
         if files.is_empty() {
             return Ok(false);
         }
         self.editor.edit_proposal(&run.id, id, files).await?;
+        self.mine.remove(&id);
         Ok(true)
     }
 

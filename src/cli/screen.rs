@@ -14,7 +14,7 @@ use super::terminal::{is_dumb, size};
 use super::view::prompt::Prompt;
 use super::view::state::{Review, RunState};
 use super::view::story;
-use super::view::text::{Line, Paint};
+use super::view::text::{Line, Paint, Style};
 use super::view::tree::view;
 use starling_headless::RunNote;
 
@@ -22,7 +22,12 @@ use starling_headless::RunNote;
 pub struct Screen {
     kind: Kind,
     out: Box<dyn Write + Send>,
+    /// A key alone is no answer, and the user was told so.
+    is_enter_told: bool,
 }
+
+/// Said once where keys cannot be read one by one.
+const ENTER: &str = "press Enter after the key: this terminal cannot be drawn over";
 
 #[derive(Debug)]
 enum Kind {
@@ -41,13 +46,19 @@ pub struct Live {
 
 impl Screen {
     pub fn json(out: Box<dyn Write + Send>) -> Screen {
-        let kind = Kind::Json;
-        Screen { kind, out }
+        Screen::of(Kind::Json, out)
     }
 
     pub fn lines(out: Box<dyn Write + Send>, paint: Paint) -> Screen {
-        let kind = Kind::Lines(paint);
-        Screen { kind, out }
+        Screen::of(Kind::Lines(paint), out)
+    }
+
+    fn of(kind: Kind, out: Box<dyn Write + Send>) -> Screen {
+        Screen {
+            kind,
+            out,
+            is_enter_told: false,
+        }
     }
 
     /// A live view where both ends are a terminal, else lines.
@@ -64,10 +75,7 @@ impl Screen {
             paint,
             drawn: Vec::new(),
         };
-        Screen {
-            kind: Kind::Live(live),
-            out,
-        }
+        Screen::of(Kind::Live(live), out)
     }
 
     pub fn is_live(&self) -> bool {
@@ -101,6 +109,10 @@ impl Screen {
         let mut lines = story::question(review, state);
         if let Kind::Lines(_) = self.kind {
             lines.push(Line::plain(state.choices()));
+            if self.is_dumb_terminal() && io::stdin().is_terminal() && !self.is_enter_told {
+                self.is_enter_told = true;
+                lines.push(Line::of(Style::Dim, ENTER));
+            }
         }
         self.say(&lines)
     }
@@ -248,13 +260,11 @@ mod tests {
     }
 
     fn live(paper: &Paper) -> Screen {
-        Screen {
-            kind: Kind::Live(Live {
-                paint: Paint::Plain,
-                drawn: Vec::new(),
-            }),
-            out: Box::new(paper.clone()),
-        }
+        let live = Live {
+            paint: Paint::Plain,
+            drawn: Vec::new(),
+        };
+        Screen::of(Kind::Live(live), Box::new(paper.clone()))
     }
 
     fn steered(text: &str) -> RunNote {

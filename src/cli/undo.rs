@@ -239,13 +239,15 @@ impl Undo<'_> {
     ) -> anyhow::Result<Outcome> {
         let plan = starling_history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         let dependencies = starling_history::dependencies(&open.run.changes);
-        let breaks =
-            |gone: BTreeSet<ProposalId>| broken_in_words(&dependencies.broken_without(&gone));
+        let breaks = |gone: BTreeSet<ProposalId>, refused: &[Refusal]| {
+            broken_in_words(&dependencies.broken_without(&gone))
+                .or_else(|| left_alone(refused, &gone))
+        };
         let planned = plan.files.iter().flat_map(|file| file.undone.clone());
         let planned: BTreeSet<ProposalId> = planned.collect();
         let possible = planned.len();
         let absent: usize = plan.files.iter().map(|file| file.absent.len()).sum();
-        let foreseen = breaks(planned);
+        let foreseen = breaks(planned, &plan.refused);
         if !self.args.json {
             let refused = self.explained(&open.run, plan.refused).await;
             say(false, &shown(&open.run, wanted, &plan.files, &refused))?;
@@ -266,7 +268,8 @@ impl Undo<'_> {
         }
         let mut outcome = open.take_back(&self.editor, self.root, wanted).await?;
         outcome.refused = self.explained(&open.run, outcome.refused).await;
-        let warning = breaks(outcome.undone.iter().copied().collect());
+        let undone = outcome.undone.iter().copied().collect();
+        let warning = breaks(undone, &outcome.refused);
         let unforeseen = warning.as_ref().filter(|_| foreseen.is_none());
         if let (Some(warning), false) = (unforeseen, self.args.json) {
             say(false, &[Line::of(Style::Warning, &format!("! {warning}"))])?;
@@ -297,6 +300,24 @@ impl Undo<'_> {
         }
         refused
     }
+}
+
+/// Warns of an undo that takes back only some of what was chosen. Proposals of one run may need each
+/// other also where nothing of it is recorded: each was checked over those before it.
+fn left_alone(refused: &[Refusal], gone: &BTreeSet<ProposalId>) -> Option<String> {
+    let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
+    let names = |ids: &BTreeSet<ProposalId>| {
+        let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        words::few(&names)
+    };
+    let stays = if staying.len() == 1 { "stays" } else { "stay" };
+    (!staying.is_empty() && !gone.is_empty()).then(|| {
+        format!(
+            "this may break the code that stays: {} {stays} without {} of the same run",
+            names(&staying),
+            names(gone)
+        )
+    })
 }
 
 /// What an undo would do.
@@ -629,6 +650,31 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_part_of_a_run_that_stays_may_break() {
+        let ids = |ids: &[u32]| {
+            ids.iter()
+                .map(|id| ProposalId(*id))
+                .collect::<BTreeSet<_>>()
+        };
+        let refused = |id: u32| Refusal {
+            proposal: ProposalId(id),
+            file: None,
+            lines: None,
+            blocker: None,
+            held: None,
+            unsure: None,
+            why: "changed since".to_owned(),
+            diff: String::new(),
+        };
+        assert_eq!(
+            left_alone(&[refused(2)], &ids(&[1, 3])).as_deref(),
+            Some("this may break the code that stays: #2 stays without #1, #3 of the same run")
+        );
+        assert_eq!(left_alone(&[], &ids(&[1, 3])), None);
+        assert_eq!(left_alone(&[refused(2)], &ids(&[])), None);
+    }
 
     #[test]
     fn a_moment_is_told_in_utc() {

@@ -68,6 +68,8 @@ fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
             .contains("  s       steer: type what to do instead"),
         "{said:?}"
     );
+    let enter = "press Enter after the key";
+    assert_eq!(said.out.matches(enter).count(), 1, "{said:?}");
     assert!(said.out.contains("#1 accepted by you"), "{said:?}");
     assert_eq!(bed.work(), NEW);
 }
@@ -108,16 +110,18 @@ fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
     assert_eq!(bed.work(), OLD);
 }
 
-/// Answers two questions with one key each, one second after each question. The second question
-/// comes after an editor was open.
-const TWO_KEYS: &str = r#"
-import os, pty, signal, sys, time
-signal.alarm(120)
+/// Answers each question with the next key, one second after the question. Between two questions an
+/// editor is open and a message is printed.
+const KEYS: &str = r#"
+import os, pty, re, signal, sys, time
+signal.alarm(60)
 keys, between, *command = sys.argv[1:]
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(command[0], command)
-seen, marks = b"", [b"[a]ccept", between.encode(), b"[a]ccept"]
+seen, marks = b"", [b"[a]ccept"]
+for said in between.split("|"):
+    marks += [said.encode(), b"[a]ccept"]
 while True:
     try:
         data = os.read(terminal, 65536)
@@ -125,11 +129,12 @@ while True:
         break
     if not data:
         break
+    # A line that is too long for the terminal stands on two.
     seen += data
-    rest = seen
+    rest = re.sub(rb"\s+", b" ", re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen))
     while marks and marks[0] in rest:
         rest = rest.split(marks.pop(0), 1)[1]
-        if len(marks) in (2, 0):
+        if len(marks) % 2 == 0:
             time.sleep(1)
             os.write(terminal, keys[0].encode())
             keys = keys[1:]
@@ -148,7 +153,27 @@ fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
     std::fs::write(&script, "printf '# Mine.\\n' >> \"$1\"\n").unwrap();
     let args = ["run", "--model", model.as_str(), "Simplify f."];
     let typed = ["ea", "your version is checked"];
-    let output = python(&bed, TWO_KEYS, &typed, &args)
+    let output = python(&bed, KEYS, &typed, &args)
+        .env("TERM", "xterm")
+        .env_remove("VISUAL")
+        .env("EDITOR", format!("sh {}", script.display()))
+        .output();
+    let said = Said::of(&output.unwrap());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(bed.work(), format!("{NEW}# Mine.\n"), "{said:?}");
+}
+
+#[test]
+fn what_the_user_wrote_is_not_lost_when_it_cannot_be_taken() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let script = bed.root().join("../edit.sh");
+    let mends =
+        "grep -q '^oops(' \"$1\" && sed -i 's/^oops(/# Mine./' \"$1\" || echo 'oops(' >> \"$1\"\n";
+    std::fs::write(&script, mends).unwrap();
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let typed = ["eea", "mend it, and save again|your version is checked"];
+    let output = python(&bed, KEYS, &typed, &args)
         .env("TERM", "xterm")
         .env_remove("VISUAL")
         .env("EDITOR", format!("sh {}", script.display()))

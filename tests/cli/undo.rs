@@ -386,7 +386,7 @@ fn undo_tells_what_is_wrong_with_a_trajectory() {
     let said = bed.say(&["undo", "--yes"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains(".jsonl:2: this line"), "{said:?}");
-    assert!(said.err.contains("git apply -R"), "{said:?}");
+    assert!(said.err.contains("patch -R -p1 -i"), "{said:?}");
     let list = bed.say(&["undo", "--list"]);
     assert!(list.out.contains(".jsonl:2: this line"), "{list:?}");
     assert_eq!(bed.work(), NEW);

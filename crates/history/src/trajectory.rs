@@ -13,6 +13,7 @@ use starling_core::Editor;
 use starling_swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
 use starling_syntax::SymbolPath;
 use starling_text::unified_diff;
+use starling_workspace::PatchCommand;
 
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +49,23 @@ pub(super) fn by_hand(trajectory: &Path) -> String {
     let patch = trajectory.with_extension("patch");
     match patch.is_file() {
         true => format!(
-            "The whole change of the run is in {}: `git apply -R` takes it back if nothing was changed \
-             since",
-            patch.display()
+            "The whole change of the run is in {}: `{}` takes it back if nothing was changed since",
+            patch.display(),
+            PatchCommand::of(&root_of(trajectory).unwrap_or_default()).take_back()
         ),
         false => "Take the change back by hand or with your version control".to_owned(),
     }
+}
+
+/// The project of a run.
+fn root_of(trajectory: &Path) -> Option<PathBuf> {
+    let mut line = Vec::new();
+    let file = File::open(trajectory).ok()?;
+    BufReader::new(file).read_until(b'\n', &mut line).ok()?;
+    let Event::RunStarted { root, .. } = serde_json::from_slice::<Line>(&line).ok()?.event? else {
+        return None;
+    };
+    Some(root.into())
 }
 
 /// How an applied change stands.

@@ -125,6 +125,20 @@ pub(super) fn withheld(
     })
 }
 
+/// The variables that a Python text cannot do without: those that it reads by `environ["NAME"]`.
+pub fn needed_variables(text: &str) -> BTreeSet<&str> {
+    let keys = text.split("environ[").skip(1).filter_map(|rest| {
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let (name, rest) = rest[1..].split_once(quote)?;
+        let rest = rest.strip_prefix(']')?.trim_start();
+        let is_set = rest.starts_with('=') && !rest.starts_with("==");
+        (!is_set).then_some(name)
+    });
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    keys.filter(|name| !name.is_empty() && name.chars().all(is_name))
+        .collect()
+}
+
 fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     SECRET.iter().any(|part| upper.contains(part))
@@ -214,6 +228,14 @@ mod tests {
         kept.into_keys()
             .map(|name| name.into_string().unwrap())
             .collect()
+    }
+
+    #[test]
+    fn variables_that_are_read_by_key_are_needed() {
+        let text = "a = os.environ[\"REGION\"] == environ['ZONE']\nos.environ['MINE'] = 'x'\n\
+                    os.environ.get('MAYBE', ''); environ[name]; environ['a b']; environ[\"open";
+        let needed: Vec<&str> = needed_variables(text).into_iter().collect();
+        assert_eq!(needed, ["REGION", "ZONE"]);
     }
 
     #[test]

@@ -17,8 +17,10 @@ mod version;
 
 pub use collect::{Collection, Counted};
 pub use command::quote;
+pub use environment::needed_variables;
 pub use message::frames;
 pub use results::ResultsFrom;
+pub use sandbox::withheld_in;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -213,6 +215,11 @@ impl ProjectTests {
                 .clone_from(&case.message);
         }
         !others.is_empty()
+    }
+
+    /// Why tests do not see a variable that is set; `None` where they do, or where it is not set.
+    pub fn withholds(&self, name: &str) -> Option<&'static str> {
+        environment::withheld(&self.environment, name)
     }
 
     /// Warnings for the user: why the preferred interpreter or runner of the project is not used.

@@ -26,6 +26,17 @@ const NO_FORK: [&str; 4] = [
     "can't start new thread",
 ];
 
+/// Begins the note of a variable that is set and that tests are not given.
+const VARIABLE: &str = "note: the variable ";
+
+/// What a message says of a variable that tests are not given: its name and why, in words.
+pub fn withheld_in(message: &str) -> Option<&str> {
+    message
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix(VARIABLE))
+}
+
 /// Adds notes to the message of a failing test if the sandbox may have caused the failure.
 /// `environment` is the environment of the tests.
 pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsString>) {
@@ -52,7 +63,7 @@ pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsS
         .collect();
     let missing = missing_variable(message);
     if let Some((name, why)) = missing.and_then(|name| Some((name, withheld(environment, name)?))) {
-        notes.push_str(&format!("\nnote: the variable {name} is set, but {why}"));
+        notes.push_str(&format!("\n{VARIABLE}{name} is set, but {why}"));
     }
     if !notes.is_empty() {
         message.truncate(message.trim_end().len());
@@ -95,6 +106,9 @@ mod tests {
         let note = "note: the variable CARGO_PKG_NAME is set, but tests see it when \
                     `sandbox.environment` names it";
         assert_eq!(explained(message), format!("{message}\n{note}"));
+        let told = "CARGO_PKG_NAME is set, but tests see it when `sandbox.environment` names it";
+        assert_eq!(withheld_in(&explained(message)), Some(told));
+        assert_eq!(withheld_in(message), None);
         let other = message.replace("CARGO_PKG_NAME", "SET_BY_NOBODY");
         assert_eq!(explained(&other), other);
         let no_variable = message.replace("os.environ", "table");

@@ -191,6 +191,7 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
     }
     file.set_len(end).ok()?;
     append(&file, &records[first_unrecorded..]).ok()?;
+    records.iter_mut().for_each(is_over_for);
     Some(Found {
         id,
         task,
@@ -199,6 +200,13 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         file,
         waits,
     })
+}
+
+/// What was found out about a proposal does not count any more on those who were at work.
+fn is_over_for(record: &mut Stamped) {
+    if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
+        *evidence = evidence.of_ended();
+    }
 }
 
 /// A run that ended, for the history of a project. Nothing of it waits.

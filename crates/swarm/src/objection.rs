@@ -12,7 +12,7 @@ use super::gate::Draft;
 use super::hub::Hub;
 use super::new_tests;
 use super::parts;
-use super::proposal::{Evidence, TestEvidence, named};
+use super::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK, TestEvidence, named};
 use super::protocol::Propose;
 use super::reason::ReturnReason;
 use starling_core::{Approval, TestOutcome, ToolCalling};
@@ -96,11 +96,11 @@ fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'s
         // Its other parts are checked together with it.
         None
     } else if change.more {
-        Some("the agent has more to propose")
+        Some(MORE_COMES)
     } else if !draft.breaking.is_empty() {
-        Some("it changes a contract, and the callers follow")
+        Some(CALLERS_FOLLOW)
     } else if in_company(hub, mind) {
-        Some("other agents are still at work")
+        Some(OTHERS_WORK)
     } else {
         None
     }

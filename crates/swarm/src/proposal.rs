@@ -193,6 +193,15 @@ impl Fate {
     }
 }
 
+/// A contract changes.
+pub(super) const CALLERS_FOLLOW: &str = "it changes a contract, and the callers follow";
+/// The agent said so.
+pub(super) const MORE_COMES: &str = "the agent has more to propose";
+/// Whoever they are, they may mend it.
+pub(super) const OTHERS_WORK: &str = "other agents are still at work";
+/// Reasons to show a proposal against which the checks speak that hold only while its run goes on.
+const WHILE_IT_RUNS: [&str; 3] = [CALLERS_FOLLOW, MORE_COMES, OTHERS_WORK];
+
 /// Everything that was found out about a proposal before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -506,6 +515,17 @@ fn as_many_as_fit(texts: Vec<String>) -> String {
 /// Stands for the whole command where no single test can be told apart.
 pub const WHOLE_RUN: &str = "(the test command)";
 
+/// What fails with a change, in words.
+fn breaks(broken: &[String]) -> String {
+    match broken.len() {
+        1 => format!("a test fails with it that passed before: {}", named(broken)),
+        count => format!(
+            "{count} tests fail with it that passed before: {}",
+            named(broken)
+        ),
+    }
+}
+
 /// Ids of tests in a list for a reader; in parentheses, [`WHOLE_RUN`] needs none of its own.
 pub(super) fn named(ids: &[String]) -> String {
     let name = |id: &String| match id == WHOLE_RUN {
@@ -567,6 +587,33 @@ impl Evidence {
     pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
         let together = self.together.as_ref().filter(|together| together.passes());
         together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
+    }
+
+    /// The same when the run is over: nobody follows any more, so what breaks stays broken.
+    pub fn of_ended(&self) -> Evidence {
+        let overridden = self.overridden.as_deref().map(|told| {
+            let reason = WHILE_IT_RUNS
+                .iter()
+                .find_map(|reason| told.strip_suffix(&format!(" ({reason})")));
+            reason.map_or_else(|| told.to_owned(), |told| self.left_broken(told))
+        });
+        Evidence {
+            overridden,
+            ..self.clone()
+        }
+    }
+
+    /// What the checks say against it, with the tests that break.
+    fn left_broken(&self, told: &str) -> String {
+        let end = "the run is over, so nobody follows";
+        match &self.tests {
+            TestEvidence::Known { broken, .. }
+                if !broken.is_empty() && !told.contains(&named(broken)) =>
+            {
+                format!("{told}; {} ({end})", breaks(broken))
+            }
+            TestEvidence::Known { .. } | TestEvidence::Unknown { .. } => format!("{told} ({end})"),
+        }
     }
 
     /// Moves the callers whose owners change together with it in one set to those in the set.

@@ -193,6 +193,11 @@ pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
 }
 
+/// Whether a repository holds `root`.
+pub(super) fn has_repository(root: &Path) -> bool {
+    repository(root).is_some()
+}
+
 /// What the keys have in their names whose values are paths or commands.
 const KEYS: [&str; 24] = [
     "askpass",

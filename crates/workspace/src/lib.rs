@@ -7,6 +7,7 @@ mod git_names;
 mod guarded;
 mod ignore_rules;
 mod links;
+mod patch_command;
 mod paths;
 mod policy;
 mod private;
@@ -21,6 +22,7 @@ mod write;
 pub use directories::{missing_directories, remove_empty_directories};
 pub use encoding::{DecodeError, EncodeError, decode, encode};
 pub use git_names::git_configurations;
+pub use patch_command::PatchCommand;
 pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
 pub use private::{private_directory, private_file};
@@ -32,7 +34,7 @@ pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
-pub use write::{WriteError, sweep_leftovers, write_atomically};
+pub use write::{WriteError, sweep_leftovers, write_atomically, write_given};
 
 use std::path::{Path, PathBuf};
 

@@ -23,6 +23,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::encoding::{EncodeError, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
+use super::private::private_file;
 use super::regular::open_regular;
 use starling_syntax::FilePath;
 
@@ -82,6 +83,28 @@ pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), 
             file: file.clone(),
             source,
         },
+    })
+}
+
+/// Writes a file that the user named, wherever it is, whole or not at all. A new one is for this user alone;
+/// one that was there keeps all but its text, and a link stays a link.
+///
+/// # Errors
+/// The directory is missing, the file is read-only, or the disk refuses. Then the file is as it was.
+pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
+    let is_new = !path.exists();
+    if is_new {
+        private_file(path)?;
+    }
+    let target = path.canonicalize()?;
+    let written = write_with(&SYSTEM, &target, text.as_bytes());
+    if written.is_err() && is_new {
+        // It is empty, and nobody else knows of it.
+        let _ = fs::remove_file(&target);
+    }
+    written.map_err(|failed| match failed {
+        Failed::ReadOnly => io::Error::new(ErrorKind::PermissionDenied, "the file is read-only"),
+        Failed::Torn { source, .. } | Failed::Io(source) => source,
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use starling_index::Position;
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 
 /// What every question takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -70,9 +70,10 @@ pub struct MapArgs {
 
 #[derive(Debug, Args)]
 pub struct ReferencesArgs {
-    /// For example shop/cart.py::Cart.total; the module body is shop/cart.py::
+    /// For example shop/cart.py::Cart.total, or Cart.total where it is the only one; the module body is
+    /// shop/cart.py::
     #[arg(value_name = "PATH::SYMBOL")]
-    pub symbol: SymbolPath,
+    pub symbol: String,
     /// How many at most; all by default.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
+use super::super::view::words;
 use super::args::MapArgs;
 use super::output::{note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
@@ -18,6 +19,8 @@ struct Answer {
     map: String,
     tokens: usize,
     files: Vec<File>,
+    /// How many files there was no room for.
+    left_out: usize,
     seconds: f64,
 }
 
@@ -56,13 +59,21 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
         note_languages(&index);
     }
     let lines: Vec<Line> = map.to_string().lines().map(line).collect();
-    print_lines(&lines)
+    let printed = print_lines(&lines);
+    if map.left_out > 0 && !map.files.is_empty() {
+        let files = words::count(map.left_out as u64, "more file");
+        note(&format!(
+            "left out: {files}, for which there is no room (--tokens)"
+        ));
+    }
+    printed
 }
 
 fn answer(map: RepositoryMap, seconds: f64) -> Answer {
     Answer {
         map: map.to_string(),
         tokens: map.tokens,
+        left_out: map.left_out,
         files: map.files.into_iter().map(file).collect(),
         seconds,
     }

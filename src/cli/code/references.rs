@@ -1,16 +1,19 @@
 //! `starling references`: what uses a symbol.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use super::super::view::text::{Line, Style};
+use super::super::view::words;
 use super::super::{Outcome, WrongUse};
 use super::args::ReferencesArgs;
 use super::output::{note, print_json, print_lines};
 use super::{file_of, open_for_question};
-use starling_index::{Certainty, Index, Usage, Usages};
-use starling_syntax::SymbolPath;
+use starling_index::{Certainty, Index, Usage, Usages, is_test_file};
+use starling_syntax::{BadSymbolPath, SymbolPath};
+use starling_workspace::Snapshot;
 
 /// How many names are offered where one is not there.
 const NEAR: usize = 3;
@@ -30,6 +33,8 @@ struct Answer {
 struct Reference {
     path: String,
     line: u32,
+    /// In characters from 1.
+    column: u32,
     text: String,
     /// The symbol that it stands in.
     symbol: String,
@@ -43,13 +48,18 @@ struct Reference {
 pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let index = open_for_question(&args.code)?;
-    let symbol = SymbolPath::new(file_of(&index, &args.symbol.file), args.symbol.name.clone());
+    let symbol = meant(&index, &args.symbol)?;
     check(&index, &symbol)?;
     let limit = args.top.map_or(usize::MAX, |top| top as usize);
     let usages = index.references(&symbol.to_string(), limit);
-    let notes = notes(&symbol, &usages);
+    let notes = notes(&symbol, &usages, limit);
+    let snapshot = index.snapshot();
     let answer = Answer {
-        references: usages.found.into_iter().map(reference).collect(),
+        references: usages
+            .found
+            .into_iter()
+            .map(|usage| reference(snapshot, usage))
+            .collect(),
         complete: usages.complete,
         notes,
         seconds: began.elapsed().as_secs_f64(),
@@ -58,10 +68,57 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     if args.code.json {
         return print_json(&answer);
     }
-    let lines: Vec<Line> = answer.references.iter().map(line).collect();
+    let mut places = BTreeSet::new();
+    let mut shown: Vec<&Reference> = answer.references.iter().collect();
+    shown.retain(|one| places.insert((&one.path, one.line)));
+    let lines: Vec<Line> = shown.into_iter().map(line).collect();
     let printed = print_lines(&lines);
     answer.notes.iter().for_each(|text| note(text));
     printed
+}
+
+/// The symbol that is named: by its path, or by its name alone where only one is called so. Tests count
+/// only where no other code has the name.
+///
+/// # Errors
+/// It is neither, or several are called so.
+fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
+    let name = text.trim();
+    if name.contains("::") {
+        let path: SymbolPath = name
+            .parse()
+            .map_err(|error: BadSymbolPath| WrongUse(error.to_string()))?;
+        return Ok(SymbolPath::new(file_of(index, &path.file), path.name));
+    }
+    let is_called_so = |symbol: &SymbolPath| {
+        let before = symbol.name.strip_suffix(name);
+        !name.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    let all = index
+        .definitions(name)
+        .into_iter()
+        .map(|found| found.symbol);
+    let mut all: Vec<SymbolPath> = all.filter(is_called_so).collect();
+    if all.iter().any(|symbol| !is_test_file(&symbol.file)) {
+        all.retain(|symbol| !is_test_file(&symbol.file));
+    }
+    match all.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => {
+            let path = BadSymbolPath(text.to_owned());
+            let message = format!("{path}, or the name of a symbol that is in the project");
+            Err(WrongUse(message).into())
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+            let names = words::few(&names);
+            let message = format!(
+                "{} symbols are called {name}: write which: {names}",
+                several.len()
+            );
+            Err(WrongUse(message).into())
+        }
+    }
 }
 
 /// # Errors
@@ -85,14 +142,21 @@ fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
     Err(WrongUse(message).into())
 }
 
-fn notes(symbol: &SymbolPath, usages: &Usages) -> Vec<String> {
+fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if usages.found.is_empty() && usages.complete {
         notes.push(format!("nothing in this project uses {symbol}"));
     }
-    if !usages.complete {
-        let count = usages.found.len();
-        notes.push(format!("partial: {count} are shown; there are more"));
+    let count = usages.found.len();
+    let are = if count == 1 { "is" } else { "are" };
+    match usages.complete {
+        true => {}
+        false if count >= limit => {
+            notes.push(format!("partial: {count} {are} shown; there are more"));
+        }
+        false => notes.push(format!(
+            "{count} {are} found, and others may be there: the code around them is too entangled to be sure"
+        )),
     }
     let unsure = usages.found.iter().filter(|usage| is_unsure(usage));
     match unsure.count() {
@@ -112,8 +176,9 @@ fn is_unsure(usage: &Usage) -> bool {
     }
 }
 
-fn reference(usage: Usage) -> Reference {
+fn reference(snapshot: &Snapshot, usage: Usage) -> Reference {
     Reference {
+        column: column(snapshot, &usage),
         path: usage.file.to_string(),
         line: usage.line,
         text: usage.text,
@@ -124,16 +189,29 @@ fn reference(usage: Usage) -> Reference {
     }
 }
 
+/// Where it begins in its line, in characters from 1.
+fn column(snapshot: &Snapshot, usage: &Usage) -> u32 {
+    let text = snapshot.read(&usage.file).unwrap_or_default();
+    let line = text.lines().nth((usage.line as usize).saturating_sub(1));
+    let before = line.and_then(|line| line.get(..usage.column as usize));
+    let before = before.map_or(usage.column as usize, |before| before.chars().count());
+    u32::try_from(before).map_or(u32::MAX, |before| before.saturating_add(1))
+}
+
 fn line(found: &Reference) -> Line {
     let owner = match found.symbol.as_str() {
         "" => String::new(),
         symbol => format!("  in {symbol}"),
     };
-    let mark = match found.certainty {
-        Certainty::Certain | Certainty::Likely => "",
-        Certainty::Possible => "? ",
+    let (mark, likely) = match found.certainty {
+        Certainty::Certain => ("", ""),
+        Certainty::Likely => ("", "  (likely)"),
+        Certainty::Possible => ("? ", ""),
     };
-    Line::of(Style::Accent, &format!("{}:{}", found.path, found.line))
+    let Reference {
+        path, line, column, ..
+    } = found;
+    Line::of(Style::Accent, &format!("{path}:{line}:{column}"))
         .and(&format!(": {mark}{}", found.text))
-        .with(Style::Dim, &owner)
+        .with(Style::Dim, &format!("{owner}{likely}"))
 }

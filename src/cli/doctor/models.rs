@@ -1,6 +1,6 @@
 //! The models' part of the report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Finding;
@@ -11,7 +11,7 @@ use starling_models::providers::{Provider, with_key};
 use starling_models::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
 };
-use starling_models::weights;
+use starling_models::weights::{self, WeightsError};
 
 /// For one endpoint.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
@@ -156,12 +156,25 @@ fn local(source: &ModelSource) -> Finding {
         );
     }
     let wanted = source.settings.path.as_deref();
-    match weights::path(wanted.unwrap_or(weights::DEFAULT_MODEL)) {
+    of_weights(
+        what,
+        weights::path(wanted.unwrap_or(weights::DEFAULT_MODEL)),
+    )
+}
+
+pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> Finding {
+    match found {
         Ok(path) => Finding::ok(what, format!("weights in {}", path.display())),
+        // They are fetched once, and nothing stands in the way.
+        Err(WeightsError::Missing { name, path }) => Finding::warn(
+            what,
+            format!("its weights are not in {} yet", path.display()),
+            format!("`starling models pull {name}` fetches them"),
+        ),
         Err(error) => Finding::fail(
             what,
             error.to_string(),
-            "fetch the weights, or configure an endpoint",
+            "correct the path of the weights, or configure an endpoint",
         ),
     }
 }

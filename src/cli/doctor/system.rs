@@ -1,5 +1,6 @@
 //! The machine's part of the report.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,10 +14,10 @@ use crate::cli::languages;
 use crate::cli::services::policy;
 use starling_config::Config;
 use starling_core::TestRunner;
-use starling_runner::{Collection, ProjectTests, TestSettings};
+use starling_runner::{Collection, ProjectTests, TestSettings, needed_variables};
 use starling_sandbox::{Confinement, Kind, Shadows, cache_dir};
-use starling_syntax::FilePath;
-use starling_workspace::{HostPrograms, Overlay, Variables, Workspace};
+use starling_syntax::{FilePath, Language};
+use starling_workspace::{HostPrograms, Overlay, Snapshot, Variables, Workspace};
 
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
@@ -135,6 +136,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
             };
             let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
             findings.extend(tests_findings(&tests).await);
+            findings.extend(withheld(&snapshot, &tests));
         }
     }
     findings
@@ -203,6 +205,28 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
     let advice = "repair the environment, or set tests.command";
     let warnings = warnings.map(|why| Finding::warn(WHAT, why.clone(), advice));
     std::iter::once(collected).chain(warnings).collect()
+}
+
+/// The variables that the code needs, that are set, and that its tests do not see.
+fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
+    let is_python = |file: &&FilePath| Language::of(file) == Language::Python;
+    let mut found: BTreeMap<String, (&'static str, &FilePath)> = BTreeMap::new();
+    for file in snapshot.files().iter().filter(is_python) {
+        let Ok(text) = snapshot.read(file) else {
+            continue;
+        };
+        for name in needed_variables(&text) {
+            if let Some(why) = tests.withholds(name) {
+                found.entry(name.to_owned()).or_insert((why, file));
+            }
+        }
+    }
+    let finding = |(name, (why, file)): (String, (&str, &FilePath))| {
+        let detail = format!("{name}, which {file} needs, is set, but {why}");
+        let advice = format!("sandbox.environment = [\"{name}\"] gives it to them");
+        Finding::warn("tests", detail, advice)
+    };
+    found.into_iter().map(finding).collect()
 }
 
 fn sandbox_finding(shadows: &Shadows) -> Finding {

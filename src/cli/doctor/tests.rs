@@ -2,6 +2,7 @@ use super::*;
 use starling_config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
 use starling_core::Dollars;
 use starling_lang::{OwnPrograms, Places};
+use starling_models::weights::WeightsError;
 
 fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
     let dir = tempfile::tempdir().unwrap();
@@ -230,6 +231,47 @@ fn the_cache_is_written_to_and_measured() {
     assert_eq!(
         system::cache_finding(&dir.path().join("file")).health,
         Health::Fail
+    );
+}
+
+#[test]
+fn weights_that_can_be_fetched_are_no_failure() {
+    let of = |error| models::of_weights("model local".to_owned(), Err(error));
+    let missing = of(WeightsError::Missing {
+        name: "coder".to_owned(),
+        path: "/cache/coder.gguf".into(),
+    });
+    assert_eq!(missing.health, Health::Warn);
+    assert_eq!(missing.advice, "`starling models pull coder` fetches them");
+    let unknown = of(WeightsError::Unknown {
+        name: "coder".to_owned(),
+        known: Vec::new(),
+    });
+    assert_eq!(unknown.health, Health::Fail);
+}
+
+#[tokio::test]
+async fn a_variable_that_tests_need_and_do_not_see_is_told() {
+    let app = (
+        "app.py",
+        "import os\nNAME = os.environ[\"CARGO_PKG_NAME\"]\nOTHER = os.environ['SET_BY_NOBODY']\n",
+    );
+    let found = of_tests(&[app, ("test_a.py", "import unittest\n")]).await;
+    let told: Vec<&Finding> = found
+        .iter()
+        .filter(|one| one.detail.contains("app.py"))
+        .collect();
+    let [told] = told.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(told.health, Health::Warn);
+    assert_eq!(
+        told.detail,
+        "CARGO_PKG_NAME, which app.py needs, is set, but tests see it when `sandbox.environment` names it"
+    );
+    assert_eq!(
+        told.advice,
+        "sandbox.environment = [\"CARGO_PKG_NAME\"] gives it to them"
     );
 }
 

@@ -1,11 +1,13 @@
 //! What a run looks like from outside, folded from its events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 
 use super::prompt::{CHOICES, CHOICES_BY_KEY, CHOICES_OF_ENDED};
 use starling_core::{
     Cost, Dollars, Driver, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens,
 };
+use starling_runner::withheld_in;
 use starling_server::protocol::Target;
 use starling_swarm::{
     AgentOutcome, Cause, Ending, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
@@ -84,6 +86,8 @@ pub struct Finished {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunState {
     pub driver: Option<Driver>,
+    /// Of the project.
+    pub root: PathBuf,
     pub models: Vec<(Role, String)>,
     pub replayed: bool,
     pub at_ms: u64,
@@ -108,6 +112,10 @@ pub struct RunState {
     /// Symbols whose owners were to be given work and could not be.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
+    /// What tests said of variables that they are not given.
+    withheld: BTreeSet<String>,
+    /// What the last ones said of it for the first time.
+    pub newly_withheld: Vec<String>,
     /// The files and changed lines of all diffs that were on the screen, by decided proposals.
     shown: BTreeSet<(String, String)>,
 }
@@ -237,13 +245,22 @@ impl RunState {
             driver,
             models,
             replayed,
+            root,
             ..
         } = event
         {
             self.driver = Some(*driver);
+            self.root = PathBuf::from(root);
             self.models.clone_from(models);
             self.replayed = *replayed;
         } else if let Event::TestsRun { phase, report, .. } = event {
+            let messages = report.cases.iter().map(|case| case.message.as_str());
+            let told = messages
+                .chain([report.output.as_str()])
+                .filter_map(withheld_in);
+            let mut new: Vec<String> = told.map(str::to_owned).collect();
+            new.retain(|told| self.withheld.insert(told.clone()));
+            self.newly_withheld = new;
             // Those of a proposal are not those of the user's text.
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));

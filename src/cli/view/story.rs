@@ -9,6 +9,7 @@ use starling_swarm::{
     ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
 };
 use starling_syntax::{FilePath, Language, SymbolPath};
+use starling_workspace::PatchCommand;
 
 /// A long text of an agent is cut to this many lines.
 const LINES: usize = 6;
@@ -25,7 +26,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
         | Event::TakenBack { .. }
         | Event::LanguageServer { .. }
         | Event::Diagnosed { .. }
-        | Event::Steered { .. } => of_run(event),
+        | Event::Steered { .. } => of_run(event, state),
         Event::AgentWoken { .. }
         | Event::AgentFinished { .. }
         | Event::TurnFailed { .. }
@@ -57,7 +58,7 @@ pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
     }
 }
 
-fn of_run(event: &Event) -> Vec<Line> {
+fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
     if let Event::RunStarted {
         task,
         models,
@@ -73,7 +74,10 @@ fn of_run(event: &Event) -> Vec<Line> {
         lines.extend(started(task, models));
         lines
     } else if let Event::TestsRun { phase, report, .. } = event {
-        tests_run(*phase, report)
+        let mut lines = tests_run(*phase, report);
+        let notes = state.newly_withheld.iter();
+        lines.extend(notes.map(|told| Line::of(Style::Warning, &format!("  note: {told}"))));
+        lines
     } else if let Event::ScoutPicked { symbols } = event {
         let picked = |(symbol, why): &(SymbolPath, String)| {
             said("→", Style::Accent, &symbol.to_string(), why)
@@ -103,7 +107,10 @@ fn of_run(event: &Event) -> Vec<Line> {
         vec![said("!", Style::Warning, &changed.to_string(), &text)]
     } else if let Event::TakenBack { patch, left, .. } = event {
         let kept = match patch {
-            Some(patch) => format!("kept in {patch}; `git apply` takes it by hand"),
+            Some(patch) => {
+                let command = PatchCommand::of(&state.root).make();
+                format!("kept in {patch}; `{command}` takes it by hand")
+            }
             None => "the log of the run holds them".to_owned(),
         };
         let text = format!("taken back, for the run did not settle: {kept}");

@@ -33,6 +33,8 @@ pub struct RepositoryMap {
     pub files: Vec<MapFile>,
     /// Number of tokens of the formatted map.
     pub tokens: usize,
+    /// How many files there was no room for.
+    pub left_out: usize,
 }
 
 /// One file of a map.
@@ -81,7 +83,11 @@ pub(super) fn repository_map(
         ranked(code, seed, tokens, locate)
     });
     let files = choose::choose(code, &ranked, tokens);
-    let mut map = RepositoryMap { files, tokens: 0 };
+    let mut map = RepositoryMap {
+        left_out: ranked.len().saturating_sub(files.len()),
+        files,
+        tokens: 0,
+    };
     map.tokens = count_tokens(&map.to_string());
     map
 }

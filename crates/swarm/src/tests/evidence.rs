@@ -130,6 +130,36 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
 }
 
 #[test]
+fn when_a_run_is_over_nobody_follows() {
+    use TestStatus::*;
+    let after = report(TestOutcome::Failed, &[("a", Failed), ("b", Failed)]);
+    let tests = TestEvidence::compare(&was(&[]), &after);
+    let told = |overridden: &str| {
+        let mut shown = evidence(tests.clone(), DiagnosticEvidence::Absent);
+        shown.overridden = Some(overridden.to_owned());
+        let ended = shown.of_ended();
+        assert_eq!(ended.of_ended(), ended);
+        ended.overridden.unwrap()
+    };
+    for reason in [
+        "it changes a contract, and the callers follow",
+        "other agents are still at work",
+        "the agent has more to propose",
+    ] {
+        assert_eq!(
+            told(&format!("tests fail with it: a, b ({reason})")),
+            "tests fail with it: a, b (the run is over, so nobody follows)"
+        );
+        assert_eq!(
+            told(&format!("it brings a new problem: x ({reason})")),
+            "it brings a new problem: x; 2 tests fail with it that passed before: a, b (the run is over, so nobody follows)"
+        );
+    }
+    let insists = "tests fail with it: a (the agent insists)";
+    assert_eq!(told(insists), insists);
+}
+
+#[test]
 fn a_reader_sees_what_breaks_with_its_details() {
     use TestStatus::*;
     let after = report(TestOutcome::Failed, &[("a", Passed), ("b", Failed)]);

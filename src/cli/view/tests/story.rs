@@ -47,6 +47,44 @@ fn trouble_of_an_agent_is_told() {
 }
 
 #[test]
+fn a_variable_that_tests_are_not_given_is_told_once() {
+    let note = "REGION is set, but tests see it when `sandbox.environment` names it";
+    let mut failing = report(&["t9"], 1);
+    failing.cases[0].message = format!("KeyError: 'REGION'\nnote: the variable {note}");
+    let run = |phase| Event::TestsRun {
+        phase,
+        proposal: None,
+        report: failing.clone(),
+    };
+    let told = plain(&story(&[run(TestPhase::Before), run(TestPhase::Settling)]));
+    assert_eq!(
+        told.matches(&format!("  note: {note}")).count(),
+        1,
+        "{told}"
+    );
+    // Also where only the tests of a proposal show it.
+    let told = plain(&story(&[run(TestPhase::Proposal)]));
+    assert_eq!(told, format!("  note: {note}"));
+}
+
+#[test]
+fn a_patch_is_taken_by_git_only_in_a_repository() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut state = RunState::default();
+    state.root = dir.path().to_owned();
+    let back = Event::TakenBack {
+        diff: String::new(),
+        patch: Some(text("/c/1.patch")),
+        left: Vec::new(),
+    };
+    let told = plain(&tell(&back, &state));
+    assert!(
+        told.ends_with("kept in /c/1.patch; `patch -p1 -i` takes it by hand"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_models_do_on_the_way_is_told() {
     let (big, small) = (text("big"), text("small"));
     let error = text("429");

@@ -1,0 +1,154 @@
+//! The file of a session of `starling ask`: wherever the user wants it.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::WrongUse;
+use starling_ask::session::Session;
+use starling_workspace::{Snapshot, private_file, read_text, write_given};
+
+/// A longer session is not resumed.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A file that can be read, if it is there, and written.
+pub struct SessionFile {
+    path: PathBuf,
+}
+
+impl SessionFile {
+    /// Looks at the file before anything is done that costs. Nothing is left there.
+    ///
+    /// # Errors
+    /// [`WrongUse`], if the session cannot be kept there.
+    pub fn open(path: &Path) -> Result<SessionFile, WrongUse> {
+        let wrong = |error: io::Error| {
+            WrongUse(format!(
+                "session {}: cannot be written: {error}",
+                path.display()
+            ))
+        };
+        if path.file_name().is_none() {
+            let what = format!("session {}: not the name of a file", path.display());
+            return Err(WrongUse(what));
+        }
+        try_to_write(path).map_err(wrong)?;
+        Ok(SessionFile {
+            path: path.to_owned(),
+        })
+    }
+
+    /// The session in the file; a new one where there is none yet.
+    ///
+    /// # Errors
+    /// [`WrongUse`], if something else is in the file.
+    pub fn read(&self, files: &Snapshot) -> Result<Session, WrongUse> {
+        let wrong = |what: String| WrongUse(format!("session {}: {what}", self.path.display()));
+        let text = match read_text(&self.path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(wrong(error.to_string())),
+        };
+        if text.trim().is_empty() {
+            return Ok(Session::new(files));
+        }
+        let session: Session = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("not a session of Starling: {error}")))?;
+        session
+            .resumed(files)
+            .map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Writes what was learnt, whole or not at all.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn keep(&self, session: &Session) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(session)?;
+        let write = || {
+            fs::create_dir_all(directory(&self.path))?;
+            write_given(&self.path, &text)
+        };
+        write().with_context(|| format!("session {}: cannot be written", self.path.display()))
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if directory != Path::new("") => directory,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+/// Whether a file could be made or replaced there.
+fn try_to_write(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if path.exists() {
+        OpenOptions::new().append(true).open(path)?;
+    }
+    // A link leads to the directory in which its file is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut place = directory(&path);
+    while !place.exists() {
+        place = directory(place);
+    }
+    if !place.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let probe = place.join(format!(".starling-session-{}", std::process::id()));
+    private_file(&probe)?;
+    fs::remove_file(probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_workspace::Workspace;
+
+    #[test]
+    fn a_session_is_kept_wherever_the_user_wants_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("project");
+        fs::create_dir_all(root.join("deep")).unwrap();
+        fs::write(root.join("a.py"), "x = 1\n").unwrap();
+        fs::write(dir.path().join("empty.json"), "").unwrap();
+        let files = Workspace::open(root.clone())
+            .unwrap()
+            .snapshot(Default::default());
+        // Outside, called like a secret, in a new directory, and a file that is there and empty.
+        for name in [
+            "deep/../../s.json",
+            ".env",
+            "new/er/s.json",
+            "../empty.json",
+        ] {
+            let path = root.join(name);
+            let file = SessionFile::open(&path).unwrap();
+            let session = file.read(&files).unwrap();
+            file.keep(&session).unwrap();
+            assert!(
+                fs::read_to_string(&path).unwrap().starts_with('{'),
+                "{name}"
+            );
+            SessionFile::open(&path).unwrap().read(&files).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_at_once_and_nothing_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "x").unwrap();
+        fs::create_dir(dir.path().join("folder")).unwrap();
+        for name in ["file/s.json", "folder", "..", "file/deep/s.json"] {
+            let path = dir.path().join(name);
+            let WrongUse(told) = SessionFile::open(&path).err().unwrap();
+            assert!(told.starts_with("session "), "{told}");
+        }
+        SessionFile::open(&dir.path().join("folder/s.json")).unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("folder")).unwrap().count(), 0);
+    }
+}
