@@ -133,7 +133,7 @@ impl<'q> Wanted<'q> {
 }
 
 /// The text of a file, not kept where it was not before.
-fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
+pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
         Held::Text(text) => Some(text),
         Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),
