@@ -5,6 +5,7 @@
 //! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
 //!   symbol that the task names or that the scout picks: by a traceback, by a use, or by an import.
 //! - Every other goal requires only tests that the task names or whose error it quotes.
+//! - A task that only states renamings and deletions requires none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,8 +34,19 @@ const SHORTEST_ERROR: usize = 12;
 /// Bytes of the output of a command that names no failing test.
 const OUTPUT_MOST: usize = 8_000;
 
+/// What the tests have to show: a renaming or a deletion that a task states repairs none.
+pub(super) fn goal(hub: &Hub) -> Goal {
+    match hub.stated().are_whole_task {
+        true => Goal::Refactoring,
+        false => hub.goal,
+    }
+}
+
 /// Requires failing tests of a report according to the goal, beside those that are required already.
 pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
+    if hub.stated().are_whole_task {
+        return;
+    }
     let lookup = hub.lookup();
     let targets = hub.state().targets.clone();
     let required = required(hub.goal, &hub.task.text, &lookup, report, &targets);
@@ -55,9 +67,10 @@ pub(super) fn note_targets(hub: &Hub, symbols: &[SymbolPath]) {
 
 /// A bug whose description leads to no failing test is judged by the symbols that are changed for it.
 pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
+    let goal = goal(hub);
     let is_open = {
         let state = hub.state();
-        hub.goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
+        goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
     };
     if is_open {
         let symbols: Vec<SymbolPath> = symbols
@@ -73,7 +86,7 @@ pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
 /// failing test reaches that code, those tests are no part of the task.
 pub(super) fn note_named(hub: &Hub, named: &[SymbolPath]) {
     note_targets(hub, named);
-    let is_told = hub.goal == Goal::Bug && named.iter().any(|symbol| !symbol.is_module());
+    let is_told = goal(hub) == Goal::Bug && named.iter().any(|symbol| !symbol.is_module());
     let before = hub.state().before.clone().filter(|_| is_told);
     let lookup = hub.lookup();
     // What a test without a known text reaches is not known.
@@ -86,11 +99,12 @@ pub(super) fn note_named(hub: &Hub, named: &[SymbolPath]) {
 /// The report of the tests before the run, with those failing tests alone that matter for the task;
 /// `None` where none does. Until some are required, all of them may be the cause of a bug.
 pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
+    let goal = goal(hub);
     let state = hub.state();
     let mut report = state.before.clone()?;
     let failing = failing_ids(&report);
     let is_beside = state.beside_failures;
-    let is_shown = |id: &String| !is_beside && is_shown(hub.goal, &state.required, id);
+    let is_shown = |id: &String| !is_beside && is_shown(goal, &state.required, id);
     if !failing.iter().any(is_shown) {
         return None;
     }
@@ -102,10 +116,11 @@ pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
 
 /// The tests that failed before the run and do not matter for the task.
 pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
+    let goal = goal(hub);
     let state = hub.state();
     let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
-    let is_shown = |id: &String| !state.beside_failures && is_shown(hub.goal, &state.required, id);
+    let is_shown = |id: &String| !state.beside_failures && is_shown(goal, &state.required, id);
     alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
     alone
 }
