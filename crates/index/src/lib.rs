@@ -8,6 +8,7 @@ mod facts;
 mod fuzzy;
 mod generated;
 mod importable;
+mod in_strings;
 mod locate;
 mod lookup;
 mod map;
@@ -29,10 +30,13 @@ mod trace;
 mod words;
 
 pub use importable::Importable;
+pub use in_strings::InString;
 pub use locate::{Candidate, Located, LocatedFile};
-pub use lookup::{Definition, Description, Usage, Usages};
+pub use lookup::{Definition, Description, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
-pub use names::{LostUse, Rebound, binds, lost_uses, newly_undefined, rebound, undefined_names};
+pub use names::{
+    LostUse, Rebound, binds, lost_uses, newly_undefined, rebound, says_plainly, undefined_names,
+};
 pub use position::{Definitions, NoName, Position};
 pub use progress::reading;
 pub use search::{Hit, Hits};
@@ -44,7 +48,7 @@ use std::sync::{Arc, OnceLock};
 
 use code::Code;
 use read::Reading;
-pub use resolve::{Certainty, Dangling, Holder};
+pub use resolve::{Certainty, Dangling, Heritage, Holder};
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_workspace::{ReadError, Snapshot};
 use store::Store;
@@ -199,6 +203,38 @@ impl Index {
         lookup::definitions(self.code(), name)
     }
 
+    /// The same without those that only the last part of a dotted name fits.
+    pub fn definitions_of(&self, name: &str) -> Vec<Definition> {
+        lookup::definitions_of(self.code(), name)
+    }
+
+    /// The variables of modules that a name (`NAME`, `module.NAME`, `path/to/file.py::NAME`) means.
+    pub fn variables(&self, name: &str) -> Vec<Variable> {
+        lookup::variables(self.code(), name)
+    }
+
+    /// Every place that means a variable of a module, those that set it among them; `None`: the module does
+    /// not bind it.
+    pub fn variable_uses(&self, of: &Variable) -> Option<Usages> {
+        lookup::variable_uses(self.code(), &self.snapshot, of)
+    }
+
+    /// How a method stands to the bases of its class; what is no method stands alone.
+    pub fn heritage(&self, symbol: &SymbolPath) -> Heritage {
+        resolve::Resolver::new(self.code()).heritage(symbol)
+    }
+
+    /// Whether any attribute of a method's name can only be that method, as far as the code and its strings tell.
+    pub fn is_only_attribute(&self, method: &SymbolPath) -> bool {
+        resolve::Resolver::new(self.code()).is_only_attribute(method)
+            && !in_strings::is_field(&self.snapshot, method.base_name())
+    }
+
+    /// Whether any file says an identifier.
+    pub fn mentions(&self, identifier: &str) -> bool {
+        !self.code().mentioning(identifier).is_empty()
+    }
+
     /// What a symbol is; `None`: there is none of this path.
     pub fn describe(&self, symbol: &SymbolPath) -> Option<Description> {
         lookup::describe(self.code(), symbol)
@@ -228,6 +264,18 @@ impl Index {
     /// At most `limit`, the certain ones first, code before tests.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
+    }
+
+    /// The strings of code and data files of which a name is a whole part (`"module:Class"`): something may
+    /// be found by them at run time.
+    pub fn in_strings(&self, name: &str) -> Vec<InString> {
+        in_strings::in_strings(&self.snapshot, name)
+    }
+
+    /// Whether a class, a function or the body of a module or a class gives a name a meaning anywhere, other
+    /// than by an import.
+    pub fn is_defined(&self, name: &str) -> bool {
+        lookup::is_defined(self.code(), name)
     }
 
     /// The names that lead nowhere here and did not in `before`, of which only `changed` files differ:

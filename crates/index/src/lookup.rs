@@ -2,8 +2,8 @@
 
 use super::code::{Code, FileId, base_name};
 use super::facts::is_test;
-use super::names::Role;
-use super::resolve::{Certainty, Resolver};
+use super::names::{Binding, BindingKind, Role, ScopeId};
+use super::resolve::{Certainty, References, Resolver, Source};
 use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use starling_workspace::Snapshot;
@@ -17,6 +17,15 @@ pub struct Definition {
     pub lines: (u32, u32),
     /// Where its name stands.
     pub line: u32,
+}
+
+/// A variable of a module: a constant, say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub file: FilePath,
+    pub name: String,
+    /// Where the module's body sets it: byte offsets of its name.
+    pub set_at: Vec<u32>,
 }
 
 /// What a symbol is.
@@ -61,6 +70,30 @@ pub struct Usages {
 /// `path/to/file.py::f` are the last part where the parts before fit; where nothing fits whole, the
 /// last part alone decides.
 pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
+    let mut found = called(code, name);
+    let any_fits = found.iter().any(|(misfit, ..)| !misfit);
+    found.retain(|(misfit, ..)| !(any_fits && *misfit));
+    in_order(found)
+}
+
+/// The symbols that a name fits whole: `Stock.size` is never `Cart.size`.
+pub(super) fn definitions_of(code: &Code, name: &str) -> Vec<Definition> {
+    let mut found = called(code, name);
+    found.retain(|(misfit, ..)| !misfit);
+    in_order(found)
+}
+
+fn in_order(mut found: Vec<(bool, bool, Definition)>) -> Vec<Definition> {
+    found.sort_by(|(_, test, a), (_, other, b)| (test, &a.symbol).cmp(&(other, &b.symbol)));
+    found
+        .into_iter()
+        .map(|(.., definition)| definition)
+        .collect()
+}
+
+/// The symbols of which the last part of a name is the own name: whether the whole does not fit, whether it
+/// is of a test, and what it is.
+fn called(code: &Code, name: &str) -> Vec<(bool, bool, Definition)> {
     let (wanted, name) = split(name.trim());
     let last = base_name(&name);
     let mut found = Vec::new();
@@ -81,13 +114,7 @@ pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
         };
         found.push((!fits, code.is_test(file), definition));
     }
-    let any_fits = found.iter().any(|(misfit, ..)| !misfit);
-    found.retain(|(misfit, ..)| !(any_fits && *misfit));
-    found.sort_by(|(_, test, a), (_, other, b)| (test, &a.symbol).cmp(&(other, &b.symbol)));
     found
-        .into_iter()
-        .map(|(.., definition)| definition)
-        .collect()
 }
 
 pub(super) fn describe(code: &Code, symbol: &SymbolPath) -> Option<Description> {
@@ -98,6 +125,65 @@ pub(super) fn describe(code: &Code, symbol: &SymbolPath) -> Option<Description> 
         signature: found.signature.to_owned(),
         doc: found.doc.to_owned(),
     })
+}
+
+/// The variables of modules called `name`: `module.NAME` and `path/to/file.py::NAME` where the parts before fit.
+/// What a module also imports, or defines as a class or a function, is none of them.
+pub(super) fn variables(code: &Code, name: &str) -> Vec<Variable> {
+    let (wanted, name) = split(name.trim());
+    let last = base_name(&name);
+    let mut found = Vec::new();
+    for file in code.mentioning(last) {
+        let whole = format!(".{}.{last}", code.module(file));
+        let path = code.path(file);
+        let fits = wanted.as_ref().is_none_or(|wanted| wanted == path);
+        if !fits || !ends_with_name(&whole, &name) {
+            continue;
+        }
+        let names = Source::names(code, file).unwrap_or_default();
+        let bindings = names
+            .find(last)
+            .map(|id| names.bindings(ScopeId::MODULE, id));
+        let bindings = bindings.unwrap_or_default();
+        let is_value = |one: &Binding| matches!(one.kind, BindingKind::Value { .. });
+        let at = |one: &Binding| names.occurrence(one.occurrence).map(|found| found.at);
+        if !bindings.is_empty() && bindings.iter().all(is_value) {
+            found.push(Variable {
+                file: path.clone(),
+                name: last.to_owned(),
+                set_at: bindings.iter().filter_map(at).collect(),
+            });
+        }
+    }
+    found
+}
+
+/// Whether the body of a module or a class of any file defines or sets a name.
+pub(super) fn is_defined(code: &Code, name: &str) -> bool {
+    code.mentioning(name).into_iter().any(|file| {
+        let names = Source::names(code, file).unwrap_or_default();
+        let bindings = names.find(name).map(|id| {
+            let classes = names.classes().iter().map(|class| class.scope);
+            let scopes = std::iter::once(ScopeId::MODULE).chain(classes);
+            let bindings = scopes.flat_map(|scope| names.bindings(scope, id));
+            bindings.copied().collect::<Vec<_>>()
+        });
+        bindings.into_iter().flatten().any(|one| is_own(one.kind))
+    })
+}
+
+/// Whether a binding makes a name, and does not bring it from elsewhere.
+fn is_own(kind: BindingKind) -> bool {
+    match kind {
+        BindingKind::Class(_)
+        | BindingKind::Function(_)
+        | BindingKind::Value { .. }
+        | BindingKind::Attribute { .. } => true,
+        BindingKind::Import(_)
+        | BindingKind::Parameter { .. }
+        | BindingKind::Global
+        | BindingKind::Nonlocal => false,
+    }
 }
 
 /// The file of a symbol path, and the name with dots between its parts.
@@ -155,6 +241,16 @@ fn symbol_of(code: &Code, name: &str) -> Option<SymbolPath> {
 
 fn uses(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Option<Usages> {
     let references = Resolver::new(code).references(symbol)?;
+    usages(code, snapshot, &references)
+}
+
+/// Every place that means a variable of a module, those that set it among them.
+pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> Option<Usages> {
+    let references = Resolver::new(code).variable_references(&of.file, &of.name)?;
+    usages(code, snapshot, &references)
+}
+
+fn usages(code: &Code, snapshot: &Snapshot, references: &References) -> Option<Usages> {
     let mut usages = Usages {
         complete: references.complete,
         found: Vec::new(),

@@ -135,7 +135,7 @@ impl<'q> Wanted<'q> {
 }
 
 /// Returns the text of a file. A text that was not in memory is not kept there.
-fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
+pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
         Held::Text(text) => Some(text),
         Held::OnDisk(_) => Some(snapshot.glance(file).ok()?.0.into()),

@@ -281,7 +281,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     mind.begin_turn();
     let own_tools = conversation_of(hub, &mind.party);
     if is_small(model.profile()) {
-        if hub.stated().are_whole_task {
+        if hub.stated().are_by_rule() {
             return Some(gave_up(BY_RULE));
         }
         match small::next_way(hub, mind) {

@@ -331,6 +331,10 @@ fn must_change(after: &[Token]) -> bool {
 pub(super) struct Token {
     /// Without quotes and punctuation around it.
     pub word: String,
+    /// With the dashes before it, as an option has them.
+    pub with_dashes: String,
+    /// Whether it stands between back-quotes.
+    pub is_quoted: bool,
     /// A comma or the like follows it.
     pub ends_clause: bool,
 }
@@ -345,8 +349,13 @@ pub(super) fn sentences(text: &str) -> Vec<Vec<Token>> {
             if let Some(sentence) = all.last_mut()
                 && !word.is_empty()
             {
+                let dashed =
+                    raw.trim_start_matches(|c: char| !(c.is_alphanumeric() || "_/[]-".contains(c)));
+                let dashes = dashed.len() - dashed.trim_start_matches('-').len();
                 sentence.push(Token {
                     word: word.to_owned(),
+                    with_dashes: format!("{}{word}", &dashed[..dashes]),
+                    is_quoted: raw.matches('`').count() == 2,
                     ends_clause: rest.ends_with([',', ':']),
                 });
             }

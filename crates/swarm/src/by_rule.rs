@@ -1,23 +1,20 @@
-//! Renamings and deletions without a model: where a task asks for nothing else and every use of the symbol
+//! Renamings and deletions without a model: where a task asks for nothing else and every use of the name
 //! is certain, the proposals follow from the index. They are checked and reviewed like any others.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod edits;
+mod examples;
+mod uses;
+mod variable;
 
 use super::hub::Hub;
 use super::lookup::Lookup;
-use super::protocol::{Hunk, Pick};
-use super::stated::Stated;
-use starling_index::{Certainty, Usage, binds};
-use starling_syntax::{FilePath, Symbol, SymbolId, SymbolKind, SymbolPath, SymbolTree, signature};
-use starling_text::{ChangeSet, Edit};
-
-/// Uses that are rewritten at most.
-const USES_MOST: usize = 2_000;
-/// Lines that are looked at for a name in a string.
-const STRINGS_MOST: usize = 400;
-/// Places that a refusal names.
-const NAMED: usize = 4;
+use super::protocol::Pick;
+use super::stated::{Named, Stated, stub_of};
+use edits::Edits;
+use starling_index::{Heritage, Usage, binds, says_plainly};
+use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+pub(super) use uses::stands_in;
+use uses::{is_word_at, offset, places};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
 ///
@@ -25,110 +22,182 @@ const NAMED: usize = 4;
 /// Why that cannot be done by rule.
 pub(super) fn picks(hub: &Hub) -> Option<Result<Vec<Pick>, String>> {
     let statements = hub.stated();
-    if !statements.are_whole_task {
+    if !statements.are_by_rule() {
         return None;
     }
     let lookup = hub.lookup();
+    let picks = of_all(&lookup, &statements.all);
+    Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
+}
+
+fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
-    for stated in &statements.all {
-        let done = match stated {
-            Stated::Renamed { from, to } => rename(&lookup, from, to, &mut edits),
-            Stated::Deleted { symbol } => delete(&lookup, symbol).map(|pick| picks.push(pick)),
-        };
-        if let Err(why) = done {
-            return Some(Err(format!(
-                "{why}; a larger model can judge that (`--model`)"
-            )));
+    for stated in all {
+        match stated {
+            Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
+            Stated::Deleted { what } => picks.extend(delete(lookup, what)?),
         }
     }
-    let why = in_words(&statements.all);
-    for (file, edits) in edits.0 {
-        match of_file(&lookup, &file, edits, &why) {
-            Some(of_file) => picks.extend(of_file),
-            None => return Some(Err(format!("{file} cannot be changed by rule"))),
-        }
-    }
-    Some(Ok(picks))
+    picks.extend(edits.picks(lookup, &in_words(all))?);
+    Ok(picks)
 }
 
 fn in_words(all: &[Stated]) -> String {
-    let one = |stated: &Stated| match stated {
-        Stated::Renamed { from, to } => format!("rename `{}` to `{to}`", from.name),
-        Stated::Deleted { symbol } => format!("delete `{}`", symbol.name),
+    let one = |stated: &Stated| {
+        let name = name_of(stated.named());
+        match stated {
+            Stated::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
+            Stated::Deleted { .. } => format!("delete `{name}`"),
+        }
     };
     let all: Vec<String> = all.iter().map(one).collect();
     format!("{}, by rule: every use is certain", all.join("; "))
 }
 
-/// The names that are replaced, by file.
-#[derive(Default)]
-struct Edits(BTreeMap<FilePath, Vec<Edit>>);
-
-impl Edits {
-    fn replace(&mut self, file: &FilePath, start: usize, old: &str, new: &str) {
-        let edit = Edit {
-            range: starling_text::ByteRange::new(start, start + old.len()),
-            insert: new.to_owned(),
-        };
-        let edits = self.0.entry(file.clone()).or_default();
-        if !edits.contains(&edit) {
-            edits.push(edit);
-        }
+/// The whole name within its module.
+fn name_of(named: &Named) -> &str {
+    match named {
+        Named::Symbol(path) => &path.name,
+        Named::Variable(_) | Named::Word(_) | Named::File(_) => named.base_name(),
     }
 }
 
-fn rename(lookup: &Lookup, from: &SymbolPath, to: &str, edits: &mut Edits) -> Result<(), String> {
+/// Of what the index does not know, nothing is certain.
+fn not_known(named: &Named) -> String {
+    format!("not all uses of `{}` are known", named.base_name())
+}
+
+fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<(), String> {
+    match from {
+        Named::Symbol(path) => rename_symbol(lookup, path, to, edits),
+        Named::Variable(variable) => variable::rename(lookup, variable, to, edits),
+        Named::Word(_) | Named::File(_) => Err(not_known(from)),
+    }
+}
+
+fn delete(lookup: &Lookup, what: &Named) -> Result<Vec<Pick>, String> {
+    match what {
+        Named::Symbol(path) => delete_symbol(lookup, path),
+        Named::Variable(variable) => variable::delete(lookup, variable),
+        Named::Word(_) | Named::File(_) => Err(not_known(what)),
+    }
+}
+
+fn rename_symbol(
+    lookup: &Lookup,
+    from: &SymbolPath,
+    to: &str,
+    edits: &mut Edits,
+) -> Result<(), String> {
     let found = lookup.symbol(from)?;
     let (tree, symbol) = (&found.tree, &found.symbol);
     let old = from.base_name();
     let class = symbol.parent.map(|id| tree.get(id));
-    let sibling = match class.filter(|class| class.kind == SymbolKind::Class) {
+    let class = class.filter(|class| class.kind == SymbolKind::Class);
+    let sibling = match class {
         Some(class) => format!("{}.{to}", class.path.name),
         None => to.to_owned(),
     };
     if tree.find(&sibling).is_some() || binds(tree, to) {
         return Err(format!("{} has a `{to}` already", from.file));
     }
-    if let Some(class) = class.filter(|class| class.kind == SymbolKind::Class) {
-        only_of_its_class(lookup, from, tree, class)?;
+    if class.is_some() {
+        only_of_its_class(lookup, from)?;
     }
     not_known_by_name(lookup, from, symbol)?;
-    for usage in certain_uses(lookup, from, symbol)? {
-        let text = lookup.tree(&usage.file)?;
-        let at = offset(&text, &usage);
-        // Under another name it stays; a name in `__all__` stands in quotes.
-        let start = [at, at + 1];
-        let start = start
-            .into_iter()
-            .find(|at| is_word_at(text.text(), *at, old));
-        if let Some(start) = start {
-            edits.replace(&usage.file, start, old, to);
-        }
-    }
+    let uses = uses::certain(lookup, from, symbol)?;
+    replace_uses(lookup, &uses, (old, to), edits)?;
     edits.replace(&from.file, symbol.name.start, old, to);
+    let twins = stub_symbols(lookup, from)?;
+    if let [first, _, ..] = twins.as_slice() {
+        // The overloads of a stub change their numbers with the first of them.
+        return Err(format!("{} has several `{old}`", first.path.file));
+    }
+    for twin in twins {
+        let tree = lookup.tree(&twin.path.file)?;
+        if tree.find(&sibling).is_some() {
+            return Err(format!("{} has a `{to}` already", twin.path.file));
+        }
+        let uses = uses::of_stub(lookup, &twin);
+        replace_uses(lookup, &uses, (old, to), edits)?;
+        edits.replace(&twin.path.file, twin.name.start, old, to);
+    }
     Ok(())
 }
 
-fn delete(lookup: &Lookup, symbol: &SymbolPath) -> Result<Pick, String> {
+/// Writes the new name at all uses.
+fn replace_uses(
+    lookup: &Lookup,
+    uses: &[Usage],
+    (old, to): (&str, &str),
+    edits: &mut Edits,
+) -> Result<(), String> {
+    for file in uses.chunk_by(|a, b| a.file == b.file) {
+        let tree = lookup.tree(&file[0].file)?;
+        let text = tree.text();
+        for usage in file {
+            let at = offset(&tree, usage);
+            // Under another name it stays; a name in `__all__` stands in quotes.
+            let start = [at, at + 1];
+            let Some(start) = start.into_iter().find(|at| is_word_at(text, *at, old)) else {
+                continue;
+            };
+            let is_plain = !text[..start].ends_with('.') && !text[..start].ends_with(['"', '\'']);
+            if is_plain && says_plainly(&tree, to) {
+                return Err(format!("{} has a `{to}` already", usage.file));
+            }
+            edits.replace(&usage.file, start, old, to);
+        }
+    }
+    Ok(())
+}
+
+/// The definitions of a symbol in the stub beside its module.
+fn stub_symbols(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Symbol>, String> {
+    let Some(stub) = stub_of(lookup, &symbol.file) else {
+        return Ok(Vec::new());
+    };
+    let tree = lookup.tree(&stub)?;
+    let is_it = |one: &&Symbol| {
+        let rest = one.path.name.strip_prefix(&symbol.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#') && !rest.contains('.'))
+    };
+    Ok(tree.symbols().iter().filter(is_it).cloned().collect())
+}
+
+fn delete_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Pick>, String> {
     let found = lookup.symbol(symbol)?;
     not_known_by_name(lookup, symbol, &found.symbol)?;
-    let mut uses = certain_uses(lookup, symbol, &found.symbol)?;
-    uses.retain(|usage| !symbol.encloses(&usage.symbol));
-    if !uses.is_empty() {
-        return Err(format!(
-            "`{}` is still used: {}",
-            symbol.name,
-            places(&uses)
-        ));
+    may_be_missed(lookup, symbol)?;
+    let twins: Vec<SymbolPath> = stub_symbols(lookup, symbol)?
+        .into_iter()
+        .map(|one| one.path)
+        .collect();
+    let is_inside = |place: &SymbolPath| {
+        symbol.encloses(place) || twins.iter().any(|twin| twin.encloses(place))
+    };
+    let mut uses = uses::certain(lookup, symbol, &found.symbol)?;
+    let mut files = vec![vec![symbol.clone()]];
+    if !twins.is_empty() {
+        for twin in stub_symbols(lookup, symbol)? {
+            uses.extend(uses::of_stub(lookup, &twin));
+        }
+        files.push(twins.clone());
     }
-    Ok(Pick {
-        symbol: symbol.to_string(),
+    uses.retain(|usage| !is_inside(&usage.symbol));
+    if !uses.is_empty() {
+        let places = places(&uses);
+        return Err(format!("`{}` is still used: {places}", symbol.name));
+    }
+    let pick = |all: Vec<SymbolPath>| Pick {
+        symbol: all[0].to_string(),
         why: format!("delete `{}`, by rule: nothing uses it", symbol.name),
-        delete: vec![symbol.to_string()],
+        delete: all.iter().map(ToString::to_string).collect(),
         intended_losses: true,
         ..Pick::default()
-    })
+    };
+    Ok(files.into_iter().map(pick).collect())
 }
 
 /// A symbol that nothing can reach by its name alone: no decorator takes note of it, and it stands in no
@@ -140,189 +209,38 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
     if let Some(other) = others.next() {
         return Err(format!("`{}` is decorated with {other}", path.name));
     }
-    let name = path.base_name();
-    let is_quoted = |text: &str| {
-        ["'", "\""]
-            .iter()
-            .any(|quote| text.contains(&format!("{quote}{name}{quote}")))
-    };
-    let hits = lookup.index().search(name, STRINGS_MOST).hits;
-    let mut quoted = hits.iter().filter(|hit| is_quoted(&hit.text));
-    match quoted.find(|hit| !is_exported(lookup, &hit.symbol.file, hit.line)) {
-        Some(hit) => Err(format!(
-            "`{name}` stands in a string: {}:{}",
-            hit.symbol.file, hit.line
-        )),
-        None => Ok(()),
-    }
-}
-
-/// Whether a line belongs to a list of exported names, which is followed.
-fn is_exported(lookup: &Lookup, file: &FilePath, line: u32) -> bool {
-    let Ok(tree) = lookup.tree(file) else {
-        return false;
-    };
-    let lines: Vec<&str> = tree.text().lines().take(line as usize).collect();
-    let mut above = lines.iter().rev();
-    let opening = above.find(|line| line.contains('=') || line.contains(']'));
-    opening.is_some_and(|line| line.trim_start().starts_with("__all__"))
+    uses::in_no_string(lookup, path.base_name())
 }
 
 /// A method that stands alone: no other class gives it or has it from elsewhere.
-fn only_of_its_class(
-    lookup: &Lookup,
-    method: &SymbolPath,
-    tree: &SymbolTree,
-    class: &Symbol,
-) -> Result<(), String> {
+fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String> {
+    let stub = stub_of(lookup, &method.file);
     let others = lookup.index().definitions(method.base_name());
-    if let Some(other) = others.iter().find(|other| other.symbol != *method) {
-        let (name, other) = (method.base_name(), &other.symbol);
+    let mut others = others.iter().map(|other| &other.symbol).filter(|other| {
+        let is_twin = Some(&other.file) == stub.as_ref();
+        *other != method && !is_twin
+    });
+    if let Some(other) = others.next() {
+        let name = method.base_name();
         return Err(format!("{other} is called `{name}` as well"));
     }
-    let head = signature(tree, class);
-    let bases = head.split_once('(').map(|(_, bases)| bases.trim_start());
-    let has_bases =
-        bases.is_some_and(|bases| !bases.starts_with(')') && !bases.starts_with("object)"));
-    match has_bases {
-        true => Err(format!(
-            "`{}` may override a method of a base class",
-            method.name
-        )),
-        false => Ok(()),
+    match lookup.index().heritage(method) {
+        Heritage::Own => Ok(()),
+        Heritage::Overrides | Heritage::Unknown => Err(may_override(method)),
     }
 }
 
-/// All uses of a symbol.
-///
-/// # Errors
-/// Some are not certain, or not all are known.
-fn certain_uses(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<Vec<Usage>, String> {
-    if path.name.contains('#') {
-        return Err(format!("{} has several `{}`", path.file, path.base_name()));
-    }
-    let usages = lookup.usages(&path.to_string(), USES_MOST);
-    let (unsure, sure): (Vec<Usage>, Vec<Usage>) = usages
-        .found
-        .into_iter()
-        .partition(|usage| usage.certainty != Certainty::Certain);
-    // Of an object of unknown type, a function of a module is no attribute.
-    let is_attribute = |usage: &Usage| {
-        let text = lookup.tree(&usage.file);
-        text.is_ok_and(|text| text.text()[..offset(&text, usage)].ends_with('.'))
-    };
-    let mut unsure = unsure;
-    if symbol.kind != SymbolKind::Method {
-        unsure.retain(|usage| !is_attribute(usage));
-    }
-    if !unsure.is_empty() {
-        let count = super::ending::counted(unsure.len(), "place");
-        return Err(format!(
-            "{count} may mean another `{}`: {}",
-            path.base_name(),
-            places(&unsure)
-        ));
-    }
-    match usages.complete {
-        true => Ok(sure),
-        false => Err(format!("not all uses of `{}` are known", path.name)),
-    }
+fn may_override(method: &SymbolPath) -> String {
+    let name = &method.name;
+    format!("`{name}` may override a method of a base class")
 }
 
-fn places(uses: &[Usage]) -> String {
-    let mut named: Vec<String> = uses
-        .iter()
-        .take(NAMED)
-        .map(|usage| format!("{}:{}", usage.file, usage.line))
-        .collect();
-    if uses.len() > NAMED {
-        named.push(format!("{} more", uses.len() - NAMED));
+/// A method that a base class calls is used, though nothing names it. A name with an underscore is its own.
+fn may_be_missed(lookup: &Lookup, symbol: &SymbolPath) -> Result<(), String> {
+    let is_own = symbol.base_name().starts_with('_') && !symbol.base_name().starts_with("__");
+    match lookup.index().heritage(symbol) {
+        Heritage::Own => Ok(()),
+        Heritage::Unknown if is_own => Ok(()),
+        Heritage::Overrides | Heritage::Unknown => Err(may_override(symbol)),
     }
-    named.join(", ")
-}
-
-/// Where a use begins, in bytes of its file.
-fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
-    let line = (usage.line as usize).saturating_sub(1);
-    let start = tree.line_starts().get(line).copied();
-    start.unwrap_or_default() + usage.column as usize
-}
-
-fn is_word_at(text: &str, at: usize, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let rest = text.get(at..).and_then(|rest| rest.strip_prefix(word));
-    rest.is_some_and(|rest| !rest.starts_with(is_part)) && !text[..at].ends_with(is_part)
-}
-
-/// The proposals of one file: one for each symbol, and one for what stands beside them. `None` where a
-/// place cannot be told from others.
-fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) -> Option<Vec<Pick>> {
-    let tree: Arc<SymbolTree> = lookup.tree(file).ok()?;
-    let text = tree.text();
-    edits.sort_by_key(|edit| edit.range.start);
-    let outermost = |symbol: &&Symbol| symbol.parent == Some(SymbolId(0));
-    let mut picks = Vec::new();
-    for symbol in tree.symbols().iter().filter(outermost) {
-        let (own, rest): (Vec<Edit>, Vec<Edit>) = edits.into_iter().partition(|edit| {
-            symbol.span.start <= edit.range.start && edit.range.end <= symbol.span.end
-        });
-        edits = rest;
-        if own.is_empty() {
-            continue;
-        }
-        let length = own.iter().fold(symbol.span.end, |end, edit| {
-            end + edit.insert.len() - (edit.range.end - edit.range.start)
-        });
-        let after = ChangeSet::new(text.len(), own)?.apply(text).ok()?;
-        picks.push(Pick {
-            symbol: symbol.path.to_string(),
-            why: why.to_owned(),
-            source: Some(after.get(symbol.span.start..length)?.to_owned()),
-            intended_losses: true,
-            ..Pick::default()
-        });
-    }
-    if !edits.is_empty() {
-        picks.push(Pick {
-            symbol: SymbolPath::module(file.clone()).to_string(),
-            why: why.to_owned(),
-            hunks: hunks(text, &edits)?,
-            ..Pick::default()
-        });
-    }
-    Some(picks)
-}
-
-/// Edits as replacements of whole lines, each of which the text has once.
-fn hunks(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
-    let line_of = |at: usize| {
-        let start = text[..at].rfind('\n').map_or(0, |at| at + 1);
-        let end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
-        (start, end)
-    };
-    let mut by_line: BTreeMap<(usize, usize), Vec<Edit>> = BTreeMap::new();
-    for edit in edits {
-        by_line
-            .entry(line_of(edit.range.start))
-            .or_default()
-            .push(edit.clone());
-    }
-    let mut hunks = Vec::new();
-    for ((start, end), edits) in by_line {
-        let old = text.get(start..end)?;
-        if text.matches(old).count() != 1 {
-            return None;
-        }
-        let inside = |edit: Edit| Edit {
-            range: starling_text::ByteRange::new(edit.range.start - start, edit.range.end - start),
-            ..edit
-        };
-        let edits = edits.into_iter().map(inside).collect();
-        let new = ChangeSet::new(old.len(), edits)?.apply(old).ok()?;
-        hunks.push(Hunk {
-            old: old.to_owned(),
-            new,
-        });
-    }
-    Some(hunks)
 }

@@ -107,7 +107,7 @@ pub(super) fn frozen(hub: &Hub) -> String {
     let failures = required::shown(hub)
         .map(|report| failures(&report, caps.failures))
         .unwrap_or_default();
-    let asks_for_behaviour = matches!(hub.goal, Goal::Bug | Goal::Feature);
+    let asks_for_behaviour = matches!(required::goal(hub), Goal::Bug | Goal::Feature);
     TaskPrompt {
         test_is_needed: hub.must_prove() && asks_for_behaviour && failures.is_empty(),
         task: cap(&hub.task.text, caps.task),

@@ -8,6 +8,7 @@
 //!   Tests that do no more than use a file that the task names are near: they are shown, and the task may
 //!   be about something else in that file.
 //! - Every other goal requires only tests that the task names or whose error it quotes.
+//! - A task that only states renamings and deletions requires none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,8 +34,19 @@ const SHORTEST_ERROR: usize = 12;
 /// Bytes of the output of a command that names no failing test.
 const OUTPUT_MOST: usize = 8_000;
 
+/// What the tests have to show: a renaming or a deletion that a task states repairs none.
+pub(super) fn goal(hub: &Hub) -> Goal {
+    match hub.stated().are_whole_task {
+        true => Goal::Refactoring,
+        false => hub.goal,
+    }
+}
+
 /// Requires failing tests of a report according to the goal, beside those that are required already.
 pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
+    if hub.stated().are_whole_task {
+        return;
+    }
     let lookup = hub.lookup();
     let (targets, files) = {
         let state = hub.state();
@@ -83,9 +95,10 @@ pub(super) fn note_begin(hub: &Hub, symbols: &[SymbolPath]) {
 
 /// A bug whose description leads to no failing test is judged by the symbols that are changed for it.
 pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
+    let goal = goal(hub);
     let is_open = {
         let state = hub.state();
-        hub.goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
+        goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
     };
     if is_open {
         let symbols: Vec<SymbolPath> = symbols
@@ -101,13 +114,14 @@ pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
 /// test reaches that code, those tests are no part of the task.
 pub(super) fn note_before(hub: &Hub, before: &TestReport) {
     note_failing(hub, before);
+    let is_bug = goal(hub) == Goal::Bug;
     let lookup = hub.lookup();
     // What a test without a known text reaches is not known.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
     let mut state = hub.state();
     let is_named = |names: &Names| names.lead() || !names.by_word.is_empty();
-    let is_told = hub.goal == Goal::Bug && state.task_names.as_ref().is_some_and(is_named);
+    let is_told = is_bug && state.task_names.as_ref().is_some_and(is_named);
     let are_others = state.required.is_empty() && state.near.is_empty();
     state.beside_failures = is_told && are_known && are_others;
 }
@@ -115,10 +129,11 @@ pub(super) fn note_before(hub: &Hub, before: &TestReport) {
 /// The report of the tests before the run, with those failing tests alone that matter for the task;
 /// `None` where none does. Until some are required, all of them may be the cause of a bug.
 pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
+    let goal = goal(hub);
     let state = hub.state();
     let mut report = state.before.clone()?;
     let failing = failing_ids(&report);
-    let is_shown = |id: &String| is_shown(hub.goal, &state, id);
+    let is_shown = |id: &String| is_shown(goal, &state, id);
     if !failing.iter().any(is_shown) {
         return None;
     }
@@ -130,10 +145,11 @@ pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
 
 /// The tests that failed before the run and do not matter for the task.
 pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
+    let goal = goal(hub);
     let state = hub.state();
     let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
-    let is_shown = |id: &String| is_shown(hub.goal, &state, id);
+    let is_shown = |id: &String| is_shown(goal, &state, id);
     alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
     alone
 }

@@ -646,6 +646,7 @@ fn with_facts<R>(
     };
     let rejected = ending::rejected(&hub.log.events());
     let unsteady = steady::known(hub);
+    let goal = required::goal(hub);
     let state = hub.state();
     let untested = match (has_command, state.reach.end) {
         (false, _) => no_tests(hub),
@@ -660,7 +661,7 @@ fn with_facts<R>(
         _ => None,
     };
     // Of a command without results of single tests, its failure is all that is known.
-    let is_to_pass = matches!(hub.goal, Goal::Bug | Goal::RedTests);
+    let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
     let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
         || is_to_pass
             && state.failing.iter().all(|id| id == WHOLE_RUN)

@@ -17,6 +17,8 @@ use starling_workspace::Snapshot;
 
 /// How many names are offered where one is not there.
 const NEAR: usize = 3;
+/// Strings that a note names.
+const STRINGS: usize = 5;
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -52,7 +54,8 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     check(&index, &symbol)?;
     let limit = args.top.map_or(usize::MAX, |top| top as usize);
     let usages = index.references(&symbol.to_string(), limit);
-    let notes = notes(&symbol, &usages, limit);
+    let mut notes = notes(&symbol, &usages, limit);
+    notes.extend(in_strings(&index, &symbol));
     let snapshot = index.snapshot();
     let answer = Answer {
         references: usages
@@ -167,6 +170,23 @@ fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
         )),
     }
     notes
+}
+
+/// The strings by which the symbol may be found at run time.
+fn in_strings(index: &Index, symbol: &SymbolPath) -> Option<String> {
+    let found = index.in_strings(symbol.base_name());
+    let mut places: Vec<String> = found
+        .iter()
+        .take(STRINGS)
+        .map(|one| format!("{}:{}", one.file, one.line))
+        .collect();
+    if found.len() > STRINGS {
+        places.push(format!("{} more", found.len() - STRINGS));
+    }
+    let name = symbol.base_name();
+    let places = places.join(", ");
+    (!found.is_empty())
+        .then(|| format!("by name: `{name}` also stands in strings, which may mean it: {places}"))
 }
 
 fn is_unsure(usage: &Usage) -> bool {

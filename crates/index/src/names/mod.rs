@@ -23,7 +23,7 @@ pub use model::{
 };
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;
-pub use undefined::{LostUse, binds, lost_uses, newly_undefined, undefined_names};
+pub use undefined::{LostUse, binds, lost_uses, newly_undefined, says_plainly, undefined_names};
 
 use serde::{Deserialize, Serialize};
 

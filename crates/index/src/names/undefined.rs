@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Names;
-use super::model::{Binding, BindingKind, Imported, Role, ScopeId};
+use super::model::{Binding, BindingKind, Imported, Occurrence, Role, ScopeId, ScopeKind};
 use starling_syntax::{SymbolPath, SymbolTree};
 use starling_text::ByteRange;
 
@@ -45,6 +45,27 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     let bindings = |id| names.bindings(ScopeId::MODULE, id);
     let found = names.find(name);
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
+}
+
+/// Whether a file says a name by itself, and not only as an attribute or a keyword: then another meaning of
+/// that name would be taken for it.
+pub fn says_plainly(tree: &SymbolTree, name: &str) -> bool {
+    let names = Names::read(tree);
+    let is_plain = |one: &Occurrence| match one.role {
+        Role::Read | Role::Call | Role::Store | Role::Delete => !one.receiver().is_some(),
+        Role::Keyword | Role::ImportedModule | Role::Export => false,
+        // A method is no name of the module.
+        Role::Definition => {
+            let scope = names.scope(one.scope).map(|scope| scope.kind);
+            scope != Some(ScopeKind::Class)
+        }
+        Role::Parameter | Role::ImportedName | Role::Alias | Role::Declared => true,
+    };
+    let found = names.find(name);
+    found.is_some_and(|id| {
+        let mut all = names.occurrences().iter();
+        all.any(|one| one.name == id && is_plain(one))
+    })
 }
 
 /// A use of a name that nothing gives a meaning.

@@ -8,6 +8,7 @@ mod dangling;
 mod definition;
 mod eval;
 mod judge;
+mod kin;
 mod module;
 mod references;
 mod resolver;
@@ -21,6 +22,8 @@ mod value;
 
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
+pub use kin::Heritage;
 pub use references::Certainty;
+pub(super) use references::References;
 pub(super) use resolver::Resolver;
 pub(super) use source::{FileId, Source};

@@ -53,8 +53,21 @@ impl<S: Source> Resolver<'_, S> {
         self.start();
         let (file, number) = self.source.find(symbol)?;
         let (wanted, name) = self.wanted(file, number)?;
-        let mut search = Search::new(wanted, name);
-        search.module_parts = parts_of(&symbol.file);
+        Some(self.gathered(Search::new(wanted, name), &symbol.file))
+    }
+
+    /// The places that refer to a variable of a module; `None`: the module does not bind it.
+    pub fn variable_references(&mut self, file: &FilePath, name: &str) -> Option<References> {
+        self.start();
+        let id = self.source.file(file.as_str())?;
+        let variable = self.bound(id, ScopeId::MODULE, name)?;
+        let search = Search::new(Target::Variable(variable), name.to_owned());
+        Some(self.gathered(search, file))
+    }
+
+    /// What a search finds of something that stands in `file`.
+    fn gathered(&mut self, mut search: Search, file: &FilePath) -> References {
+        search.module_parts = parts_of(file);
         self.search_calls(&mut search);
         while let Some(word) = search.next_word() {
             for file in self.source.mentioning(&word) {
@@ -64,10 +77,10 @@ impl<S: Source> Resolver<'_, S> {
         let mut uses = self.uses(&search);
         uses.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
         uses.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
-        Some(References {
+        References {
             uses,
             complete: !self.is_exhausted() && !search.is_partial,
-        })
+        }
     }
 
     /// What the symbol is, and the identifier that mentions it.

@@ -1,0 +1,335 @@
+//! Names in strings of code and of data files: a registry, a route or `getattr` finds a symbol by them.
+
+use std::sync::Arc;
+
+use super::names::Names;
+use super::read::on_all_cores;
+use super::search::text_of;
+use starling_syntax::{FilePath, Language, SymbolTree};
+use starling_text::ByteRange;
+use starling_workspace::Snapshot;
+use tree_sitter::Node;
+
+/// Endings of data files that hold strings.
+const DATA: [&str; 7] = ["cfg", "conf", "ini", "json", "toml", "yaml", "yml"];
+/// What parts a string: `handlers:EchoHandler`, `pkg/handlers#EchoHandler`.
+const BETWEEN: [char; 6] = ['.', ':', '/', '#', '"', '\''];
+/// Endings of file names: `templates/total.html` is a file, and no `total` of the code.
+const FILES: [&str; 22] = [
+    "cfg", "css", "csv", "db", "gif", "html", "ini", "jpg", "js", "json", "log", "md", "pdf",
+    "png", "py", "rst", "sql", "svg", "toml", "txt", "xml", "yaml",
+];
+
+/// A string without white space of which a name is a whole part: `"handlers:EchoHandler"`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InString {
+    pub file: FilePath,
+    /// From 1.
+    pub line: u32,
+    /// Whether the string looks like the address of a page or the path of a file.
+    pub is_address: bool,
+}
+
+/// The strings of which `name` is a whole part, in the order of files and lines. Docstrings, types in
+/// strings and the names in `__all__` are not among them.
+pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let files: Vec<&FilePath> = snapshot.files().iter().collect();
+    let of_file = |file: &&FilePath| -> Vec<InString> {
+        let is_data = is_data(file);
+        if Language::of(file) != Language::Python && !is_data {
+            return Vec::new();
+        }
+        let text = text_of(snapshot, file).filter(|text| text.contains(name));
+        match text {
+            Some(text) if is_data => in_data(file, &text, name),
+            Some(text) => in_code(file, text, name),
+            None => Vec::new(),
+        }
+    };
+    let found = on_all_cores(&files, || (), of_file);
+    let mut found: Vec<InString> = found.into_iter().flatten().collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether a string lists a name among the fields of a tuple: `namedtuple("Point", "x y")`.
+pub(super) fn is_field(snapshot: &Snapshot, name: &str) -> bool {
+    let lists = |text: &str| {
+        let is_list = |c: char| c.is_alphanumeric() || matches!(c, '_' | ',' | ' ');
+        let mut strings = text.split(['"', '\'']).filter(|part| part.contains(name));
+        text.contains("namedtuple")
+            && strings.any(|part| {
+                let mut words = part.split([',', ' ']);
+                part.chars().all(is_list) && words.any(|word| word == name)
+            })
+    };
+    snapshot.files().iter().any(|file| {
+        let is_code = Language::of(file) == Language::Python;
+        let text = text_of(snapshot, file).filter(|text| is_code && text.contains(name));
+        text.is_some_and(|text| lists(&text))
+    })
+}
+
+fn is_data(file: &FilePath) -> bool {
+    let ending = file.name().rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| DATA.contains(&ending))
+}
+
+fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
+    let tree = SymbolTree::parse(file.clone(), text);
+    let text = tree.text();
+    let names = Names::read(&tree);
+    let is_followed = |at: usize| {
+        let at = at as u32;
+        let found = names.occurrence_at(at).and_then(|id| names.occurrence(id));
+        found.is_some_and(|one| one.at == at && names.name(one.name) == name)
+    };
+    let mut found = Vec::new();
+    for string in literals(&tree, name) {
+        let whole: String = string.iter().map(|part| part.of(text)).collect();
+        if whole.contains(char::is_whitespace) {
+            continue;
+        }
+        let mut places = string.iter().flat_map(|part| {
+            let places = parts_at(text, *part, name);
+            places.filter(|at| !is_followed(*at)).collect::<Vec<_>>()
+        });
+        if let Some(at) = places.next() {
+            found.push(InString {
+                file: file.clone(),
+                line: names.line(at as u32),
+                is_address: is_address(&whole, name),
+            });
+        }
+    }
+    found
+}
+
+/// The strings that hold a name, each as the ranges that are written out in it. Docstrings are left out.
+fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
+    let mut found = Vec::new();
+    let Some(root) = tree.root() else {
+        return found;
+    };
+    for string in tree.strings() {
+        let node = root.descendant_for_byte_range(string.start, string.end);
+        let node = node.filter(|_| string.of(tree.text()).contains(name));
+        if let Some(node) = node.filter(|node| !is_statement(*node)) {
+            gather(node, &mut found);
+        }
+    }
+    found
+}
+
+/// Whether a string stands alone, as a docstring does.
+fn is_statement(string: Node<'_>) -> bool {
+    let around = string.parent().map(|parent| match parent.kind() {
+        "concatenated_string" => parent.parent().map_or("", |parent| parent.kind()),
+        kind => kind,
+    });
+    around == Some("expression_statement")
+}
+
+/// The written parts of a string, and those of the strings in its fields.
+fn gather(node: Node<'_>, into: &mut Vec<Vec<ByteRange>>) {
+    let mut cursor = node.walk();
+    let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+    if node.kind() == "string" {
+        let written = children.iter().filter(|one| one.kind() == "string_content");
+        let ranges = written.map(|one| ByteRange::new(one.start_byte(), one.end_byte()));
+        into.push(ranges.collect());
+    }
+    for child in children {
+        if child.kind() != "string_content" {
+            gather(child, into);
+        }
+    }
+}
+
+/// Where a name is a whole part of a range of a text.
+fn parts_at<'t>(
+    text: &'t str,
+    range: ByteRange,
+    name: &'t str,
+) -> impl Iterator<Item = usize> + 't {
+    let places = text[range.start..range.end].match_indices(name);
+    places.map(move |(at, _)| range.start + at).filter(|at| {
+        let before = text[..*at].chars().next_back();
+        let after = text[*at + name.len()..].chars().next();
+        let parts = |c: Option<char>| c.is_none_or(|c| BETWEEN.contains(&c));
+        parts(before) && parts(after)
+    })
+}
+
+/// Whether a string is the address of a page or the path of a file.
+fn is_address(string: &str, name: &str) -> bool {
+    let ending = string.rsplit_once('.').map(|(_, ending)| ending);
+    let is_file = ending.is_some_and(|ending| ending != name && FILES.contains(&ending));
+    is_file || string.starts_with('/') || string.contains("://")
+}
+
+fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
+    let is_json = file.name().ends_with(".json");
+    let mut found = Vec::new();
+    for (line, written) in (1..).zip(text.lines()) {
+        if !written.contains(name) {
+            continue;
+        }
+        let has_name = |string: &&&str| {
+            let whole = ByteRange::new(0, string.len());
+            let is_one = !string.contains(char::is_whitespace);
+            is_one && parts_at(string, whole, name).next().is_some()
+        };
+        let strings = strings_of(written, is_json);
+        found.extend(strings.iter().find(has_name).map(|string| InString {
+            file: file.clone(),
+            line,
+            is_address: is_address(string, name),
+        }));
+    }
+    found
+}
+
+/// The strings of a line of a data file: those in quotes and, but for JSON, those without.
+fn strings_of(line: &str, is_json: bool) -> Vec<&str> {
+    const OPENS: [char; 6] = [' ', '\t', ',', '[', '{', '('];
+    let mut found = Vec::new();
+    let mut bare_from = 0;
+    let mut rest = line.char_indices();
+    let mut before = ' ';
+    let mut end = line.len();
+    while let Some((at, c)) = rest.next() {
+        let opens = OPENS.contains(&before) || matches!(before, '=' | ':');
+        let is_comment =
+            c == '#' && before.is_whitespace() || c == ';' && line[..at].trim().is_empty();
+        if is_comment && !is_json {
+            end = at;
+            break;
+        }
+        if opens && matches!(c, '"' | '\'') {
+            bare(&line[bare_from..at], is_json, &mut found);
+            let mut escaped = false;
+            let close = rest.find(|(_, other)| {
+                let is_end = *other == c && !escaped;
+                escaped = *other == '\\' && !escaped;
+                is_end
+            });
+            let close = close.map_or(line.len(), |(close, _)| close);
+            found.push(&line[at + 1..close]);
+            bare_from = (close + 1).min(line.len());
+        }
+        before = c;
+    }
+    bare(&line[bare_from.min(end)..end], is_json, &mut found);
+    found
+}
+
+/// The strings without quotes in a part of a line.
+fn bare<'l>(part: &'l str, is_json: bool, into: &mut Vec<&'l str>) {
+    if is_json {
+        return;
+    }
+    for piece in part.split([',', '[', ']', '{', '}', '=']) {
+        for piece in piece.split(": ") {
+            let piece = piece.trim().trim_start_matches("- ").trim();
+            if !piece.is_empty() {
+                into.push(piece);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::snapshot_of;
+    use super::*;
+
+    /// `line` of each string of a file that names `Echo`, with `~` where it is an address.
+    fn lines(file: &str, text: &str) -> Vec<String> {
+        let found = in_strings(&snapshot_of(&[(file, text)]), "Echo");
+        let words = found.iter().map(|one| {
+            let mark = if one.is_address { "~" } else { "" };
+            format!("{}{mark}", one.line)
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn a_name_that_is_a_whole_part_of_a_string_counts() {
+        for string in [
+            "'Echo'",
+            "\"handlers:Echo\"",
+            "\"handlers.Echo\"",
+            "\"pkg/handlers/Echo\"",
+            "\"handlers#Echo\"",
+            "\"handlers:Echo.run\"",
+            "r'handlers:Echo'",
+            "'''handlers:Echo'''",
+            "f'{package}.Echo'",
+            "f\"{load('handlers:Echo')}\"",
+            "'more' ':Echo'",
+        ] {
+            let text = format!("X = 1\nY = {{'echo': {string}}}\n");
+            assert_eq!(lines("a.py", &text), ["2"], "{string}");
+        }
+        for string in ["'/Echo'", "'https://x.org/Echo'", "'pages/Echo.html'"] {
+            assert_eq!(
+                lines("a.py", &format!("X = {string}\n")),
+                ["1~"],
+                "{string}"
+            );
+        }
+    }
+
+    #[test]
+    fn prose_longer_names_and_code_do_not_count() {
+        for text in [
+            "X = 'handlers:EchoHandler'\n",
+            "X = 'handlers:MyEcho'\n",
+            "X = 'handlers:Echo-2'\n",
+            "X = 'an Echo of it'\n",
+            "X = 'see handlers:Echo'\n",
+            "X = f'Echo{n}'\n",
+            "X = f'{Echo.name}'\n",
+            "# 'handlers:Echo'\n",
+            "def f():\n    'Echo'\n",
+            "class Echo:\n    \"\"\"Echo\"\"\"\n",
+            "class Echo:\n    pass\n\n\ndef f(x: 'Echo') -> 'list[Echo]':\n    pass\n",
+            "__all__ = ['Echo']\n\n\nclass Echo:\n    pass\n",
+        ] {
+            assert_eq!(lines("a.py", text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_of_data_files_count() {
+        for (file, line) in [
+            ("a.json", "{\"echo\": \"handlers:Echo\"}"),
+            ("a.json", "{\"Echo\": {}}"),
+            ("a.toml", "echo = \"handlers:Echo\"  # why"),
+            ("a.toml", "[tool.handlers.Echo]"),
+            ("a.yaml", "echo: handlers:Echo"),
+            ("a.yml", "  - handlers.Echo"),
+            ("a.yml", "all: [handlers.Add, 'handlers.Echo']"),
+            ("a.yml", "Echo: it's one"),
+            ("a.ini", "echo = handlers.Echo"),
+            ("setup.cfg", "    echo=handlers:Echo"),
+        ] {
+            assert_eq!(lines(file, &format!("\n{line}\n")), ["2"], "{line}");
+        }
+        for (file, line) in [
+            ("a.json", "{\"echo\": \"an Echo\"}"),
+            ("a.toml", "# handlers:Echo"),
+            ("a.ini", "; handlers.Echo"),
+            ("a.yaml", "text: The Echo of it"),
+            ("a.yaml", "echo: handlers:Echoes"),
+            ("a.md", "\"Echo\""),
+        ] {
+            assert_eq!(lines(file, &format!("\n{line}\n")), [""; 0], "{line}");
+        }
+    }
+}

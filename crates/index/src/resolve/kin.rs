@@ -1,0 +1,134 @@
+//! What a method has to do with other classes, and whether an attribute can be anything else.
+
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Def, Target, Variable};
+use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId, ScopeKind};
+use starling_syntax::SymbolPath;
+
+/// Attributes of the types that are built in, of much used types of the library, and of common protocols.
+const COMMON: &str = "acquire add add_argument add_note all any append args as_integer_ratio as_posix astimezone \
+    aclose anext asend athrow begin bit_count bit_length capitalize casefold cancel cause center chmod clear close \
+    closed code combine commit communicate conjugate connect copy count create critical ctime cursor cwd data date \
+    day debug decode default_factory delete denominator difference difference_update dirname discard done \
+    elements encode encoding end endswith errno error errors exception exists exit expandtabs expanduser execute \
+    extend extendleft extendswith fetchall fetchone fileno filename fill filter find findall finditer flags flush \
+    fold format format_map fromhex fromisoformat fromkeys fromtimestamp fullmatch func get get_nowait glob group \
+    groupdict groups handle head headers hex hour id imag index info insert intersection intersection_update is_alive \
+    is_absolute is_dir is_file is_integer is_set isalnum isalpha isascii isatty isdecimal isdigit isdisjoint \
+    isidentifier islower isnumeric isoformat isocalendar isoweekday isprintable isspace issubset issuperset istitle \
+    isupper items iterdir join joinpath json key keys keywords kill lastgroup lineno ljust lock log lower lstrip \
+    maketrans match maxlen mean message microsecond minute mkdir mode month most_common move_to_end msg name \
+    next notify notify_all now number numerator open options parent parents parse parse_args part partition parts \
+    path pattern pid poll pop popitem popleft pos post print process purpose put put_nowait query read read_bytes \
+    read_text readable readinto readline readlines real reason recv reduce release remove removeprefix \
+    removesuffix rename repeat replace reset resolve response result reverse rfind rglob rindex rjust rollback root \
+    rotate rpartition rsplit rstrip run search second seconds seek seekable send setdefault set set_result setLevel \
+    shape shutdown size sleep sort span split splitlines start start_time startswith stat state status step stop \
+    stem strftime strip strptime sub submit subn subtract suffix sum swapcase symmetric_difference tell terminate \
+    text throw time timestamp timetuple title to_bytes today tolist total total_seconds touch translate truncate type \
+    tzinfo union unlink update upper url utcnow value values wait warn warning weekday width with_suffix \
+    with_traceback writable write write_bytes write_text writelines year zfill";
+
+/// How a method stands to the bases of its class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heritage {
+    /// No base has a member of that name; what is no method has no base.
+    Own,
+    /// A base has one.
+    Overrides,
+    /// A base comes from outside the workspace.
+    Unknown,
+}
+
+impl<S: Source> Resolver<'_, S> {
+    pub fn heritage(&mut self, symbol: &SymbolPath) -> Heritage {
+        self.start();
+        let Some((variable, class)) = self.member_of(symbol) else {
+            return Heritage::Own;
+        };
+        let name = self.names(variable.file).name(variable.name).to_owned();
+        let line = self.line(class);
+        let has_it = |this: &mut Self, base: &Def| {
+            let names = this.names(base.file);
+            let scope = names.class(base.symbol).map(|class| class.scope);
+            scope.is_some_and(|scope| this.bound(base.file, scope, &name).is_some())
+        };
+        let bases = line.classes.iter().filter(|base| **base != class);
+        if bases.into_iter().any(|base| has_it(self, base)) {
+            return Heritage::Overrides;
+        }
+        match line.is_whole {
+            true => Heritage::Own,
+            false => Heritage::Unknown,
+        }
+    }
+
+    /// Whether any attribute of a method's name can only be that method: nothing else of the workspace
+    /// defines or sets one, and the types of others are not known for one.
+    pub fn is_only_attribute(&mut self, method: &SymbolPath) -> bool {
+        let Some((own, _)) = self.member_of(method) else {
+            return false;
+        };
+        let name = method.base_name();
+        let is_common = name.starts_with("__") || COMMON.split_whitespace().any(|one| one == name);
+        if is_common || self.heritage(method) != Heritage::Own {
+            return false;
+        }
+        let stub = format!("{}i", method.file);
+        for file in self.source.mentioning(name) {
+            let names = self.names(file);
+            let is_stub = self.path(file).as_str() == stub;
+            let id = names.find(name).filter(|_| !is_stub);
+            if id.is_some_and(|id| self.has_another(file, &names, id, own)) {
+                return false;
+            }
+        }
+        !self.is_exhausted()
+    }
+
+    fn member_of(&mut self, symbol: &SymbolPath) -> Option<(Variable, Def)> {
+        let (file, number) = self.source.find(symbol)?;
+        let variable = self.variable_of(file, number)?;
+        Some((variable, self.class_of(variable)?))
+    }
+
+    /// Whether a file defines or sets something of a name that an attribute can be.
+    fn has_another(&mut self, file: FileId, names: &Names, name: NameId, own: Variable) -> bool {
+        let is_own = |scope: ScopeId| file == own.file && scope == own.scope;
+        let kind = |scope: ScopeId| names.scope(scope).map(|scope| scope.kind);
+        let classes = names.classes().iter().map(|class| class.scope);
+        let mut scopes = std::iter::once(ScopeId::MODULE).chain(classes);
+        if scopes.any(|scope| !is_own(scope) && !names.bindings(scope, name).is_empty()) {
+            return true;
+        }
+        // The class itself gives it one meaning.
+        if names.bindings(own.scope, name).len() > 1 && file == own.file {
+            return true;
+        }
+        let may_be = |this: &mut Self, (index, one): (usize, &Occurrence)| match one.role {
+            Role::Store | Role::Delete => one.receiver().is_some(),
+            Role::Keyword => !this.is_parameter(file, OccurrenceId(index as u32)),
+            Role::Declared | Role::ImportedName | Role::Alias | Role::ImportedModule => true,
+            Role::Definition => kind(one.scope) == Some(ScopeKind::Class) && !is_own(one.scope),
+            Role::Read | Role::Call | Role::Parameter | Role::Export => false,
+        };
+        let all = names.occurrences().iter().enumerate();
+        let mut all = all.filter(|(_, one)| one.name == name);
+        all.any(|found| may_be(self, found))
+    }
+
+    /// Whether a keyword is known to be that of a function of the workspace.
+    fn is_parameter(&mut self, file: FileId, keyword: OccurrenceId) -> bool {
+        let targets = self.targets(file, keyword).list;
+        let of_function = |this: &mut Self, target: &Target| match target {
+            Target::Variable(variable) => {
+                let names = this.names(variable.file);
+                let kind = names.scope(variable.scope).map(|scope| scope.kind);
+                kind == Some(ScopeKind::Function)
+            }
+            Target::Module(_) | Target::Outside => false,
+        };
+        !targets.is_empty() && targets.iter().all(|target| of_function(self, target))
+    }
+}

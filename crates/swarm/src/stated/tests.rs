@@ -1,0 +1,314 @@
+//! What tasks state, and what is then not done.
+
+use std::sync::Arc;
+
+use super::*;
+use starling_index::Index;
+use starling_syntax::FilePath;
+use starling_workspace::{Overlay, Workspace};
+
+fn lookup() -> Lookup {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let shop = "RATE = 2\n\n\ndef total(x):\n    return x\n\n\ndef relic():\n    pass\n\n\ndef old():\n    \
+                pass\n\n\nclass Cart:\n    def size(self):\n        self.best_before = 1\n        return 1\n\n\n\
+                def twice():\n    pass\n\n\nLIMIT = 1\nOPTIONS = '--gap'\n";
+    let files = [
+        ("shop.py", shop),
+        ("other.py", "LIMIT = 2\n\n\ndef twice():\n    pass\n"),
+        ("test_shop.py", "def total():\n    pass\n"),
+    ];
+    let overlay: Overlay = files
+        .into_iter()
+        .map(|(name, text)| (FilePath::new(name), Some(text.into())))
+        .collect();
+    let world = workspace.snapshot(overlay);
+    Lookup::new(world.clone(), Arc::new(Index::new(world)))
+}
+
+/// What a task states: `from>to` or `-symbol`, with `!` where that is not all of it. Variables are marked with
+/// `$`, files with `@`, and mere names with `?` and where they stand.
+fn stated(task: &str) -> String {
+    let found = of(&lookup(), task);
+    let name = |named: &Named| match named {
+        Named::Symbol(path) => path.name.clone(),
+        Named::Variable(variable) => format!("${}:{}", variable.file, variable.name),
+        Named::File(file) => format!("@{file}"),
+        Named::Word(word) => {
+            let within = word.within.iter().map(|one| format!("({one})"));
+            format!("?{}{}", word.name, within.collect::<String>())
+        }
+    };
+    let one = |stated: &Stated| match stated {
+        Stated::Renamed { from, to } => format!("{}>{to}", name(from)),
+        Stated::Deleted { what } => format!("-{}", name(what)),
+    };
+    let all: Vec<String> = found.all.iter().map(one).collect();
+    let rest = if found.are_whole_task || all.is_empty() {
+        ""
+    } else {
+        "!"
+    };
+    all.join(" ") + rest
+}
+
+#[test]
+fn renamings_and_deletions_are_read_from_plain_words() {
+    for (task, expected) in [
+        ("rename total to sum_up", "total>sum_up"),
+        ("Rename `total` to `sum_up`.", "total>sum_up"),
+        ("Rename the function total() to sum_up()", "total>sum_up"),
+        ("rename total -> sum_up", "total>sum_up"),
+        ("rename total into sum_up everywhere", "total>sum_up"),
+        (
+            "Please rename total to sum_up in all files.",
+            "total>sum_up",
+        ),
+        (
+            "Rename total to sum_up and update its callers and tests",
+            "total>sum_up",
+        ),
+        ("rename shop.total to sum_up", "total>sum_up"),
+        ("rename shop.py::total to sum_up", "total>sum_up"),
+        ("rename #total to sum_up", "total>sum_up"),
+        (
+            "Rename the method Cart.size to Cart.count",
+            "Cart.size>count",
+        ),
+        ("rename the class Cart to Basket", "Cart>Basket"),
+        ("rename Cart class to Basket", "Cart>Basket"),
+        ("total should be called sum_up", "total>sum_up"),
+        ("`total` must be renamed to `sum_up`.", "total>sum_up"),
+        ("the function total should be named sum_up", "total>sum_up"),
+        (
+            "Rename total to sum_up. It must round to cents.",
+            "total>sum_up!",
+        ),
+        (
+            "Rename total to sum_up and add a parameter",
+            "total>sum_up!",
+        ),
+        ("delete relic", "-relic"),
+        ("Delete the function relic.", "-relic"),
+        ("remove the unused function relic", "-relic"),
+        ("Remove the dead function relic from shop.py", "-relic"),
+        ("drop relic()", "-relic"),
+        ("delete the unused function old", "-old"),
+        ("remove relic, nobody calls it", "-relic!"),
+        ("remove `relic` because it is unused", "-relic!"),
+        ("delete relic and its tests", "-relic"),
+        ("delete Cart.size", "-Cart.size"),
+        (
+            "Delete relic. Rename total to sum_up.",
+            "-relic total>sum_up",
+        ),
+    ] {
+        assert_eq!(stated(task), expected, "{task}");
+    }
+}
+
+#[test]
+fn other_words_state_nothing() {
+    for task in [
+        "rename the column total to sum in the report",
+        "rename missing to found",
+        "Do not rename total to sum_up",
+        "rename total",
+        "rename total to sum_up and keep total as an alias",
+        "rename total to sum_up, deprecated for a year",
+        "remove the total line from the report",
+        "remove the size parameter of total",
+        "remove total from the exports",
+        "remove the call of total",
+        "remove total and size from the report",
+        "remove the total column",
+        "Don't delete relic",
+        "delete the cache",
+        "drop duplicates in total",
+        "fix total",
+        "total must be positive",
+        "LIMIT should be called twice",
+        "RATE should be called once",
+        "best_before should be called once",
+        "add a function total_of to shop.py",
+        "a test for total",
+        "",
+    ] {
+        assert_eq!(stated(task), "", "{task}");
+    }
+}
+
+#[test]
+fn constants_and_files_are_found_where_the_task_says() {
+    for (task, expected) in [
+        ("Rename `RATE` to `FACTOR`", "$shop.py:RATE>FACTOR"),
+        ("rename RATE to FACTOR", "$shop.py:RATE>FACTOR"),
+        (
+            "rename the constant RATE in @shop.py to FACTOR",
+            "$shop.py:RATE>FACTOR",
+        ),
+        (
+            "Rename the variable `RATE` to `FACTOR` in shop.py.",
+            "$shop.py:RATE>FACTOR",
+        ),
+        ("In shop.py, rename RATE to FACTOR", "$shop.py:RATE>FACTOR"),
+        ("rename shop.RATE to FACTOR", "$shop.py:RATE>FACTOR"),
+        (
+            "The constant RATE should be named FACTOR",
+            "$shop.py:RATE>FACTOR",
+        ),
+        (
+            "`RATE` in shop.py should be renamed to `FACTOR`",
+            "$shop.py:RATE>FACTOR",
+        ),
+        ("rename LIMIT in other.py to MOST", "$other.py:LIMIT>MOST"),
+        (
+            "Rename the constant `LIMIT` of the module shop.py to `MOST`",
+            "$shop.py:LIMIT>MOST",
+        ),
+        ("delete the constant RATE", "-$shop.py:RATE"),
+        ("Delete `RATE`.", "-$shop.py:RATE"),
+        ("remove LIMIT from other.py", "-$other.py:LIMIT"),
+        ("rename twice in other.py to thrice", "twice>thrice"),
+        (
+            "Rename the method `size` of `Cart` to `count`",
+            "Cart.size>count",
+        ),
+        (
+            "Rename `Cart`'s method `size` to `count`",
+            "Cart.size>count",
+        ),
+        ("rename the file shop.py to store.py", "@shop.py>store.py"),
+        ("Rename `shop.py` to `store.py`", "@shop.py>store.py"),
+        ("delete other.py", "-@other.py"),
+    ] {
+        assert_eq!(stated(task), expected, "{task}");
+    }
+}
+
+#[test]
+fn names_without_a_single_definition_are_words() {
+    for (task, expected) in [
+        ("Rename `best_before` to `use_by`", "?best_before>use_by"),
+        ("rename best_before to use_by", "?best_before>use_by"),
+        (
+            "Rename the attribute `best_before` of `Cart` to `use_by`",
+            "?best_before(shop.py::Cart)>use_by",
+        ),
+        (
+            "Rename the option `--gap` of shop to `--pause`",
+            "?--gap>--pause",
+        ),
+        ("rename total's parameter x to y", "?x(shop.py::total)>y"),
+        (
+            "rename the parameter x of total to y",
+            "?x(shop.py::total)>y",
+        ),
+        ("rename twice to thrice", "?twice>thrice"),
+        ("rename LIMIT to MOST", "?LIMIT>MOST"),
+        ("Rename `rate` to `factor`", "?rate>factor"),
+        ("Rename `Basket.size` to `count`", "?size>count"),
+        ("Delete the attribute best_before", "-?best_before"),
+        ("remove the parameter x of total", "-?x(shop.py::total)"),
+        ("remove the x parameter of total", "-?x(shop.py::total)"),
+    ] {
+        assert_eq!(stated(task), expected, "{task}");
+    }
+}
+
+/// What of a task is not done when a text of `shop.py` becomes another.
+fn unmet_after(task: &str, old: &str, new: &str) -> Option<String> {
+    let before = lookup();
+    let file = FilePath::new("shop.py");
+    let text = before.index().snapshot().read(&file).unwrap();
+    assert!(text.contains(old), "{old}");
+    let text = text.replace(old, new);
+    let world = before.index().snapshot().with(file, Some(text.into()));
+    let after = Lookup::new(world.clone(), Arc::new(Index::new(world)));
+    let stated = of(&before, task).all;
+    assert_eq!(stated.len(), 1, "{task}");
+    unmet::unmet(&stated[0], &before, &after)
+}
+
+#[test]
+fn what_is_not_done_is_told() {
+    for (task, old, new, why) in [
+        ("rename total to sum_up", "def total", "def sum_up", ""),
+        (
+            "rename total to sum_up",
+            "x",
+            "x",
+            "`total` is still in shop.py",
+        ),
+        (
+            "rename total to sum_up",
+            "def total",
+            "def all_of",
+            "there is no `sum_up`",
+        ),
+        ("delete relic", "def relic", "def other", ""),
+        ("delete relic", "x", "y", "`relic` is still in shop.py"),
+        ("rename RATE to FACTOR", "RATE", "FACTOR", ""),
+        (
+            "rename RATE to FACTOR",
+            "RATE",
+            "rate",
+            "there is no `FACTOR`",
+        ),
+        (
+            "rename RATE to FACTOR",
+            "total",
+            "FACTOR",
+            "`RATE` is still in shop.py",
+        ),
+        ("delete RATE", "RATE = 2", "", ""),
+        ("delete RATE", "x", "y", "`RATE` is still in shop.py"),
+        ("rename best_before to use_by", "best_before", "use_by", ""),
+        (
+            "rename best_before to use_by",
+            "LIMIT = 1",
+            "use_by = 1",
+            "",
+        ),
+        (
+            "rename best_before to use_by",
+            "x",
+            "y",
+            "`best_before` is still there",
+        ),
+        (
+            "rename `missing` to `found`",
+            "x",
+            "y",
+            "there is no `found`",
+        ),
+        (
+            "Rename the option `--gap` to `--pause`",
+            "--gap",
+            "--pause",
+            "",
+        ),
+        (
+            "Rename the option `--gap` to `--pause`",
+            "x",
+            "pause",
+            "`--gap` is still there",
+        ),
+        ("remove the parameter x of total", "x", "y", ""),
+        (
+            "remove the parameter x of total",
+            "relic",
+            "x",
+            "`x` is still there",
+        ),
+        (
+            "rename shop.py to store.py",
+            "x",
+            "y",
+            "`shop.py` is still there",
+        ),
+    ] {
+        let why = (!why.is_empty()).then(|| why.to_owned());
+        assert_eq!(unmet_after(task, old, new), why, "{task}: {old} -> {new}");
+    }
+}
