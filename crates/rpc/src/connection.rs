@@ -1,4 +1,4 @@
-//! The client's side of a JSON-RPC connection: requests with deadlines, and what the server sends.
+//! The client side of a JSON-RPC connection: requests with deadlines, and messages from the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,16 @@ use tokio::time::Instant;
 use super::frames::Reader;
 use super::wire;
 
-/// How long the server has to answer a request for which no other time is said.
+/// The default timeout of a request.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Messages that wait for the server to take them. One that takes none is as good as gone.
+/// The maximum number of messages queued for the server. If the queue is full, the connection is
+/// closed.
 const QUEUE: usize = 16 << 10;
-/// A server that sends more unreadable messages in a row is as good as gone.
+/// The maximum number of consecutive unreadable messages. After more than this, the connection is
+/// closed.
 const MOST_MALFORMED: usize = 100;
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     #[error("{message}")]
@@ -32,7 +34,8 @@ pub enum RequestError {
     Unreadable { method: String, message: String },
 }
 
-/// What the server sends by itself. A request must be answered by [`Connection::reply`].
+/// A request or notification from the server. The client must answer a request with
+/// [`Connection::reply`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
     Request {
@@ -46,15 +49,15 @@ pub enum Incoming {
     },
 }
 
-/// What the server answered, and as which of all its messages: what it sent before and after can be
-/// told apart.
+/// The result of a request. `order` is the number of the response among all messages from the
+/// server, so that earlier and later messages can be told apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub value: Value,
     pub order: u64,
 }
 
-/// The answer to a request of the server.
+/// The client's response to a request from the server.
 pub type Reply = Result<Value, String>;
 
 type Waiting = HashMap<i64, oneshot::Sender<Result<Answer, RequestError>>>;
@@ -73,7 +76,7 @@ impl Pending {
     }
 }
 
-/// A connection; clones share it.
+/// A connection to a server. Clones share the same connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
     outgoing: mpsc::Sender<Value>,
@@ -81,9 +84,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects over a pipe. `receive` is called for everything that the server sends by itself, in
-    /// order and with its number among all messages, and must return at once. It is dropped when
-    /// nothing more can come.
+    /// Opens a connection over a pipe. `receive` is called for each request and notification from
+    /// the server, in order, with the number of the message. `receive` must not block. It is
+    /// dropped when the connection closes.
     pub fn open(
         input: impl AsyncRead + Unpin + Send + 'static,
         output: impl AsyncWrite + Unpin + Send + 'static,
@@ -106,12 +109,13 @@ impl Connection {
         connection
     }
 
-    /// Whether the server is gone.
+    /// Returns whether the connection to the server is closed.
     pub fn is_closed(&self) -> bool {
         lock(&self.pending).closed
     }
 
-    /// Sends a request at once; the future waits for its result.
+    /// Sends a request immediately with the default timeout. The returned future resolves to its
+    /// result.
     pub fn request(
         &self,
         method: &str,
@@ -121,7 +125,8 @@ impl Connection {
         async move { Ok(answer.await?.value) }
     }
 
-    /// The same with a deadline of its own; the server is told when its answer is no longer waited for.
+    /// Sends a request immediately with a deadline. If the deadline passes, a `$/cancelRequest`
+    /// notification is sent to the server.
     pub fn ask(
         &self,
         method: &str,
@@ -157,7 +162,7 @@ impl Connection {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Answers a request of the server.
+    /// Sends the response to a request from the server.
     pub fn reply(&self, id: Value, reply: Reply) {
         self.send(match reply {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -175,7 +180,7 @@ impl Connection {
             message.remove("params");
         }
         if self.outgoing.try_send(message).is_err() {
-            // Whatever waits for an answer learns it.
+            // Closing fails all pending requests.
             lock(&self.pending).close();
         }
     }
@@ -198,7 +203,7 @@ async fn write_all(
             return;
         }
     }
-    // The last clone is gone: the server shall see the end of its input.
+    // The last clone was dropped: close the server's input.
     let _ = output.shutdown().await;
 }
 
@@ -256,7 +261,7 @@ enum Sorted {
 }
 
 fn sort(mut message: Value) -> Sorted {
-    // What is no object is nothing that anyone waits for.
+    // A message that is not an object answers no request.
     if !message.is_object() {
         message = json!({});
     }

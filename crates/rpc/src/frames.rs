@@ -1,5 +1,6 @@
-//! Messages in a stream of bytes, as the LSP frames them: headers, a blank line, JSON. What cannot be
-//! read is reported once, and reading goes on at the next header: one bad message ends no connection.
+//! Decoding of LSP base protocol messages from a byte stream: headers, a blank line, a JSON body. A
+//! malformed message is reported once and decoding continues at the next headers, so a malformed
+//! message does not close the connection.
 
 #[cfg(test)]
 mod tests;
@@ -12,18 +13,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A longer message is not read.
+/// The maximum length of a message body, in bytes. Longer messages are skipped.
 pub const MAX_BYTES: usize = 64 << 20;
-/// Longer headers are not read.
+/// The maximum length of the headers of a message, in bytes.
 const MAX_HEADERS: usize = 8 << 10;
-/// How much is read at once.
+/// The number of bytes to read from the input at a time.
 const CHUNK: usize = 64 << 10;
 const LENGTH: &[u8] = b"content-length:";
-/// U+FFFD as JSON escapes it and in UTF-8, as long as what it replaces.
+/// U+FFFD as a JSON escape and in UTF-8. Each has the length of the sequence that it replaces.
 const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 const REPLACEMENT: [u8; 3] = [0xef, 0xbf, 0xbd];
 
-/// Why bytes are no message.
+/// The reason why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("bytes outside of a message were skipped")]
@@ -42,7 +43,7 @@ pub enum Malformed {
     NotAMessage { id: Option<Value>, message: String },
 }
 
-/// Reads messages from a pipe.
+/// Reads messages from a byte stream.
 #[derive(Debug)]
 pub struct Reader<I> {
     input: I,
@@ -57,10 +58,11 @@ impl<I: AsyncRead + Unpin> Reader<I> {
         }
     }
 
-    /// The next message, or why bytes in its place are none; `None` at the end of the stream.
+    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
+    /// `None` at the end of the stream.
     ///
     /// # Errors
-    /// The pipe cannot be read.
+    /// Reading from the input failed.
     pub async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<Result<T, Malformed>>> {
         loop {
             if let Some(message) = self.decoder.next() {
@@ -74,12 +76,13 @@ impl<I: AsyncRead + Unpin> Reader<I> {
     }
 }
 
-/// Finds messages in bytes as they come in. It holds at most one message of [`MAX_BYTES`].
+/// Finds messages in a growing buffer. The buffer holds at most one message of [`MAX_BYTES`].
 #[derive(Debug, Default)]
 struct Decoder {
     buffer: Vec<u8>,
     state: State,
-    /// What was reported since the last headers: skipped bytes in a row are reported once.
+    /// The kind of bytes reported since the last headers. Consecutive skipped bytes are reported
+    /// once.
     reported: Option<Skipped>,
 }
 
@@ -87,19 +90,20 @@ struct Decoder {
 enum State {
     #[default]
     Headers,
-    /// At the beginning of a body, in whose first `searched` bytes no other message begins.
+    /// At the start of a body. No other message begins in its first `searched` bytes.
     Body { length: usize, searched: usize },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Skipped {
     Noise,
-    /// Also any bytes after a message that was reported already.
+    /// A malformed message, or any bytes after a message that was already reported.
     Message,
 }
 
 impl Decoder {
-    /// The next message, or why bytes in its place are none; `None`: more bytes are needed.
+    /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
+    /// `None` if more bytes are needed.
     fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, Malformed>> {
         loop {
             let step = match self.state {
@@ -112,7 +116,7 @@ impl Decoder {
                 Step::Whole(length) => {
                     let decoded = decode(&self.buffer[..length]);
                     match &decoded {
-                        // Where a length is wrong, the next message begins inside this one.
+                        // If the length is wrong, the next message begins inside this body.
                         Err(_) => self.reported = Some(Skipped::Message),
                         Ok(_) => self.drop_front(length),
                     }
@@ -151,7 +155,8 @@ impl Decoder {
 
     fn body(&mut self, length: usize, searched: usize) -> Option<Step> {
         let end = self.buffer.len().min(length + MAX_HEADERS);
-        // JSON has no line breaks inside strings, so headers in a body are those of another message.
+        // A JSON string contains no raw line breaks, so headers in a body belong to another
+        // message.
         let other = find_headers(&self.buffer[..end], searched);
         if other.is_some_and(|other| other.start < length) {
             self.state = State::Headers;
@@ -161,13 +166,14 @@ impl Decoder {
         if self.buffer.len() >= length {
             return Some(Step::Whole(length));
         }
-        // A blank line may be cut in two.
+        // The blank line may be split between two reads.
         let searched = end.saturating_sub(2);
         self.state = State::Body { length, searched };
         None
     }
 
-    /// Drops bytes that belong to no readable message.
+    /// Drops `count` bytes that belong to no readable message. Returns an error unless bytes of
+    /// this kind were already reported.
     fn skip(&mut self, count: usize) -> Option<Malformed> {
         let bytes = &self.buffer[..count];
         let is_blank = bytes.iter().all(u8::is_ascii_whitespace);
@@ -186,7 +192,7 @@ impl Decoder {
     fn drop_front(&mut self, count: usize) {
         self.buffer.drain(..count);
         if self.buffer.len() < CHUNK {
-            // A long message does not hold its memory for ever.
+            // Free the memory of a long message.
             self.buffer.shrink_to(2 * CHUNK);
         }
     }
@@ -195,11 +201,11 @@ impl Decoder {
 enum Step {
     Again,
     Malformed(Malformed),
-    /// A body of this length is there.
+    /// The buffer holds a complete body of this length.
     Whole(usize),
 }
 
-/// Where the headers of a message stand, and the length that they name.
+/// The position of the headers of a message, and their `Content-Length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     start: usize,
@@ -207,7 +213,7 @@ struct Found {
     length: u64,
 }
 
-/// The first usable headers whose blank line begins at `from` or behind it.
+/// Returns the first valid headers whose blank line begins at or after `from`.
 fn find_headers(bytes: &[u8], from: usize) -> Option<Found> {
     memchr_iter(b'\n', &bytes[from..]).find_map(|at| {
         let at = from + at;
@@ -223,7 +229,8 @@ fn find_headers(bytes: &[u8], from: usize) -> Option<Found> {
     })
 }
 
-/// Reads header lines backwards from the line break at `end`: where they start, and the length.
+/// Reads header lines backwards from the line break at `end`. Returns the offset of the first
+/// header and the content length.
 fn headers_before(bytes: &[u8], end: usize) -> Option<(usize, u64)> {
     let lowest = end.saturating_sub(MAX_HEADERS);
     let mut end = end;
@@ -232,11 +239,11 @@ fn headers_before(bytes: &[u8], end: usize) -> Option<(usize, u64)> {
         let start = memrchr(b'\n', &bytes[lowest..end]).map_or(lowest, |at| lowest + at + 1);
         let line = &bytes[start..end];
         match last_length(line) {
-            // Two of them are two messages.
+            // A second `Content-Length` belongs to another message.
             Some(_) if found.is_some() => return found,
             Some(at) => {
                 found = Some((start + at, number(&line[at + LENGTH.len()..])?));
-                // What stands before it in its line is noise.
+                // Text before the header on its line is noise.
                 if at > 0 {
                     return found;
                 }
@@ -251,7 +258,7 @@ fn headers_before(bytes: &[u8], end: usize) -> Option<(usize, u64)> {
     }
 }
 
-/// Where the last `Content-Length:` in a line stands.
+/// Returns the offset of the last `Content-Length:` in a line.
 fn last_length(line: &[u8]) -> Option<usize> {
     line.windows(LENGTH.len())
         .rposition(|window| window.eq_ignore_ascii_case(LENGTH))
@@ -260,7 +267,7 @@ fn last_length(line: &[u8]) -> Option<usize> {
 fn number(digits: &[u8]) -> Option<u64> {
     let digits = digits.trim_ascii();
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    // More digits than fit are a long message as well.
+    // A number that does not fit is a message that is too long.
     is_number.then(|| {
         let digits = std::str::from_utf8(digits).unwrap_or_default();
         digits.parse().unwrap_or(u64::MAX)
@@ -280,8 +287,9 @@ fn is_header(line: &[u8]) -> bool {
     })
 }
 
-/// Reads a message. Lone surrogates, which editors send from texts that are not sound UTF-16, are read
-/// as U+FFFD: it counts as much in every encoding, so that positions stay right.
+/// Decodes a message body. Editors send lone surrogates from texts that are not valid UTF-16. They
+/// are read as U+FFFD, which has the length of a lone surrogate in every encoding, so positions
+/// stay correct.
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
     let text = match std::str::from_utf8(body) {
         Ok(text) => Cow::Borrowed(text),
@@ -311,7 +319,7 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Malformed> {
     })
 }
 
-/// Replaces surrogates that were encoded as if they were characters.
+/// Replaces surrogates that are encoded in UTF-8 like characters.
 fn without_encoded_surrogates(body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     let mut at = 0;
@@ -324,7 +332,7 @@ fn without_encoded_surrogates(body: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Replaces escaped surrogates without their other half.
+/// Replaces escaped surrogates that are not part of a pair.
 fn without_escaped_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut whole = String::new();
@@ -354,7 +362,7 @@ fn without_escaped_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// The UTF-16 unit of `\uXXXX` at an offset.
+/// Returns the UTF-16 code unit of the escape `\uXXXX` at an offset.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;

@@ -1,5 +1,5 @@
-//! JSON-RPC over a pipe, as a client of the LSP speaks it: frames, requests with deadlines, and what
-//! the server sends by itself, in order.
+//! JSON-RPC over a pipe, for an LSP client: framing, requests with deadlines, and ordered delivery
+//! of the server's own messages.
 
 mod connection;
 pub mod frames;

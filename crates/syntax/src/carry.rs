@@ -1,6 +1,6 @@
-//! Carries a change over to a newer version of its text. The place of each edit is found by a diff of
-//! the two versions, and a diff can take a line for another line that looks like it: the line that was
-//! edited was changed by the user, and a copy of it stands elsewhere. So each place is checked against
+//! Transforms a change to a newer version of its base text. A line diff of the two versions gives
+//! the position of each edit, but a diff can mistake a line for a similar line: the user may have
+//! changed the edited line while a copy of it exists elsewhere. So each position is checked against
 //! the symbols of both versions.
 
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ mod outline;
 #[cfg(test)]
 mod tests;
 
-/// The change as it must be made in a newer version of its base. An edit stays in the symbol that it was
-/// made for, also where that symbol was renamed; a module-level edit stays at module level; and no line
-/// that is new in `current` gets another symbol.
+/// Returns the change transformed to `current`, a newer version of its base text. An edit stays in
+/// the symbol that it was made for, even if that symbol was renamed; a module-level edit stays at
+/// module level; and no line that is new in `current` moves to another symbol.
 ///
 /// # Errors
-/// Both changed the same line, or an edit has no certain place in `current`.
+/// Both sides changed the same line, or the position of an edit in `current` is uncertain.
 pub fn carry(
     file: &FilePath,
     base: &str,
@@ -33,11 +33,11 @@ pub fn carry(
     checked(file, (base, changes), current, carried)
 }
 
-/// The same for a change of whole lines: text that was typed into one of two neighbouring lines leaves the
-/// other line free.
+/// Like [`carry`], but compares whole lines: text that the user typed into a line does not conflict
+/// with an edit of the neighbouring line.
 ///
 /// # Errors
-/// As for [`carry`].
+/// The errors are those of [`carry`].
 pub fn carry_lines(
     file: &FilePath,
     base: &str,
@@ -63,7 +63,7 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // Without a change of a definition, every line stays between the same two definitions.
+    // If no definition changes, every line stays between the same two definitions.
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (defines(base, changes) || defines(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
@@ -91,16 +91,16 @@ fn checked(
     Ok(carried.changes)
 }
 
-/// A text before and after a change.
+/// The symbol trees of a text before and after a change.
 struct Version {
     before: SymbolTree,
     after: SymbolTree,
     changes: ChangeSet,
-    /// The edits of the change. In the change set, those that touch one another are one.
+    /// The edits of the change. Unlike the edits in the change set, adjacent edits are not joined.
     edits: Vec<Edit>,
 }
 
-/// The symbols of a text before and after a change.
+/// The outlines of a text before and after a change.
 struct Symbols<'t> {
     before: Outline<'t>,
     after: Outline<'t>,
@@ -118,7 +118,7 @@ impl Version {
         }
     }
 
-    /// Whether the grammar cannot read the text: someone is in the middle of typing.
+    /// Returns whether the text has syntax errors, for example because the user is typing.
     fn is_broken(&self) -> bool {
         !self.before.errors().is_empty() || !self.after.errors().is_empty()
     }
@@ -137,7 +137,7 @@ impl Version {
         }
     }
 
-    /// The lines of an edit before and after the change.
+    /// Returns the whole lines that an edit changes: their range before the change and after it.
     fn lines(&self, edit: &Edit) -> (ByteRange, ByteRange) {
         let before = whole_lines(self.before.text(), edit);
         let earlier = self.edits.iter().take_while(|earlier| *earlier != edit);
@@ -151,7 +151,8 @@ impl Version {
         (before, whole_lines(self.after.text(), &inverse))
     }
 
-    /// For each line that no edit touches: its owner before and after the change.
+    /// Returns the owners of each line that no edit touches: the symbol before the change and the
+    /// symbol after it.
     fn untouched(&self) -> Vec<(&str, &str)> {
         let text = self.before.text();
         let edits = self.changes.edits();
@@ -172,7 +173,7 @@ fn name(symbol: &Symbol) -> &str {
     &symbol.path.name
 }
 
-/// A symbol for a person.
+/// Returns the description of a symbol for conflict messages.
 fn called(name: &str) -> String {
     match name {
         "" => "the module level".to_owned(),
@@ -180,7 +181,7 @@ fn called(name: &str) -> String {
     }
 }
 
-/// Where the content of each line of a range starts, without the blank lines.
+/// Returns the offset of the first non-blank character of each non-blank line in a range.
 fn contents(text: &str, range: ByteRange) -> impl Iterator<Item = usize> {
     let mut at = range.start;
     range
@@ -194,7 +195,7 @@ fn contents(text: &str, range: ByteRange) -> impl Iterator<Item = usize> {
         })
 }
 
-/// Whether a change adds, removes or touches a line that may define a symbol.
+/// Returns whether a change adds, removes or touches a line that may define a symbol.
 fn defines(base: &str, changes: &ChangeSet) -> bool {
     changes.edits().iter().any(|edit| {
         let before = whole_lines(base, edit);
@@ -207,7 +208,7 @@ fn defines(base: &str, changes: &ChangeSet) -> bool {
     })
 }
 
-/// The edit of the user that is nearest to a range.
+/// Returns the range of the user's edit that is nearest to `range`.
 fn nearest(typed: &ChangeSet, range: ByteRange) -> ByteRange {
     let distance = |edit: &&Edit| {
         let before = range.start.saturating_sub(edit.range.end);
@@ -217,8 +218,9 @@ fn nearest(typed: &ChangeSet, range: ByteRange) -> ByteRange {
     nearest.map_or(range, |edit| edit.range)
 }
 
-/// A line that the user typed directly before or after the lines of an edit and that looks like one of
-/// them: the user may have changed the line and typed the old one again. Changed neighbours do not count.
+/// Returns a line that the user typed directly before or after the lines of an edit and that
+/// resembles an edited line. The user may have changed the edited line and typed the old line
+/// again. Changed neighbouring lines do not count.
 fn typed_again<'t>(base: &str, edit: &Edit, typed: &'t ChangeSet) -> Option<&'t str> {
     let lines = whole_lines(base, edit);
     if lines.is_empty() {
@@ -233,8 +235,8 @@ fn typed_again<'t>(base: &str, edit: &Edit, typed: &'t ChangeSet) -> Option<&'t 
     typed.edits().iter().filter(touches).find_map(copies)
 }
 
-/// The first line of `text` that is a near copy of one of `lines`. The heads of definitions do not
-/// count: their names say which is which.
+/// Returns the first line of `text` that nearly equals one of `lines`. Lines with `def` or `class`
+/// are skipped, because their names distinguish them.
 fn copy_of<'t>(lines: &str, text: &'t str) -> Option<&'t str> {
     let is_code = |line: &&str| outline::defined(line).is_none();
     let lines: Vec<&str> = lines.lines().filter(is_code).map(str::trim).collect();
@@ -244,9 +246,9 @@ fn copy_of<'t>(lines: &str, text: &'t str) -> Option<&'t str> {
         .find(|line| lines.iter().any(|known| is_near_copy(known, line)))
 }
 
-/// Whether two lines look alike: without the white space around them, their common beginning and their
-/// common end make up at least three quarters of the longer one. Lines without a letter or digit look
-/// like no other.
+/// Returns whether two lines are similar: without surrounding white space, their common prefix and
+/// suffix make up at least three quarters of the longer line. A line without letters and digits is
+/// not similar to any line.
 fn is_near_copy(one: &str, other: &str) -> bool {
     if !one.contains(char::is_alphanumeric) {
         return false;
@@ -310,8 +312,8 @@ fn same_symbol(
     Ok(())
 }
 
-/// Whether the user renamed a symbol, or a class around it: the old name is gone, the new name was not
-/// there before, and no other symbol went or came in the same place.
+/// Returns whether the user renamed a symbol or an enclosing class: the old name is gone, the new
+/// name is new, and no other symbol with the same parent was added or removed.
 fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
     let (Some((gone, inside)), Some((new, inside_new))) = (missing(now, was), missing(base, is))
     else {
@@ -327,7 +329,8 @@ fn parent(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 
-/// The outermost symbol on the way to `name` that a text does not have, and what comes after it.
+/// Returns the outermost prefix of the symbol path `name` that the outline lacks, and the rest of
+/// the path.
 fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str)> {
     let ends = name
         .match_indices('.')
@@ -338,9 +341,9 @@ fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str
     Some((&name[..end], &name[end..]))
 }
 
-/// Whether the change gives a line another owner that keeps its owner where the change was made: who had
-/// it and who gets it. The comments of a symbol that goes are free. Nothing is known of a text that the
-/// grammar cannot read.
+/// Returns whether the change moves a line to another symbol in the newer text although the line
+/// keeps its symbol in the base text. The result names the old and the new symbol. Comments of a
+/// removed symbol may move. The result is `None` if the newer text has syntax errors.
 fn takes_lines(made_for: &Version, made_in: &Version) -> Option<(String, String)> {
     if made_in.is_broken() {
         return None;

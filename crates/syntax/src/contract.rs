@@ -18,7 +18,7 @@ pub enum ParameterKind {
     VarKeyword,
 }
 
-/// One parameter; texts as written.
+/// A function parameter. The annotation and the default are source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     pub name: String,
@@ -27,7 +27,7 @@ pub struct Parameter {
     pub default: Option<String>,
 }
 
-/// What others rely on: a change of it can break references.
+/// The parts of a symbol that callers rely on: a change of the contract can break references.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     pub name: String,
@@ -39,7 +39,7 @@ pub struct Contract {
     pub returns: Option<String>,
     pub is_async: bool,
     pub is_generator: bool,
-    /// Exception names in `raise` statements of the body, sorted, without repeats.
+    /// Exception names in `raise` statements of the body, sorted and unique.
     pub raises: Vec<String>,
 }
 
@@ -57,15 +57,16 @@ enum Weight {
 }
 
 impl Contract {
-    /// What differs, in words, for example `parameter "y" added (required)`. Empty when equal.
+    /// Describes the differences in words, for example `parameter "y" added (required)`. The result
+    /// is empty if the contracts are equal.
     pub fn changes(&self, newer: &Contract) -> Vec<String> {
         let changes = self.differences(newer);
         changes.into_iter().map(|change| change.text).collect()
     }
 
-    /// Whether code that uses the older contract can break. Raised exceptions, annotations alone,
-    /// new defaults where there were none, added bases and added optional parameters at the end do
-    /// not break.
+    /// Returns whether code that uses the older contract can break. The following changes are safe:
+    /// raised exceptions, annotations alone, a default for a parameter that had none, added bases,
+    /// and optional parameters added at the end.
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
         changes.iter().any(|change| change.weight == Weight::Breaks)
@@ -142,7 +143,8 @@ impl Changes {
         self.0.push(Change { text, weight });
     }
 
-    /// Removed or reordered items break; added ones weigh what `added` says.
+    /// Records the changes of a list. Removed and reordered items break; added items have the
+    /// weight `added`.
     fn list(&mut self, what: &str, old: &[String], new: &[String], added: Weight) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
@@ -207,13 +209,13 @@ impl Changes {
         }
     }
 
-    /// `all` are the older function's.
+    /// Records the changes of one parameter. `all` are the parameters of the older function.
     fn parameter(&mut self, old: &Parameter, new: &Parameter, all: &[Parameter]) {
         let name = &new.name;
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
-            // An argument by the name of a positional only parameter went to `**`.
+            // A keyword argument with the name of a positional-only parameter went to `**`.
             let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
                 && match old.kind {
@@ -256,8 +258,8 @@ impl Changes {
     }
 }
 
-/// Whether a positional parameter at `index` takes the argument that another one had: a later one
-/// was there and was given by its place, or took all that were left.
+/// Returns whether the new positional parameter at `index` takes a positional argument of an older
+/// parameter: a parameter after it is older, and is positional or `*args`.
 fn takes_a_place(index: usize, old: &[Parameter], new: &[Parameter]) -> bool {
     let by_place = |parameter: &Parameter| {
         parameter.is_positional() || parameter.kind == ParameterKind::VarPositional

@@ -1,4 +1,4 @@
-//! Reads contracts and docstrings from the grammar's tree of Python.
+//! Reads contracts and docstrings from the syntax tree of Python.
 
 use tree_sitter::Node;
 
@@ -90,8 +90,8 @@ fn parameter(node: Node<'_>, kind: ParameterKind, text: &str) -> Parameter {
     }
 }
 
-/// The name of the exception that a `raise` statement raises: of a call what is called; of a plain
-/// name only one that looks like a class, since others are variables.
+/// Returns the name of the exception that a `raise` statement raises. For a call this is the called
+/// name. A plain name counts only if it looks like a class, because other names are variables.
 pub(super) fn raised(raise: Node<'_>, text: &str) -> Option<String> {
     let value = raise.named_child(0)?;
     if raise
@@ -114,7 +114,7 @@ pub(super) fn raised(raise: Node<'_>, text: &str) -> Option<String> {
     (value.kind() == "call" || is_class).then_some(written)
 }
 
-/// The string literal that documents the definition with this body, or the module.
+/// Returns the string literal that is the docstring of the definition or module with this body.
 pub(super) fn docstring_node(body: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = body.walk();
     let first = body
@@ -129,7 +129,7 @@ pub(super) fn docstring_node(body: Node<'_>) -> Option<Node<'_>> {
     (string.kind() == "string" && first.named_child_count() == 1).then_some(string)
 }
 
-/// The first paragraph of the docstring that a body starts with, on one line.
+/// Returns the first paragraph of the docstring of a body, joined to one line.
 pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
     let string = docstring_node(body)?;
     let (open, close) = (
@@ -150,8 +150,8 @@ pub(super) fn docstring(body: Node<'_>, text: &str) -> Option<String> {
     Some(paragraph.join(" "))
 }
 
-/// The text of a node with its line breaks, and the indentation after them, made one space, or none
-/// inside brackets; comments are left out.
+/// Returns the text of a node on one line. Each line break and the indentation after it become one
+/// space, or nothing inside brackets; comments are removed.
 pub(super) fn one_line(node: Node<'_>, text: &str) -> String {
     let written = range_of(node).of(text);
     if !written.contains('\n') {

@@ -1,4 +1,5 @@
-//! What makes a text no Python: where the grammar fails, and what it forgives though Python does not.
+//! Syntax errors of Python code: errors of the grammar, and code that the grammar accepts although
+//! Python does not.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -12,14 +13,14 @@ use super::{Parameter, SymbolKind, SymbolTree};
 #[cfg(test)]
 mod tests;
 
-/// A place that Python would refuse.
+/// A position that Python would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flaw {
     pub(super) at: usize,
     pub(super) what: &'static str,
 }
 
-/// All flaws that are cheap to see, in order.
+/// Returns all flaws that can be found in the syntax tree, in order.
 pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     let Some(root) = tree.root() else {
         return Vec::new();
@@ -106,7 +107,7 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
             SymbolKind::Function | SymbolKind::Method => {}
         },
         "exec_statement" => push(flaws, node, "a statement of Python 2"),
-        // `print >> file, text` is an expression to Python 3, and legal.
+        // `print >> file, text` is a legal expression in Python 3.
         "print_statement" => {
             let first = node.named_child(0).map(|child| child.kind());
             if first != Some("chevron") {
@@ -118,14 +119,14 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
     }
 }
 
-/// The statements (or other parts) below a node, without comments.
+/// Returns the named children of a node without comments, for example the statements of a block.
 pub(super) fn statements<'t>(block: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..block.named_child_count())
         .filter_map(move |index| block.named_child(index as u32))
         .filter(|child| !child.is_extra())
 }
 
-/// The indentation of what stands at an offset, when it is the first on its line.
+/// Returns the indentation at an offset if only white space precedes it on its line.
 fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
     let lines = tree.lines();
     let before = &tree.text()[lines.range(lines.line_of(offset)).start..offset];
@@ -133,7 +134,8 @@ fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
     is_blank(before).then(|| Columns::of(before))
 }
 
-/// All statements of a block stand at one depth, deeper than the line of its head.
+/// Checks that all statements of a block have the same indentation, and that it is deeper than the
+/// line of the block's head.
 fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws: &mut Vec<Flaw>) {
     let mut expected = match head {
         None => Some(Columns::of("")),
@@ -171,7 +173,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
     }
 }
 
-/// The line before ends with a backslash: where this one starts means nothing.
+/// Returns whether the previous line ends with a backslash. Then the indentation has no meaning.
 fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
     let start = tree.lines().range(tree.lines().line_of(offset)).start;
     tree.text()[..start]

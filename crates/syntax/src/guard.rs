@@ -1,10 +1,10 @@
-//! Guards against rewrites that drop what they should have kept.
+//! Checks that find code lost in a rewrite.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that a rewrite took away.
+/// A part of the code that a rewrite removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "lost", rename_all = "snake_case")]
 pub enum Loss {
@@ -24,7 +24,7 @@ impl std::fmt::Display for Loss {
         }
     }
 }
-/// Words that say that something was left out.
+/// Words that mark omitted code.
 const LEFT_OUT: &[&str] = &[
     "unchanged",
     "omitted",
@@ -36,7 +36,7 @@ const LEFT_OUT: &[&str] = &[
     "abbreviated",
 ];
 
-/// Words for what may be left out; with dots, or with one another, they say that it was.
+/// Words for the omitted rest. They mark an omission if dots precede or follow them.
 const REMAINDER: &[&str] = &[
     "rest",
     "remaining",
@@ -72,7 +72,7 @@ const CODE: &[&str] = &[
     "everything",
 ];
 
-/// What says so without dots. `*` is a word for code.
+/// Phrases that mark omitted code even without dots. `*` stands for any word of [`CODE`].
 const PHRASES: &[&str] = &[
     "rest of the *",
     "rest of this *",
@@ -92,7 +92,7 @@ const PHRASES: &[&str] = &[
     "omitted for brevity",
 ];
 
-/// Words that stand between those above.
+/// Filler words between the words of the other lists.
 const FILLING: &[&str] = &[
     "the",
     "of",
@@ -138,9 +138,10 @@ const FILLING: &[&str] = &[
     "to",
 ];
 
-/// Lines (from 1) with text that stands for code left out: `# ... rest unchanged`, `# existing code`,
-/// `[omitted]`, a lone `...` with such a comment. A plain `...` body (stub, protocol, overload), an
-/// ellipsis in an index, string or doctest is none; a mark that `before` has on a line of its own is none either.
+/// Returns the one-based line numbers and texts of lines that stand for omitted code: `# ... rest
+/// unchanged`, `# existing code`, `[omitted]`, or a lone `...` with a comment such as these. A
+/// plain `...` body (stub, protocol, overload) and an ellipsis in an index, string or doctest do
+/// not count; nor does a line that `before` contains.
 pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
     let known: HashSet<&str> = before.lines().map(str::trim).collect();
     let lines: Vec<&str> = after.lines().map(str::trim).collect();
@@ -154,7 +155,7 @@ pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
         if quotes.pass(line) || known.contains(line) {
             continue;
         }
-        // Dots among other comment lines belong to what these say.
+        // Dots between other comment lines belong to the text of these lines.
         let alone = !is_comment(index.checked_sub(1)) && !is_comment(Some(index + 1));
         if is_mark(line) || (alone && is_dots(line)) {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -164,7 +165,7 @@ pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
     marks
 }
 
-/// A comment of nothing but an ellipsis.
+/// Returns whether a line is a comment that contains only an ellipsis.
 fn is_dots(line: &str) -> bool {
     let text = whole_comment(line).unwrap_or_default();
     let spaces = line.len() - text.len();
@@ -191,13 +192,13 @@ fn is_mark(line: &str) -> bool {
     if let Some((_, comment)) = comment {
         return says_left_out(comment, Place::AfterDots);
     }
-    // Dots with words are no code: `... rest of the function ...`.
+    // Dots with words are not code: `... rest of the function ...`.
     (line.starts_with("...") || line.starts_with('…'))
         && says_left_out(line, Place::OwnLine)
         && !words(line).is_empty()
 }
 
-/// The text of a line that is nothing but a comment.
+/// Returns the text of a line that contains only a comment.
 fn whole_comment(line: &str) -> Option<&str> {
     let text = line
         .strip_prefix("<!--")
@@ -215,12 +216,12 @@ fn whole_comment(line: &str) -> Option<&str> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     OwnLine,
-    /// Behind a lone `...` or `pass`.
+    /// After a lone `...` or `pass`.
     AfterDots,
 }
 
-/// Only words of the lists above (so that a sentence about something else is none), and enough of
-/// them.
+/// Returns whether a text says that code was omitted. All of its words must be in the lists above,
+/// so that a sentence about something else does not match.
 fn says_left_out(text: &str, place: Place) -> bool {
     let trimmed = text.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
     let dots = ["...", "…"]
@@ -246,7 +247,7 @@ fn says_left_out(text: &str, place: Place) -> bool {
         || PHRASES.iter().any(|phrase| has_phrase(&words, phrase))
 }
 
-/// Whether the words hold the phrase, in which `*` is a word for code.
+/// Returns whether the words contain the phrase. `*` in the phrase stands for any word of [`CODE`].
 fn has_phrase(words: &[String], phrase: &str) -> bool {
     let phrase: Vec<&str> = phrase.split(' ').collect();
     words.windows(phrase.len()).any(|window| {
@@ -271,14 +272,14 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Follows strings with triple quotes from line to line.
+/// Tracks triple-quoted strings across lines.
 #[derive(Default)]
 struct TripleQuotes {
     open: Option<&'static str>,
 }
 
 impl TripleQuotes {
-    /// Whether the line starts inside such a string.
+    /// Reads a line and returns whether it starts inside a triple-quoted string.
     fn pass(&mut self, line: &str) -> bool {
         let was_open = self.open.is_some();
         let mut rest = line;

@@ -1,4 +1,4 @@
-//! Invisible characters that a change brings into code.
+//! Finds invisible characters that a change adds to code.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,14 @@ use starling_text::invisible;
 /// An invisible character outside of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hidden {
-    /// From 1.
+    /// One-based line number.
     pub line: usize,
     pub char: char,
 }
 
 impl SymbolTree {
-    /// The invisible characters outside of string literals that were not there `before`. Comments
-    /// count: what is turned around in them can look like code.
+    /// Returns the invisible characters outside of string literals that `before` does not contain.
+    /// Comments are searched, too: reordered text in a comment can look like code.
     pub fn newly_hidden(&self, before: &str) -> Vec<Hidden> {
         let count = |text: &str| {
             let mut counts: HashMap<char, usize> = HashMap::new();

@@ -6,16 +6,16 @@ use tree_sitter::{Node, Parser, Tree};
 
 use super::FilePath;
 
-/// A language that Starling knows by a grammar, or plain text.
+/// A language with a grammar, or plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     Python,
-    /// No grammar: the whole file is one symbol.
+    /// A file without a grammar: the whole file is one symbol.
     Plain,
 }
 
 impl Language {
-    /// The language of a file, by its name.
+    /// Returns the language of a file, based on the file extension.
     pub fn of(file: &FilePath) -> Self {
         match file.name().rsplit_once('.') {
             Some((_, "py" | "pyi" | "pyw")) => Language::Python,
@@ -36,12 +36,12 @@ impl Language {
     }
 }
 
-/// What the symbols of a file are made of.
+/// The kinds of syntax nodes that matter for symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Has a field `name`.
+    /// A class definition; has a field `name`.
     Class,
-    /// Has a field `name`.
+    /// A function definition; has a field `name`.
     Function,
     /// A definition with its decorators; has a field `definition`.
     Decorated,
@@ -49,9 +49,9 @@ pub(super) enum Part {
     String,
     Raise,
     Yield,
-    /// Nothing stands below it.
+    /// A node whose children do not matter.
     Leaf,
-    /// Of all parts only comments, strings and `yield` can stand below it.
+    /// An expression. The only relevant nodes inside are comments, strings and `yield`.
     Expression,
 }
 
@@ -99,22 +99,23 @@ const PYTHON_PARTS: &[(&str, Part)] = &[
     ("generator_expression", Part::Expression),
 ];
 
-/// Bytes of which one stands in every comment and every string.
+/// The bytes that start comments and strings. Every comment and every string contains at least one
+/// of them.
 const PYTHON_SIGNS: [u8; 3] = *b"\"'#";
-/// Stands in every expression that yields.
+/// A keyword that every yielding expression contains.
 const PYTHON_YIELD: &[u8] = b"yield";
 
-/// A grammar, and which of its nodes are parts of symbols.
+/// A grammar, and the relevant kinds of its nodes.
 pub(super) struct Grammar {
     language: tree_sitter::Language,
-    /// By the number of a node's kind.
+    /// The part for each node kind, indexed by kind id.
     parts: Vec<Option<Part>>,
     signs: [u8; 3],
     yields: Finder<'static>,
 }
 
 thread_local! {
-    /// Keeps its memory from one text to the next.
+    /// The parser is reused, because it keeps its memory between texts.
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
@@ -134,7 +135,7 @@ impl Grammar {
         }
     }
 
-    /// Where from a byte on the next comment, string or `yield` can be, at the earliest.
+    /// Returns the first offset at or after `from` where a comment, a string or `yield` can start.
     pub(super) fn next_sign(&self, text: &str, from: usize) -> usize {
         let rest = &text.as_bytes()[from..];
         let [a, b, c] = self.signs;

@@ -1,5 +1,5 @@
-//! Source as symbols: trees, symbol paths, contracts and outlines. A language is data: a grammar and
-//! queries. Knows texts, not files.
+//! Source code as symbols: symbol trees, paths, contracts, outlines and rewrites. This crate works
+//! on texts and does not read files.
 
 mod carry;
 mod contract;

@@ -1,8 +1,9 @@
-//! Lines and indentation.
+//! Lines and indentation of a text.
 
 use starling_text::ByteRange;
 
-/// Where the lines of a text start. Lines end at LF, CRLF or a lone CR, as for editors and Python.
+/// The start offsets of the lines of a text. Lines end at LF, CRLF or a lone CR, as in editors and
+/// Python.
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
     starts: Vec<usize>,
@@ -37,18 +38,19 @@ impl Lines {
         self.starts.len()
     }
 
-    /// The line, from 0, that holds the byte.
+    /// Returns the zero-based line that contains a byte offset.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset) - 1
     }
 
-    /// A line with its line break; empty past the end of the text.
+    /// Returns the range of a line with its line break. The range is empty past the end of the
+    /// text.
     pub(super) fn range(&self, line: usize) -> ByteRange {
         let start_of = |line: usize| self.starts.get(line).copied().unwrap_or(self.len);
         ByteRange::new(start_of(line), start_of(line + 1))
     }
 
-    /// The first and the last line of a range, from 1.
+    /// Returns the one-based numbers of the first and the last line of a range.
     pub(super) fn numbers(&self, range: ByteRange) -> (u32, u32) {
         let last = if range.is_empty() {
             range.start
@@ -58,13 +60,14 @@ impl Lines {
         (self.number_at(range.start), self.number_at(last))
     }
 
-    /// The line of an offset, from 1.
+    /// Returns the one-based line number of an offset.
     pub(super) fn number_at(&self, offset: usize) -> u32 {
         u32::try_from(self.line_of(offset) + 1).unwrap_or(u32::MAX)
     }
 }
 
-/// White space of Python inside a line. A form feed starts the count of columns anew.
+/// Returns whether a character is white space inside a Python line. A form feed resets the column
+/// count.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\u{c}')
 }
@@ -75,20 +78,20 @@ pub(super) fn is_blank(line: &str) -> bool {
         .is_empty()
 }
 
-/// The white space at the start of a line.
+/// Returns the white space at the start of a line.
 pub(super) fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(is_space).len()]
 }
 
-/// A line without its line break.
+/// Returns a line without its line break.
 pub(super) fn without_break(line: &str) -> &str {
     line.strip_suffix("\r\n")
         .or_else(|| line.strip_suffix(['\n', '\r']))
         .unwrap_or(line)
 }
 
-/// How far white space indents, measured as Python does: with tabs of eight columns and with tabs
-/// of one. Two lines stand at the same depth when both agree.
+/// The width of indentation, measured as Python does: with tabs of eight columns and with tabs of
+/// one column. Two lines have the same depth if both widths are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) wide: usize,
@@ -114,7 +117,7 @@ impl Columns {
         columns
     }
 
-    /// Deeper in both measures.
+    /// Returns whether the indentation is deeper in both measures.
     pub(super) fn deeper_than(self, other: Columns) -> bool {
         self.wide > other.wide && self.narrow > other.narrow
     }

@@ -2,8 +2,8 @@ use super::definition::join_lines;
 use super::{Symbol, SymbolTree};
 use starling_text::ByteRange;
 
-/// The signature of a symbol as written, without its body and comments: each decorator, then the
-/// `def …:` joined to one line. Empty for the module body.
+/// Returns the signature of a symbol as source text, without its body and comments: each decorator,
+/// then the `def …:` joined to one line. The result is empty for the module body.
 pub fn signature(tree: &SymbolTree, symbol: &Symbol) -> String {
     let Some(node) = tree.node(symbol) else {
         return String::new();
@@ -23,7 +23,7 @@ pub fn signature(tree: &SymbolTree, symbol: &Symbol) -> String {
     lines.join("\n")
 }
 
-/// The text of a range on one line, without its comments.
+/// Returns the text of a range on one line, without its comments.
 fn head(tree: &SymbolTree, range: ByteRange) -> String {
     let text = tree.text();
     let mut kept = String::with_capacity(range.len());
@@ -41,14 +41,15 @@ fn head(tree: &SymbolTree, range: ByteRange) -> String {
     join_lines(&kept)
 }
 
-/// One line for each symbol: line number, indentation by depth, signature; `lines` at most, with a
-/// note of how many were left out (deepest first, then the last).
+/// Returns one line for each symbol: line number, indentation by depth, signature. If there are
+/// more than `lines` symbols, the deepest and then the last symbols are left out, and the last line
+/// says how many.
 pub fn outline(tree: &SymbolTree, lines: usize) -> String {
     let symbols = &tree.symbols()[1..];
     let depths: Vec<usize> = symbols.iter().map(|symbol| depth(tree, symbol)).collect();
     let mut order: Vec<usize> = (0..symbols.len()).collect();
     if symbols.len() > lines {
-        // One line is for the note.
+        // Reserve one line for the note.
         order.sort_by_key(|index| (depths[*index], *index));
         order.truncate(lines.saturating_sub(1));
         order.sort_unstable();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A file by its path from the workspace root, with `/` between parts.
+/// A file path relative to the workspace root, with `/` as the separator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FilePath(String);
@@ -20,12 +20,12 @@ impl FilePath {
         &self.0
     }
 
-    /// The part after the last `/`.
+    /// Returns the part after the last `/`.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The part before the last `/`; empty at the root.
+    /// Returns the part before the last `/`, or an empty string for a file in the root.
     pub fn directory(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(dir, _)| dir)
     }
@@ -37,13 +37,13 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// `path/to/file.py::Class.method`; a second definition of the same name in the same place is
-/// `name#2`; the module body (and a file without a grammar) is `path/to/file.py::`.
+/// A symbol address such as `path/to/file.py::Class.method`. A redefinition of a name in the same
+/// scope is `name#2`. The module body (and a file without a grammar) is `path/to/file.py::`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SymbolPath {
     pub file: FilePath,
-    /// Empty for the module body.
+    /// The dotted name; empty for the module body.
     pub name: String,
 }
 
@@ -66,7 +66,7 @@ impl SymbolPath {
         self.name.is_empty()
     }
 
-    /// Whether `other` is this symbol or lies inside it.
+    /// Returns whether `other` is this symbol or is nested inside it.
     pub fn encloses(&self, other: &SymbolPath) -> bool {
         self.file == other.file
             && (self.name.is_empty()
@@ -77,7 +77,7 @@ impl SymbolPath {
                     .is_some_and(|rest| rest.starts_with('.')))
     }
 
-    /// The last part of the name, without `#2`.
+    /// Returns the last part of the name, without `#2`.
     pub fn base_name(&self) -> &str {
         let last = self.name.rsplit('.').next().unwrap_or(&self.name);
         last.split('#').next().unwrap_or(last)
@@ -96,7 +96,7 @@ impl fmt::Debug for SymbolPath {
     }
 }
 
-/// The text is not `file::name`.
+/// The error for a text that is not of the form `file::name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a symbol path: write path/to/file.py::Class.method")]
 pub struct BadSymbolPath(pub String);

@@ -1,4 +1,4 @@
-//! Reads symbols from a grammar's tree.
+//! Reads symbols from a syntax tree.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use super::span::Layout;
 use super::{Contract, FilePath, Symbol, SymbolId, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
 
-/// What one text is made of.
+/// The symbols, syntax errors, comments and strings of one text.
 pub(super) struct Reading {
     pub(super) symbols: Vec<Symbol>,
     pub(super) errors: Vec<ByteRange>,
@@ -21,7 +21,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// A text without a grammar.
+    /// Returns the reading of a text without a grammar.
     pub(super) fn plain(file: &FilePath, text: &str, lines: &Lines) -> Self {
         Reading {
             symbols: vec![module(file, text, lines, None)],
@@ -32,16 +32,16 @@ impl Reading {
     }
 }
 
-/// A definition as it stands in the tree.
+/// A definition in the syntax tree.
 struct Definition<'t> {
-    /// With its decorators.
+    /// The node including decorators.
     outer: Node<'t>,
     inner: Node<'t>,
     name: Node<'t>,
     is_class: bool,
 }
 
-/// Every part that the tree has, in the order of the text.
+/// The relevant nodes of the syntax tree, in text order.
 #[derive(Default)]
 struct Found<'t> {
     definitions: Vec<Definition<'t>>,
@@ -98,7 +98,7 @@ impl<'t> Found<'t> {
                 }
                 Some(Part::String) => {
                     found.strings.push(range_of(node));
-                    // Quotes and content: only an f-string has more.
+                    // Quotes and content: only an f-string has more children.
                     if node.child_count() <= 3 {
                         return ControlFlow::Break(());
                     }
@@ -107,7 +107,7 @@ impl<'t> Found<'t> {
                 Some(Part::Yield) => found.yields.push(node),
                 Some(Part::Leaf) => return ControlFlow::Break(()),
                 Some(Part::Expression) => {
-                    // Most expressions have nothing of what is looked for, and they are most of the tree.
+                    // Expressions are most of the tree, and most of them contain no relevant node.
                     if sign < node.start_byte() {
                         sign = grammar.next_sign(text, node.start_byte());
                     }
@@ -148,7 +148,7 @@ impl<'t> Found<'t> {
             )
         });
         self.comments.sort();
-        // Strings inside the fields of an f-string lie in the outer one.
+        // Strings inside the fields of an f-string lie within the outer string.
         self.strings
             .sort_by_key(|string| (string.start, usize::MAX - string.end));
         self.strings.dedup_by(|inner, outer| outer.covers(*inner));
@@ -173,7 +173,7 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
     }
 }
 
-/// Gives each definition its parent and its path.
+/// Sets the parent and the path of each definition.
 fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
     let mut open = vec![SymbolId(0)];
     let mut seen: HashMap<(SymbolId, &str), usize> = HashMap::new();
@@ -228,7 +228,7 @@ fn path_in(parent: &SymbolPath, file: &FilePath, name: &str, count: usize) -> Sy
     SymbolPath::new(file.clone(), full)
 }
 
-/// Spans, children before parents, so that a parent ends where its last child does at the earliest.
+/// Sets the spans, children before parents, so that a parent does not end before its last child.
 fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
     let layout = Layout {
         text,
@@ -242,7 +242,8 @@ fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol
         }
         symbols[index].span = span;
     }
-    // A comment goes to the symbol that it ends, before it goes to the one that it stands above.
+    // If a comment could belong to the symbol before it or to the symbol after it, it belongs to
+    // the symbol before it.
     for index in 0..symbols.len() {
         let inside = symbols[index].span;
         let mut free = inside.start;
@@ -255,7 +256,7 @@ fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol
     }
 }
 
-/// The innermost definition around a node.
+/// Returns the innermost symbol around a node.
 fn holder<'s>(node: Node<'_>, symbols: &'s mut [Symbol]) -> &'s mut Symbol {
     let at = range_of(node);
     let before = symbols.partition_point(|symbol| symbol.definition.start <= at.start);
@@ -288,13 +289,13 @@ fn note_yield(found: Node<'_>, symbols: &mut [Symbol]) {
     holder(found, symbols).contract.is_generator = true;
 }
 
-/// The range of a node without white space at its end.
+/// Returns the range of a node without trailing white space.
 fn trimmed(node: Node<'_>, text: &str) -> ByteRange {
     let range = range_of(node);
     ByteRange::new(range.start, range.start + range.of(text).trim_end().len())
 }
 
-/// Error and missing nodes, outermost ones only.
+/// Returns the ranges of the outermost error and missing nodes.
 fn errors(root: Node<'_>) -> Vec<ByteRange> {
     let mut errors = Vec::new();
     let mut cursor = root.walk();
@@ -312,7 +313,7 @@ fn errors(root: Node<'_>) -> Vec<ByteRange> {
     errors
 }
 
-/// Visits nodes from front to back; those below a node only when `enter` continues.
+/// Visits the nodes in text order. The children of a node are visited only if `enter` continues.
 pub(super) fn walk<'t>(
     cursor: &mut tree_sitter::TreeCursor<'t>,
     mut enter: impl FnMut(Node<'t>) -> ControlFlow<()>,

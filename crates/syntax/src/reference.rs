@@ -4,21 +4,22 @@ use super::definition::range_of;
 use super::{Arguments, SymbolTree};
 use starling_text::ByteRange;
 
-/// An identifier in code (not in strings or comments) with the name asked for.
+/// An identifier with the requested name in code, outside of strings and comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     pub range: ByteRange,
-    /// From 1.
+    /// One-based line number.
     pub line: u32,
-    /// It is called here: `name(...)` or `x.name(...)`.
+    /// The name is called: `name(...)` or `x.name(...)`.
     pub is_call: bool,
-    /// It stands in an import statement.
+    /// The name is part of an import statement.
     pub is_import: bool,
-    /// It is the name of a definition.
+    /// The name is the name of a definition.
     pub is_definition: bool,
 }
 
-/// All identifiers called `name`, in order. For a file without a grammar: whole words.
+/// Returns all identifiers called `name`, in order. In a file without a grammar, these are whole
+/// words.
 pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
     if name.is_empty() {
         return Vec::new();
@@ -40,7 +41,8 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
     }
 }
 
-/// What the call gives whose function's name stands at a byte; `None` where nothing is called there.
+/// Returns the arguments of the call whose function name is at a byte offset, or `None` if there is
+/// no call.
 pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
     let name = tree
         .root()?
@@ -57,7 +59,7 @@ pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
     let list = call.child_by_field_name("arguments")?;
     let mut given = Arguments::default();
     if list.kind() != "argument_list" {
-        // A generator is the one argument: `sum(x for x in y)`.
+        // A generator expression is the only argument: `sum(x for x in y)`.
         given.positional = 1;
         return Some(given);
     }
@@ -80,7 +82,7 @@ pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
     Some(given)
 }
 
-/// The text before the dot of the attribute whose name stands at a byte.
+/// Returns the text before the dot of the attribute whose name is at a byte offset.
 pub fn object_of(tree: &SymbolTree, name_at: usize) -> Option<&str> {
     let name = tree
         .root()?
@@ -128,7 +130,8 @@ fn is_call(node: Node<'_>) -> bool {
 }
 
 fn is_import(node: Node<'_>) -> bool {
-    // name, dotted name, alias, relative module, statement
+    // The node may be nested in a name, a dotted name, an alias, a relative module and the
+    // statement.
     std::iter::successors(node.parent(), Node::parent)
         .take(4)
         .any(|around| {
@@ -153,7 +156,7 @@ mod tests {
     use super::super::FilePath;
     use super::*;
 
-    /// Each reference as its line and what it is.
+    /// Checks the references to `f`: each is a line number and its flags.
     fn check(file: &str, text: &str, expected: &[&str]) {
         let tree = SymbolTree::parse(FilePath::new(file), Arc::from(text));
         let found: Vec<String> = references(&tree, "f")
@@ -261,7 +264,7 @@ mod tests {
 
     #[test]
     fn broken_code_still_has_references() {
-        // What is not closed is no call yet.
+        // An unclosed call does not count as a call.
         check("m.py", "f()\ndef (:\n    f(\n", &["1 call", "3"]);
         let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from("f()"));
         assert_eq!(references(&tree, ""), []);

@@ -1,4 +1,4 @@
-//! Which lines around a definition belong to its symbol.
+//! Decides which lines around a definition belong to its symbol.
 
 use super::lines::{Columns, Lines, indentation, is_blank, is_space};
 use starling_text::ByteRange;
@@ -9,13 +9,14 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub(super) struct Layout<'a> {
     pub(super) text: &'a str,
     pub(super) lines: &'a Lines,
-    /// In order.
+    /// The ranges of the comments, in text order.
     pub(super) comments: &'a [ByteRange],
 }
 
 impl Layout<'_> {
-    /// The span of a definition: comment lines directly above at the same indentation, the
-    /// definition, the rest of its last line, and comment lines after it that are indented deeper.
+    /// Returns the span of a definition: comment lines directly above with the same indentation,
+    /// the definition, the rest of its last line, and following comment lines that are indented
+    /// deeper.
     pub(super) fn span(&self, definition: ByteRange) -> ByteRange {
         ByteRange::new(self.start(definition.start), self.end(definition))
     }
@@ -37,8 +38,8 @@ impl Layout<'_> {
         above.map_or(margin, |line| self.margin(line))
     }
 
-    /// Where the content of a line starts: behind a byte order mark and form feeds, which belong to
-    /// the file rather than to a symbol.
+    /// Returns where the content of a line starts: after a byte order mark and form feeds, which
+    /// belong to the file and not to a symbol.
     fn margin(&self, line: usize) -> usize {
         let range = self.lines.range(line);
         let content = range.of(self.text);
@@ -82,7 +83,8 @@ impl Layout<'_> {
         self.end_with_comments(line, self.indent_at(definition.start))
     }
 
-    /// The end of the last deeper comment line after `line`, or of `line`.
+    /// Returns the end of the last comment line after `line` that is indented deeper than `depth`,
+    /// or the end of `line` if there is none.
     fn end_with_comments(&self, line: usize, depth: Columns) -> usize {
         let mut end = self.lines.range(line).end;
         for next in line + 1..self.lines.count() {
@@ -109,7 +111,7 @@ impl Layout<'_> {
     }
 }
 
-/// `#!` or an encoding declaration: it belongs to the file.
+/// Returns whether a line is a `#!` line or an encoding declaration, which belong to the file.
 fn is_file_header(line: usize, content: &str) -> bool {
     let is_encoding = || content.contains("coding:") || content.contains("coding=");
     (line == 0 && content.starts_with("#!")) || (line < 2 && is_encoding())

@@ -1,16 +1,17 @@
-//! The statements of a function, each with the lines it stands on.
+//! The statements of a function and their lines.
 
 use tree_sitter::Node;
 
 use super::{Symbol, SymbolKind, SymbolTree};
 use starling_text::ByteRange;
 
-/// What holds other statements in the grammar of Python.
+/// The node kind for a block of statements in the Python grammar.
 const BLOCK: &str = "block";
 
-/// The statements of a function as whole lines, without their line breaks at the end, in order. Of one
-/// that holds others, its head (`if x:`). Without its docstring, and without the functions and classes
-/// defined in it. Empty for a class, a module, and what no grammar can read.
+/// Returns the statements of a function in order, as ranges of whole lines without their last line
+/// break. A compound statement is represented by its head (`if x:`). The docstring and nested
+/// functions and classes are left out. The result is empty for a class, a module, and a file
+/// without a grammar.
 pub fn statements(tree: &SymbolTree, symbol: &Symbol) -> Vec<ByteRange> {
     let body = match symbol.kind {
         SymbolKind::Function | SymbolKind::Method => tree.node(symbol),
@@ -41,7 +42,7 @@ pub fn statements(tree: &SymbolTree, symbol: &Symbol) -> Vec<ByteRange> {
         .collect()
 }
 
-/// The rows of the statements in a block, and in the blocks of those.
+/// Collects the row ranges of the statements in a block and its nested blocks.
 fn gather(block: Node<'_>, rows: &mut Vec<(usize, usize)>) {
     let mut cursor = block.walk();
     for statement in block.named_children(&mut cursor) {
@@ -52,7 +53,7 @@ fn gather(block: Node<'_>, rows: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// A statement, or a clause of one (`else:`, `except E:`).
+/// Collects the rows of a statement or a clause (`else:`, `except E:`).
 fn add(statement: Node<'_>, rows: &mut Vec<(usize, usize)>) {
     let first = statement.start_position().row;
     let mut last = None;

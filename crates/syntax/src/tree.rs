@@ -24,44 +24,45 @@ pub enum SymbolKind {
     Method,
 }
 
-/// Index of a symbol in its tree; 0 is the module body.
+/// The index of a symbol in its tree. Index 0 is the module body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub usize);
 
-/// A symbol of a text. Its span holds its children's.
+/// A symbol of a text. Its span covers the spans of its children.
 #[derive(Debug, Clone)]
 pub struct Symbol {
     pub path: SymbolPath,
     pub kind: SymbolKind,
-    /// From the first of its own comment lines or decorators (whole lines where it stands on lines
-    /// of its own) to the end of its last line, line break included. Comment lines after it that
-    /// are indented deeper than its definition are its own, too.
+    /// The range from the first comment line or decorator of the symbol to the end of its last
+    /// line, including the line break. The range consists of whole lines if the symbol shares no
+    /// line with other code. Following comment lines that are indented deeper than the definition
+    /// are included.
     pub span: ByteRange,
-    /// The `def`/`class` (or decorated definition) without the comments above it.
+    /// The range of the `def`/`class` (or decorated definition) without the comments above it.
     pub definition: ByteRange,
-    /// The name in its definition; empty for the module.
+    /// The range of the name in the definition; empty for the module.
     pub name: ByteRange,
-    /// First and last line, from 1.
+    /// The one-based numbers of the first and the last line.
     pub lines: (u32, u32),
     pub parent: Option<SymbolId>,
     pub children: Vec<SymbolId>,
     pub contract: Contract,
-    /// What stands below its signature; the whole text for the module.
+    /// The range of the code after the signature; the whole text for the module.
     pub body: ByteRange,
-    /// The first paragraph of the docstring, unquoted.
+    /// The first paragraph of the docstring, without quotes.
     pub doc: Option<String>,
-    /// The string literal of the docstring.
+    /// The range of the docstring's string literal.
     pub docstring: Option<ByteRange>,
 }
 
-/// The symbols of one text: every byte belongs to exactly one innermost symbol.
+/// The symbols of one text. Every byte belongs to exactly one innermost symbol.
 #[derive(Debug, Clone)]
 pub struct SymbolTree {
     file: FilePath,
     text: Arc<str>,
     lines: Lines,
     symbols: Vec<Symbol>,
-    /// In the order of their names.
+    /// The ids of the symbols, sorted by name.
     by_name: Vec<SymbolId>,
     errors: Vec<ByteRange>,
     comments: Vec<ByteRange>,
@@ -106,7 +107,7 @@ impl SymbolTree {
         Language::of(&self.file)
     }
 
-    /// In order of their start; the module body first.
+    /// Returns all symbols ordered by their start; the module body is first.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
@@ -119,7 +120,8 @@ impl SymbolTree {
         &self.symbols[id.0]
     }
 
-    /// By `SymbolPath::name`, e.g. `Class.method`, `f#2`, or empty for the module.
+    /// Returns the symbol with a `SymbolPath::name`, for example `Class.method`, `f#2`, or an empty
+    /// name for the module.
     pub fn find(&self, name: &str) -> Option<&Symbol> {
         let place = self
             .by_name
@@ -127,7 +129,8 @@ impl SymbolTree {
         place.ok().map(|place| self.get(self.by_name[place]))
     }
 
-    /// The innermost symbol that owns the byte. An offset at or past the end belongs to the module.
+    /// Returns the innermost symbol that owns a byte. An offset at or past the end belongs to the
+    /// module.
     pub fn owner(&self, offset: usize) -> &Symbol {
         let mut owner = self.module();
         loop {
@@ -144,18 +147,19 @@ impl SymbolTree {
         }
     }
 
-    /// The innermost symbol at a line, from 1: the owner of the first character that is no white space.
+    /// Returns the innermost symbol at a one-based line: the owner of the first non-blank
+    /// character.
     pub fn at_line(&self, line: u32) -> &Symbol {
         let range = self.lines.range((line as usize).saturating_sub(1));
         self.owner(range.start + indentation(range.of(&self.text)).len())
     }
 
-    /// The line of a symbol's name, from 1; decorators and comments stand before it.
+    /// Returns the one-based line of a symbol's name. Decorators and comments are on earlier lines.
     pub fn line_of(&self, symbol: &Symbol) -> u32 {
         self.lines.number_at(symbol.name.start)
     }
 
-    /// The parts of a symbol's span that no child owns.
+    /// Returns the parts of a symbol's span that do not belong to a child.
     pub fn own_ranges(&self, symbol: &Symbol) -> Vec<ByteRange> {
         let mut ranges = Vec::with_capacity(symbol.children.len() + 1);
         let mut start = symbol.span.start;
@@ -169,22 +173,23 @@ impl SymbolTree {
         ranges
     }
 
-    /// Where the grammar could not read the text.
+    /// Returns the ranges of the syntax errors.
     pub fn errors(&self) -> &[ByteRange] {
         &self.errors
     }
 
-    /// All comments, in order.
+    /// Returns the ranges of all comments, in order.
     pub fn comments(&self) -> &[ByteRange] {
         &self.comments
     }
 
-    /// All string literals, in order; those in the fields of an f-string are part of it.
+    /// Returns the ranges of all string literals, in order. A string inside an f-string is part of
+    /// the f-string.
     pub fn strings(&self) -> &[ByteRange] {
         &self.strings
     }
 
-    /// Whether the byte lies inside a string literal, behind its first byte.
+    /// Returns whether a byte lies inside a string literal, after the first byte of the literal.
     pub(super) fn in_string(&self, offset: usize) -> bool {
         let before = self.strings.partition_point(|string| string.start < offset);
         before > 0 && offset < self.strings[before - 1].end
@@ -194,17 +199,17 @@ impl SymbolTree {
         &self.lines
     }
 
-    /// Where the lines start.
+    /// Returns the byte offsets of the line starts.
     pub fn line_starts(&self) -> &[usize] {
         self.lines.starts()
     }
 
-    /// The root of the grammar's tree.
+    /// Returns the root of the syntax tree, or `None` for a file without a grammar.
     pub fn root(&self) -> Option<Node<'_>> {
         self.syntax.as_ref().map(Tree::root_node)
     }
 
-    /// The definition of a symbol in the grammar's tree, without decorators.
+    /// Returns the syntax node of a symbol's definition, without decorators.
     pub(super) fn node(&self, symbol: &Symbol) -> Option<Node<'_>> {
         if symbol.name.is_empty() {
             return None;

@@ -1,5 +1,4 @@
-//! Change sets: what to replace in a text, as a value that can be applied, inverted, composed and
-//! rebased.
+//! Change sets: edits to a text as a value that can be applied, inverted, composed and rebased.
 
 use std::ops::Range;
 
@@ -12,14 +11,15 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-/// Replaces a range of the base text.
+/// One replacement of a range of the base text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     pub range: ByteRange,
     pub insert: String,
 }
 
-/// Edits against one base text: in order, not touching one another, with ranges of the base.
+/// Edits against one base text, sorted by position. The ranges are byte offsets into the base text;
+/// no two of them overlap or touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct ChangeSet {
@@ -27,7 +27,7 @@ pub struct ChangeSet {
     edits: Vec<Edit>,
 }
 
-/// A change set as read from outside.
+/// A deserialized change set before validation.
 #[derive(Deserialize)]
 struct Unchecked {
     base_len: usize,
@@ -43,7 +43,7 @@ impl TryFrom<Unchecked> for ChangeSet {
     }
 }
 
-/// The text is not the one that the change set was made for.
+/// The error for a text that is not the base text of the change set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the change is for another text: of {expected} bytes, this one has {actual}")]
 pub struct ApplyMismatch {
@@ -51,35 +51,35 @@ pub struct ApplyMismatch {
     pub actual: usize,
 }
 
-/// Two change sets touch the same text, or a change has no certain place in the new text. The ranges
-/// are those of the common base.
+/// Two change sets touch the same text, or the position of a change in the newer text is uncertain.
+/// Both ranges are byte offsets into the common base text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("both sides changed bytes {}..{}", .ours.start, .ours.end)]
 pub struct Conflict {
     pub ours: ByteRange,
     pub theirs: ByteRange,
-    /// Why the change has no certain place. `None` if both sides changed the same text.
+    /// The reason why the position is uncertain. `None` if both sides changed the same text.
     pub unsure: Option<String>,
 }
 
-/// A change set at its place in a newer text, found by a diff of the two texts. A diff can take a line
-/// for another line that looks like it: `syntax::carry` checks the places.
+/// A change set moved to a newer version of its base text. The position comes from a diff, and a
+/// diff can mistake a line for a similar line: `syntax::carry` checks the positions.
 #[derive(Debug, Clone)]
 pub struct Carried {
     pub changes: ChangeSet,
-    /// Each edit as it is in the base and as it is in the newer text, without the edits that the newer
-    /// text has already.
+    /// Each edit as a pair: the edit in the base text and the edit in the newer text. Edits that
+    /// the newer text already contains are left out.
     pub edits: Vec<(Edit, Edit)>,
 }
 
 impl Conflict {
-    /// The same for a person: by the lines of the text that both sides began with.
+    /// Returns a description of the conflict for people, with line numbers of the base text.
     pub fn in_lines(&self, base: &str) -> String {
         let line = |at: usize| {
             let before = base.as_bytes().iter().take(at);
             before.filter(|byte| **byte == b'\n').count() + 1
         };
-        // A range that ends behind a line break ends on the line before.
+        // If the range ends after a line break, its last line is the previous one.
         let last = self.ours.end.saturating_sub(1).max(self.ours.start);
         let lines = match (line(self.ours.start), line(last)) {
             (first, last) if first == last => format!("line {first}"),
@@ -93,9 +93,9 @@ impl Conflict {
 }
 
 impl ChangeSet {
-    /// A change set from edits in any order. Empty edits are dropped, adjacent ones joined;
-    /// insertions at one place keep the order given. `None` when two edits overlap or one reaches
-    /// past `base_len`.
+    /// Creates a change set from edits in any order. Empty edits are dropped and adjacent edits are
+    /// joined; insertions at the same offset keep the given order. Returns `None` if two edits
+    /// overlap or an edit reaches past `base_len`.
     pub fn new(base_len: usize, mut edits: Vec<Edit>) -> Option<Self> {
         edits.retain(|edit| !edit.range.is_empty() || !edit.insert.is_empty());
         edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
@@ -126,14 +126,14 @@ impl ChangeSet {
         }
     }
 
-    /// One replacement.
+    /// Creates a change set with a single edit. Returns `None` if `range` reaches past `base_len`.
     pub fn replace(base_len: usize, range: ByteRange, insert: impl Into<String>) -> Option<Self> {
         let insert = insert.into();
         ChangeSet::new(base_len, vec![Edit { range, insert }])
     }
 
-    /// The smallest line-wise change set that turns `old` into `new`, narrowed inside changed lines
-    /// to the differing bytes at character borders.
+    /// Returns the smallest line-wise change set that turns `old` into `new`. Each edit is narrowed
+    /// to the differing characters inside the changed lines.
     pub fn between(old: &str, new: &str) -> Self {
         if old == new {
             return ChangeSet::unchanged(old.len());
@@ -156,7 +156,7 @@ impl ChangeSet {
         ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
     }
 
-    /// The smallest change set of whole lines that turns `old` into `new`.
+    /// Returns the smallest change set of whole lines that turns `old` into `new`.
     pub fn between_lines(old: &str, new: &str) -> Self {
         let (old_lines, new_lines) = (lines(old), lines(new));
         let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
@@ -182,8 +182,10 @@ impl ChangeSet {
         self.edits.is_empty()
     }
 
+    /// Returns `base` with all edits applied.
+    ///
     /// # Errors
-    /// `base` is not the text that the change set was made for.
+    /// `base` is not the base text of the change set.
     pub fn apply(&self, base: &str) -> Result<String, ApplyMismatch> {
         self.check(base)?;
         let mut text = String::with_capacity(self.new_len());
@@ -197,10 +199,10 @@ impl ChangeSet {
         Ok(text)
     }
 
-    /// The change set that takes the changed text back to `base`.
+    /// Returns the change set that turns the changed text back into `base`.
     ///
     /// # Errors
-    /// `base` is not the text that the change set was made for.
+    /// `base` is not the base text of the change set.
     pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> {
         self.check(base)?;
         let mut edits = Vec::with_capacity(self.edits.len());
@@ -219,10 +221,11 @@ impl ChangeSet {
         })
     }
 
-    /// First `self`, then `next` (whose base is the text after `self`), as one change set.
+    /// Returns one change set that has the effect of `self` followed by `next`. The base of `next`
+    /// is the text after `self`.
     ///
     /// # Errors
-    /// `next` is not for the text after `self`.
+    /// The base length of `next` is not the length of the text after `self`.
     pub fn compose(&self, next: &ChangeSet) -> Result<ChangeSet, ApplyMismatch> {
         if next.base_len != self.new_len() {
             return Err(ApplyMismatch {
@@ -233,17 +236,18 @@ impl ChangeSet {
         Ok(pieces::composed(self, next))
     }
 
-    /// `self` as it must be applied after `theirs`; both have the same base. Insertions at the same
-    /// place and overlapping replacements conflict, unless both sides are the same edit.
+    /// Returns `self` transformed so that it can be applied after `theirs`; both have the same
+    /// base. Insertions at the same offset and overlapping replacements conflict, unless both sides
+    /// make the same edit.
     ///
     /// # Errors
-    /// The first conflict. Change sets for texts of different lengths conflict as a whole.
+    /// Returns the first conflict. Change sets with different base lengths conflict as a whole.
     pub fn rebase(&self, theirs: &ChangeSet) -> Result<ChangeSet, Conflict> {
         let moved = self.moved(theirs)?;
         Ok(theirs.followed_by(moved.into_iter().map(|(_, edit)| edit).collect()))
     }
 
-    /// Each edit, and the same edit as it must be applied after `theirs`.
+    /// Returns each edit as a pair: the original edit and the edit transformed to follow `theirs`.
     fn moved(&self, theirs: &ChangeSet) -> Result<Vec<(Edit, Edit)>, Conflict> {
         if self.base_len != theirs.base_len {
             return Err(Conflict {
@@ -280,18 +284,18 @@ impl ChangeSet {
         Ok(edits)
     }
 
-    /// A change set of the text after `self`.
+    /// Creates a change set whose base is the text after `self`.
     fn followed_by(&self, edits: Vec<Edit>) -> ChangeSet {
         ChangeSet::new(self.new_len(), edits)
             .expect("shifting disjoint edits by the same amounts keeps them disjoint")
     }
 
-    /// The change at its place in a newer version of its base, which `theirs` made of it. Stricter than
-    /// [`ChangeSet::rebase`]: two changes of one line conflict. Callers outside of this module use
-    /// `syntax::carry`, which checks the places.
+    /// Transforms the change set to the newer text that `theirs` produces from `base`. Unlike
+    /// [`ChangeSet::rebase`], two changes to the same line conflict. Callers outside of this module
+    /// use `syntax::carry`, which checks the positions.
     ///
     /// # Errors
-    /// Both changed the same line.
+    /// Both sides changed the same line, or they have different base lengths.
     pub fn over(&self, base: &str, theirs: &ChangeSet) -> Result<Carried, Conflict> {
         let edits = self.moved(theirs)?;
         for (ours, _) in &edits {
@@ -312,8 +316,9 @@ impl ChangeSet {
         Ok(Carried { changes, edits })
     }
 
-    /// Where a byte offset of the base lies after the change (the start of the insert, when it was
-    /// replaced; behind an insertion made exactly there).
+    /// Maps a byte offset of the base text to the changed text. An offset inside a replaced range
+    /// maps to the start of the inserted text; an offset at an insertion maps to the end of the
+    /// inserted text.
     pub fn map_offset(&self, offset: usize) -> usize {
         let mut shift = Shift::default();
         for edit in &self.edits {
@@ -349,12 +354,14 @@ impl ChangeSet {
     }
 }
 
-/// Nothing of `first` comes after anything of `second`, and their order is certain.
+/// Returns whether `first` ends before `second` begins. Two insertions at the same offset have no
+/// certain order, so the result is `false` for them.
 fn lies_before(first: ByteRange, second: ByteRange) -> bool {
     first.end <= second.start && !(first.is_empty() && first == second)
 }
 
-/// The lines that an edit changes, with their breaks; none when it only puts whole lines between two.
+/// Returns the range of the whole lines that an edit changes, including their line breaks. The
+/// range is empty if the edit only inserts whole lines between two lines.
 pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
     let ByteRange { start, end } = edit.range;
     let starts_line = |at: usize| at == 0 || base[..at].ends_with('\n');
@@ -367,7 +374,8 @@ pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
     ByteRange::new(first, last)
 }
 
-/// How far text moves behind the edits that were passed.
+/// The difference between an offset in the base text and in the changed text, summed over the edits
+/// passed so far.
 #[derive(Default)]
 struct Shift {
     inserted: usize,
@@ -385,7 +393,7 @@ impl Shift {
     }
 }
 
-/// The offset of each line, and of the end.
+/// Returns the byte offset of each line, followed by the offset of the end.
 fn starts(lines: &[&str]) -> Vec<usize> {
     let mut at = 0;
     let mut starts = Vec::with_capacity(lines.len() + 1);
@@ -397,8 +405,8 @@ fn starts(lines: &[&str]) -> Vec<usize> {
     starts
 }
 
-/// The replacement of `range` by `new` without what both have in front and at the end. Both ends of it
-/// can be said as positions: none lies inside of a CRLF.
+/// Returns the edit that replaces `range` by `new`, without the common prefix and suffix. Neither
+/// end lies inside a CRLF, because the LSP has no position there.
 fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
     let old = range.of(base);
     let is_within_crlf =

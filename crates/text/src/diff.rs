@@ -1,20 +1,20 @@
-//! Diffs for people and models.
+//! Unified diffs for people and models, and line diffs for change sets.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use similar::TextDiff;
 
-/// Longer than this no comparison takes; past it the diff gets coarser, not wrong.
+/// The time limit for one diff. After this time the diff is still correct, but coarser.
 const TIME: Duration = Duration::from_millis(500);
 
-/// A unified diff with three lines of context and `a/`, `b/` headers; empty when the texts are equal.
-/// A missing newline at the end of a file is marked as `diff` does.
+/// Returns a unified diff with three lines of context and `a/`, `b/` headers. The result is empty
+/// if the texts are equal. A missing newline at the end of a file is marked as `diff` does.
 pub fn unified_diff(file: &str, old: &str, new: &str) -> String {
     diff(&format!("a/{file}"), file, old, new)
 }
 
-/// The diff of a file that was not there: taken back, it is gone.
+/// Returns the diff that creates a file. The reverse of this diff deletes the file.
 pub fn new_file_diff(file: &str, text: &str) -> String {
     diff("/dev/null", file, "", text)
 }
@@ -34,12 +34,13 @@ fn diff(old_name: &str, file: &str, old: &str, new: &str) -> String {
         .to_string()
 }
 
-/// Lines with their line breaks; they end at LF only, so that joined they are the text.
+/// Splits a text into lines with their line breaks. Lines end at LF only, so joining them restores
+/// the text.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// The replaced runs of lines: indices into `lines(old)` and `lines(new)`.
+/// Returns the replaced runs of lines, as indices into `old` and `new`.
 pub(super) fn replaced_lines(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     TextDiff::configure()
         .timeout(TIME)
@@ -105,7 +106,7 @@ mod tests {
             unified_diff("f", "a\n", ""),
             "--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-a\n"
         );
-        // Another line break is another line.
+        // A different line break makes a different line.
         let diff = unified_diff("f", "a\r\n", "a\n");
         assert!(diff.contains("-a\r\n+a\n"), "{diff:?}");
     }

@@ -1,17 +1,17 @@
-//! Texts of others, as they may be shown: characters that steer a terminal, or that make a text look like
-//! another, are written out.
+//! Escapes untrusted text for display: characters that control a terminal or disguise the text are
+//! escaped.
 
 use super::invisible::visible;
 
-/// Whether a character is not seen for what it is: controls, line separators, and what turns the
-/// direction of the text around it.
+/// Returns whether a character can disguise text: controls, line separators, and characters that
+/// change the text direction.
 pub fn is_deceptive(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A line with such characters written out, so that they can be seen; a tab is four spaces, and line
-/// breaks are left out.
+/// Returns one line of text with deceptive and invisible characters escaped. A tab becomes four
+/// spaces; the line break at the end is removed.
 pub fn harmless(text: &str) -> String {
     let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
     let mut shown = String::with_capacity(line.len());

@@ -1,8 +1,9 @@
-//! Characters that are not seen for what they are.
+//! Detection of invisible characters.
 
-/// Whether a character behind `before` is not seen: a control other than a line break or a tab, what
-/// turns the direction of the text around it, what has no width, tags, and selectors of a variant where
-/// there is nothing that has variants. Joiners and selectors are part of emoji and of several scripts.
+/// Returns whether a character that follows `before` is invisible: controls other than line breaks
+/// and tabs, characters that change the text direction, zero-width characters, tags, and variation
+/// selectors and joiners that do not follow a character that accepts them. Emoji and several
+/// scripts need joiners and variation selectors.
 fn is_invisible(before: Option<char>, char: char) -> bool {
     match char {
         '\n' | '\t' | '\r' => false,
@@ -28,9 +29,9 @@ fn is_invisible(before: Option<char>, char: char) -> bool {
     }
 }
 
-/// The invisible characters of a text with their places in bytes. A carriage return counts where no
-/// line feed follows. A byte order mark at the very
-/// beginning, and a keycap emoji's selector, are none.
+/// Returns the invisible characters of a text with their byte offsets. A carriage return counts
+/// only if no line feed follows. A byte order mark at the start of the text and the variation
+/// selector of a keycap emoji do not count.
 pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut before = None;
     let mut chars = text.char_indices().peekable();
@@ -39,7 +40,7 @@ pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char)> {
             let next = chars.peek().map(|(_, next)| *next);
             let is_mark = at == 0 && char == '\u{feff}';
             let is_keycap = char == '\u{fe0f}' && next == Some('\u{20e3}');
-            // By itself it ends a line in Python, but not in a diff.
+            // Python ends a line at a lone carriage return, but a diff does not show a new line.
             let is_lone_return = char == '\r' && next != Some('\n');
             let found = is_lone_return || (is_invisible(before, char) && !is_mark && !is_keycap);
             before = Some(char);
@@ -51,7 +52,7 @@ pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// A text with its invisible characters written out: `\u{202e}`.
+/// Returns the text with invisible characters escaped, for example as `\u{202e}`.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Text as values: byte ranges, positions in the units of the LSP, content hashes and change sets.
+//! Text utilities: byte ranges, LSP positions, content hashes, diffs and change sets.
 
 mod change;
 mod diff;

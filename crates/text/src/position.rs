@@ -1,4 +1,4 @@
-//! Positions as editors count them: lines and columns in UTF-8, UTF-16 or UTF-32 units.
+//! LSP positions: lines, and columns in UTF-8, UTF-16 or UTF-32 units.
 
 use ropey::Rope;
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,16 @@ pub enum Encoding {
     Utf32,
 }
 
-/// Line and column, both from 0. Lines end at LF, CRLF or a lone CR, as in the LSP.
+/// A line and a column, both zero-based. Lines end at LF, CRLF or a lone CR, as in the LSP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     pub line: u32,
     pub column: u32,
 }
 
-/// The position of a byte offset; an offset past the end counts as the end, one inside a
-/// character as its start, one inside a CRLF as the end of the line.
+/// Returns the position of a byte offset. An offset past the end of the text is the end of the
+/// text, an offset inside a character is the start of the character, and an offset inside a CRLF is
+/// the end of the line.
 pub fn position_of(text: &Rope, offset: usize, encoding: Encoding) -> Position {
     let char = text.byte_to_char(offset.min(text.len_bytes()));
     let line = text.char_to_line(char);
@@ -36,8 +37,8 @@ pub fn position_of(text: &Rope, offset: usize, encoding: Encoding) -> Position {
     }
 }
 
-/// The byte offset of a position. A column past the end of its line counts as the end of the line
-/// (before its line break), a line past the end of the text as the end of the text.
+/// Returns the byte offset of a position. A column past the end of its line is the end of the line
+/// (before its line break), and a line past the end of the text is the end of the text.
 pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> usize {
     let line = position.line as usize;
     if line >= text.len_lines() {
@@ -59,7 +60,7 @@ pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> usize {
     text.char_to_byte(char.min(line_end(text, line)))
 }
 
-/// The character index of the end of a line, before its line break.
+/// Returns the character index of the end of a line, before its line break.
 fn line_end(text: &Rope, line: usize) -> usize {
     let start = text.line_to_char(line);
     let mut end = start + text.line(line).len_chars();
@@ -131,13 +132,13 @@ mod tests {
     fn every_byte_of_a_line_break_ends_its_line() {
         let text = Rope::from_str("ab\r\ncd\re\n");
         for encoding in ALL {
-            // At, inside and behind the break.
+            // Before, inside and after the line break.
             assert_eq!(position_of(&text, 2, encoding), at(0, 2));
             assert_eq!(position_of(&text, 3, encoding), at(0, 2));
             assert_eq!(position_of(&text, 4, encoding), at(1, 0));
             assert_eq!(position_of(&text, 6, encoding), at(1, 2));
             assert_eq!(position_of(&text, 7, encoding), at(2, 0));
-            // After the last line break there is one more, empty line.
+            // An empty line follows the last line break.
             assert_eq!(position_of(&text, 9, encoding), at(3, 0));
             assert_eq!(offset_of(&text, at(3, 0), encoding), 9);
             assert_eq!(offset_of(&text, at(3, 7), encoding), 9);
@@ -152,7 +153,7 @@ mod tests {
     fn what_lies_inside_a_character_is_its_start() {
         let text = Rope::from_str("\u{feff}\u{1f426}\u{1f426}e\u{301}");
         let second = 3 + 4;
-        // The units of UTF-16: 1 for the mark, then two for each bird.
+        // UTF-16 code units: one for the byte order mark, two for each bird.
         for (column, offset) in [
             (0, 0),
             (1, 3),
@@ -170,7 +171,7 @@ mod tests {
             let columns = ALL.map(|encoding| position_of(&text, second + inside, encoding).column);
             assert_eq!(columns, [7, 3, 2], "{inside}");
         }
-        // A column in bytes inside a character, too.
+        // UTF-8 columns inside a character.
         for column in 7..11 {
             assert_eq!(offset_of(&text, at(0, column), Encoding::Utf8), 7);
         }

@@ -8,7 +8,7 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// `start` must not be after `end`.
+    /// Creates a range. `start` must not be greater than `end`.
     pub fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end, "range {start}..{end} runs backwards");
         ByteRange { start, end }
@@ -30,7 +30,7 @@ impl ByteRange {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// The text of the range.
+    /// Returns the part of `text` that the range covers.
     pub fn of(self, text: &str) -> &str {
         &text[self.start..self.end]
     }

@@ -9,7 +9,7 @@ fn framed(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// All that comes of bytes that arrive in pieces.
+/// Decodes bytes that arrive in pieces and returns all results.
 fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
     let mut decoder = Decoder::default();
     let mut read = Vec::new();
@@ -18,7 +18,7 @@ fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
         while let Some(message) = decoder.next() {
             read.push(message);
         }
-        // Only a body under way may be longer.
+        // Only an unfinished body may exceed the header limit.
         let most = match decoder.state {
             State::Headers => MAX_HEADERS,
             State::Body { length, .. } => length + MAX_HEADERS,
@@ -61,7 +61,7 @@ fn headers_may_be_written_in_any_way_that_is_clear() {
     }
 }
 
-/// Reads what cannot be read, with a sound message behind it.
+/// Checks that malformed bytes give the expected error and that the message after them is read.
 #[track_caller]
 fn check(bad: &[u8], expected: &Malformed) {
     let sound = framed("{\"id\":1}");
@@ -142,7 +142,7 @@ fn lone_surrogates_become_replacement_characters_of_their_size() {
     assert_eq!(units("\u{fffd}"), 1, "as many as a lone surrogate");
 }
 
-/// Pieces of messages, put together at random.
+/// Random sequences of message fragments.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"Content-Length: ".to_vec()),

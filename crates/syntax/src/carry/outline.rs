@@ -1,4 +1,4 @@
-//! The symbols of a text by their names and places, also of a text that the grammar cannot read.
+//! Names and ranges of the symbols of a text, also for a text with syntax errors.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{contents, name, parent};
 use crate::SymbolTree;
 use starling_text::ByteRange;
 
-/// The symbols of one text in order of their start, without the module.
+/// The symbols of one text without the module, ordered by their start.
 pub(super) struct Outline<'t> {
     text: &'t str,
     symbols: Vec<(String, ByteRange)>,
@@ -23,12 +23,12 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// Reads nothing but the heads of definitions and the indentation, which unfinished code elsewhere
-    /// does not change.
+    /// Builds the outline from `def` and `class` lines and their indentation only. Unfinished code
+    /// elsewhere does not change the result.
     pub(super) fn by_indentation(tree: &'t SymbolTree) -> Self {
         let text = tree.text();
         let mut symbols: Vec<(String, ByteRange)> = Vec::new();
-        // Those around the line, with their indentation.
+        // The symbols around the current line, as pairs of indentation and index.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for at in contents(text, ByteRange::new(0, text.len())) {
@@ -61,14 +61,14 @@ impl<'t> Outline<'t> {
         self.text
     }
 
-    /// The innermost symbol at an offset; empty for the module.
+    /// Returns the name of the innermost symbol at an offset, or an empty name for the module.
     fn owner(&self, at: usize) -> &str {
         let around = |(_, span): &&(String, ByteRange)| span.contains(at);
         let innermost = self.symbols.iter().rev().find(around);
         innermost.map_or("", |(name, _)| name)
     }
 
-    /// The owner of each line of a range that is not blank.
+    /// Returns the owner of each non-blank line of a range.
     pub(super) fn owners(&self, range: ByteRange) -> impl Iterator<Item = &str> {
         contents(self.text, range).map(|at| self.owner(at))
     }
@@ -77,14 +77,14 @@ impl<'t> Outline<'t> {
         wanted.is_empty() || self.symbols.iter().any(|(name, _)| name == wanted)
     }
 
-    /// How many symbols have this name, counting second definitions.
+    /// Returns the number of symbols with this name, including redefinitions.
     pub(super) fn count(&self, wanted: &str) -> usize {
         let wanted = unnumbered(wanted);
         let same = |(name, _): &&(String, ByteRange)| unnumbered(name) == wanted;
         self.symbols.iter().filter(same).count()
     }
 
-    /// The neighbours of a symbol with the same parent, with their text.
+    /// Returns the previous and the next symbol with the same parent, with their text.
     pub(super) fn beside(&self, wanted: &str) -> Vec<(&str, &'t str)> {
         let siblings: Vec<&(String, ByteRange)> = self.siblings(wanted).collect();
         let at = siblings.iter().position(|(name, _)| name == wanted);
@@ -98,7 +98,7 @@ impl<'t> Outline<'t> {
             .collect()
     }
 
-    /// The other symbols with the same parent that another text does not have.
+    /// Returns the other symbols with the same parent that the other outline lacks.
     pub(super) fn beside_missing(&self, wanted: &str, other: &Outline<'_>) -> Vec<&str> {
         self.siblings(wanted)
             .map(|(name, _)| name.as_str())
@@ -113,14 +113,14 @@ impl<'t> Outline<'t> {
     }
 }
 
-/// A name without the numbers of second definitions: `f#2` is another `f`.
+/// Returns a symbol path without redefinition numbers: `f#2` becomes `f`.
 fn unnumbered(name: &str) -> String {
     let parts = name.split('.');
     let parts = parts.map(|part| part.split('#').next().unwrap_or(part));
     parts.collect::<Vec<&str>>().join(".")
 }
 
-/// The name that the line defines.
+/// Returns the name that a `def` or `class` line defines.
 pub(super) fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("async ").unwrap_or(line).trim_start();

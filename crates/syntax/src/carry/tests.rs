@@ -20,7 +20,7 @@ fn carried(base: &str, proposed: &str, current: &str) -> Result<String, Conflict
     Ok(carried.apply(current).expect("it is for this text"))
 }
 
-/// The text with each of these replaced, once.
+/// Replaces the first occurrence of each old text by the new text.
 fn with(text: &str, replaced: &[(&str, &str)]) -> String {
     replaced.iter().fold(text.to_owned(), |text, (old, new)| {
         assert!(text.contains(old), "{old:?} in {text}");
@@ -28,7 +28,7 @@ fn with(text: &str, replaced: &[(&str, &str)]) -> String {
     })
 }
 
-/// The proposal of `days * 2` over what the user typed.
+/// Carries the proposal `days * 2` over to a text with the user's replacements.
 fn fee_over(typed: &[(&str, &str)]) -> Result<String, String> {
     let proposed = with(SHOP, &[("days * 3", "days * 2")]);
     let made = carried(SHOP, &proposed, &with(SHOP, typed));
@@ -91,7 +91,7 @@ fn refuses_where_the_symbol_was_renamed_and_typed_again() {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
         let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
         assert!(fee_over(&typed).is_err(), "{old_body}");
-        // Without the comment, the diff pairs the definitions.
+        // Without the comment, the diff matches the old and new definitions.
         let base = SHOP.replace("    # c\n", "");
         let proposed = with(&base, &[("days * 3", "days * 2")]);
         assert!(
@@ -154,7 +154,7 @@ fn ordinary_typing_beside_the_line_does_not_matter() {
     }
 }
 
-/// What stands in the text while a person types another function above or below.
+/// Each prefix of another function, as if a user were typing it above or below.
 #[test]
 fn a_half_typed_definition_elsewhere_does_not_matter() {
     let typed = "def other(a):\n    \"\"\"Says 'x'.\"\"\"\n    return [a, (1, {2: 3})]\n\n\n";
@@ -170,7 +170,8 @@ fn a_half_typed_definition_elsewhere_does_not_matter() {
     }
 }
 
-/// The blank lines inside the user's new body are taken for those behind the old body.
+/// The diff matches the blank lines inside the user's new body with the blank lines after the old
+/// body.
 #[test]
 fn a_new_function_takes_no_line_of_the_user() {
     let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";

@@ -1,38 +1,38 @@
-//! Whether one call does the same under a newer contract.
+//! Decides whether a call has the same meaning under a newer contract.
 
 use super::{Contract, Parameter, ParameterKind};
 
-/// What a call gives.
+/// The arguments of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// How many by their place.
+    /// The number of positional arguments.
     pub positional: usize,
     pub keywords: Vec<String>,
-    /// Not all that it gives can be seen (`*args`, `**options`).
+    /// The call unpacks `*args` or `**kwargs`, so some arguments are unknown.
     pub is_open: bool,
 }
 
-/// Who gives the first argument.
+/// Where the first argument of a call comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
-    /// The call itself.
+    /// The call passes the first argument explicitly.
     Given,
-    /// The object before the dot, or the one that is made.
+    /// The first argument is implicit: the object before the dot, or the new instance.
     Bound,
 }
 
-/// Which parameters take the arguments of a call.
+/// The parameters that a call binds.
 struct Bound<'c> {
-    /// Of each argument: those by place, then those by name.
+    /// The parameter for each argument: first the positional arguments, then the keyword arguments.
     taken: Vec<&'c Parameter>,
-    /// Those that are left to their defaults.
+    /// The parameters that use their defaults.
     left: Vec<&'c Parameter>,
 }
 
 impl Contract {
-    /// Whether a call that suits this contract does the same under a newer one: each argument goes to
-    /// the same parameter, or to one renamed in its place, and what it leaves to defaults has the same
-    /// ones. `false` where that cannot be seen.
+    /// Returns whether a call that fits this contract has the same meaning under a newer contract:
+    /// each argument binds to the same parameter, or to a parameter renamed in place, and unbound
+    /// parameters keep their defaults. Returns `false` if the arguments are not fully known.
     pub fn call_holds(&self, newer: &Contract, call: &Arguments, receiver: Receiver) -> bool {
         let (Some(old), Some(new)) = (&self.parameters, &newer.parameters) else {
             return false;
@@ -45,7 +45,7 @@ impl Contract {
         let Some(after) = bind(new, call, receiver) else {
             return false;
         };
-        // What was wrong before and is right now needs nobody.
+        // A call that was invalid before and is valid now needs no attention.
         let Some(before) = bind(old, call, receiver) else {
             return true;
         };
@@ -66,8 +66,8 @@ impl Contract {
             && before.left.iter().all(same_default)
     }
 
-    /// Whether a function with this contract takes every call that another one takes, as a method that
-    /// overrides must.
+    /// Returns whether a function with this contract accepts every call that `other` accepts, as an
+    /// overriding method must.
     pub fn stands_in_for(&self, other: &Contract) -> bool {
         let (Some(own), Some(theirs)) = (&self.parameters, &other.parameters) else {
             return self.parameters == other.parameters;
@@ -94,7 +94,7 @@ impl Contract {
     }
 }
 
-/// `None` where Python raises a `TypeError`.
+/// Binds the arguments of a call. Returns `None` if Python would raise a `TypeError`.
 fn bind<'c>(
     parameters: &'c [Parameter],
     call: &Arguments,

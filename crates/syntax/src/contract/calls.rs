@@ -1,5 +1,6 @@
-//! The law of [`Contract::can_break`]: where it sees no danger, every call that the older function takes
-//! means the same to the newer one. Python's own binding of arguments is the judge.
+//! Property tests of [`Contract::can_break`]: if it returns `false`, the newer function accepts
+//! every call that the older function accepts, with the same meaning. The reference is Python's
+//! argument binding.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ use super::*;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// One parameter of a generated function: its kind, and whether it has a default.
+/// A parameter of a generated function: its kind, and whether it has a default.
 type Form = (ParameterKind, bool);
 
-/// The head of a function, with some of the names in some order.
+/// Generates the signature of a function with some of the names in any order.
 fn head() -> impl Strategy<Value = String> {
     use ParameterKind::*;
     let form = (
@@ -45,7 +46,7 @@ fn written(forms: &[Option<Form>], names: &[&str], stars: bool, keywords: bool) 
     ] {
         let these = of(kind);
         for (name, default) in &these {
-            // After one with a default, Python wants defaults.
+            // In Python, a parameter after a parameter with a default needs a default.
             optional |= default;
             parts.push(parameter(name, optional));
         }
@@ -77,8 +78,8 @@ fn parameter(name: &str, optional: bool) -> String {
     }
 }
 
-/// Which parameter takes each argument of a call with `count` positional arguments and these keywords;
-/// `None` where Python raises a `TypeError`.
+/// Returns the parameter that each argument binds to, for a call with `count` positional arguments
+/// and the given keywords. Returns `None` if Python would raise a `TypeError`.
 fn bind(contract: &Contract, count: usize, keywords: &[&str]) -> Option<BTreeMap<String, String>> {
     let parameters = contract.parameters.as_deref()?;
     let find = |kind: ParameterKind| parameters.iter().find(|one| one.kind == kind);
@@ -118,7 +119,7 @@ fn bind(contract: &Contract, count: usize, keywords: &[&str]) -> Option<BTreeMap
     complete.then_some(bound)
 }
 
-/// Every call with up to six positional arguments and any of the names as keywords.
+/// Returns every call with up to six positional arguments and any subset of the names as keywords.
 fn calls() -> impl Iterator<Item = (usize, Vec<&'static str>)> {
     (0..=6).flat_map(|count| {
         (0..1 << NAMES.len()).map(move |chosen: usize| {
@@ -153,7 +154,7 @@ fn what_cannot_break_breaks_no_call() {
                 return Err(TestCaseError::fail(format!("{older}{newer}{call}")));
             };
             for (argument, name) in &before {
-                // A new optional parameter takes what all the others took.
+                // A new optional parameter takes a keyword argument that went to `**kw`.
                 let widened = name == "kw" && argument.ends_with('=');
                 prop_assert!(
                     widened || after[argument] == *name,
@@ -171,7 +172,7 @@ fn what_cannot_break_breaks_no_call() {
     );
 }
 
-/// Where a call is said to hold, Python binds its arguments as before.
+/// If `call_holds` returns `true`, Python binds the arguments of the call as before.
 #[test]
 fn a_call_that_holds_is_bound_as_before() {
     let mut runner = TestRunner::new(Config {

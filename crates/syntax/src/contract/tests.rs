@@ -112,7 +112,7 @@ def f():
     assert_eq!(parameter.annotation.as_deref(), Some("'A'"));
 }
 
-/// What changes from one head to another, and whether it can break.
+/// Checks the changes between two signatures and whether they can break.
 fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
     let (old, new) = (contract(old), contract(new));
     assert_eq!(old.changes(&new), expected);
@@ -207,7 +207,7 @@ fn parameters_are_compared() {
 
 #[test]
 fn who_takes_the_place_of_another_can_break() {
-    // f(1, 2) gave the 2 to `rest`.
+    // f(1, 2) passed the 2 to `rest`.
     check(
         "def f(x, *rest): 0",
         "def f(x, y=1, *rest): 0",
@@ -390,7 +390,7 @@ fn heads_are_compared() {
     );
 }
 
-/// Whether a call like `1, 2, b=3, *x` holds.
+/// Returns whether a call such as `1, 2, b=3, *x` holds.
 fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
     let (old, new) = (
         contract(&format!("{old}: pass")),
@@ -414,28 +414,28 @@ fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
 #[test]
 fn a_call_holds_where_its_arguments_go_to_the_same_parameters() {
     let given = |old, new, call| holds(old, new, call, Receiver::Given);
-    // A required parameter is added: by name, by place.
+    // A required parameter is added: keyword-only or positional.
     assert!(given("def f(a)", "def f(a, *, b)", "1, b=2"));
     assert!(!given("def f(a)", "def f(a, *, b)", "1"));
     assert!(given("def f(a)", "def f(a, b)", "1, 2"));
     assert!(!given("def f(a)", "def f(a, b)", "1, *more"));
     assert!(!given("def f(a)", "def f(b, a)", "1"));
-    // One is renamed: only calls by name break.
+    // A parameter is renamed: only keyword arguments break.
     assert!(given("def f(a, b)", "def f(a, c)", "1, 2"));
     assert!(!given("def f(a, b)", "def f(a, c)", "1, b=2"));
-    // One is removed, or they change places.
+    // A parameter is removed, or parameters are reordered.
     assert!(given("def f(a, b=1)", "def f(a)", "1"));
     assert!(!given("def f(a, b=1)", "def f(a)", "1, 2"));
     assert!(!given("def f(a, b=1, c=2)", "def f(a, c=2)", "1, 2"));
     assert!(!given("def f(a, b)", "def f(b, a)", "1, 2"));
     assert!(given("def f(a, b)", "def f(b, a)", "a=1, b=2"));
-    // Another default: for those who rely on it.
+    // A default changed: only calls that rely on the default break.
     assert!(given("def f(a=1)", "def f(a=2)", "3"));
     assert!(!given("def f(a=1)", "def f(a=2)", ""));
-    // More than the parameters has changed.
+    // More than the parameters changed.
     assert!(!given("def f(a)", "async def f(a)", "1"));
     assert!(!given("class A", "class B", ""));
-    // The object before the dot is the first.
+    // The object before the dot is the first argument.
     let bound = |old, new, call| holds(old, new, call, Receiver::Bound);
     assert!(bound("def f(self, a)", "def f(self, a, b)", "1, 2"));
     assert!(!bound("def f(self, a)", "def f(self, a, b)", "1"));

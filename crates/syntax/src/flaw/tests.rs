@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::super::FilePath;
 use super::*;
 
-/// The lines with flaws, from 1.
+/// Returns the one-based line numbers of the flaws.
 fn lines(text: &str) -> Vec<u32> {
     let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
     let mut lines: Vec<u32> = flaws(&tree)

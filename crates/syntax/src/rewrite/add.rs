@@ -1,4 +1,4 @@
-//! Adds new symbols.
+//! Adds new symbols to a file.
 
 use tree_sitter::Node;
 
@@ -40,9 +40,9 @@ pub(super) fn plan(
     Ok(spot.plan(tree, &source.fitted(&spot.manner)))
 }
 
-/// Where a new symbol goes.
+/// The position and the form of a new symbol.
 struct Spot {
-    /// What it replaces: nothing, or the `pass` that held its place.
+    /// The range to replace: empty, or the placeholder `pass`.
     range: ByteRange,
     manner: Manner,
     blank_lines: usize,
@@ -75,7 +75,7 @@ impl Spot {
         })
     }
 
-    /// At the end of a class. A body of only `pass` or `...` makes room.
+    /// Returns the spot at the end of a class. A body with only `pass` or `...` is replaced.
     fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
         let mut manner = Manner::of(tree, class);
         let text = tree.text();
@@ -108,13 +108,13 @@ impl Spot {
         }
     }
 
-    /// Whether a line that follows stands in the same block.
+    /// Returns whether a following line is in the same block.
     fn is_sibling(&self, next: &str) -> bool {
         let width = |space: &str| Columns::of(space).wide;
         width(indentation(next)) >= width(&self.manner.indent)
     }
 
-    /// The source with blank lines around it, as far as there are none yet.
+    /// Returns a plan that inserts the source and the missing blank lines around it.
     fn plan(&self, tree: &SymbolTree, source: &str) -> Plan {
         let text = tree.text();
         let line_break = self.manner.line_break;
@@ -155,7 +155,7 @@ fn is_placeholder(body: Node<'_>, text: &str) -> bool {
     only.is_some_and(|only| matches!(range_of(only).of(text), "pass" | "..."))
 }
 
-/// A text without a grammar only grows at its end.
+/// Appends text to a file without a grammar.
 fn append(tree: &SymbolTree, written: &str) -> Plan {
     let spot = Spot {
         blank_lines: 0,
@@ -168,7 +168,7 @@ fn append(tree: &SymbolTree, written: &str) -> Plan {
     spot.plan(tree, &source)
 }
 
-/// The source holds definitions alone, and none that is there already.
+/// Checks that the source contains only definitions and that none of them exists already.
 fn check(tree: &SymbolTree, container: &Symbol, source: &Source) -> Result<(), RewriteError> {
     let label = "the new symbol";
     source.check_syntax(label)?;

@@ -1,4 +1,4 @@
-//! Refuses a rewrite that breaks the syntax.
+//! Rejects a rewrite that introduces syntax errors.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use super::super::{Symbol, SymbolTree};
 use super::{Plan, RewriteError};
 use starling_text::{ByteRange, ChangeSet};
 
-/// New flaws of `new`, which is `old` after `changes`, are an error. When `old` had flaws already,
-/// the grammar may see them elsewhere now; then the `targets`, the symbols that were rewritten by name,
-/// are looked at on their own.
+/// Returns an error if `new`, the text of `old` after `changes`, has new flaws. If `old` has flaws
+/// already, the grammar may report them at other positions in `new`. In this case, only the
+/// `targets` (the symbols that were rewritten by name) are checked, each without the rest of the
+/// file.
 pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -46,7 +47,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Where the text of a span lies after the plans, with what was added at its end.
+/// Returns the range of a span after the plans were applied, including text inserted at its end.
 fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
     let moved = |offset: usize| {
         let before = plans.iter().filter(|plan| plan.range.end <= offset);
@@ -58,7 +59,8 @@ fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
     ByteRange::new(moved(span.start), moved(span.end))
 }
 
-/// The flaws of a symbol's text without the rest of the file; offsets are those of the file.
+/// Returns the flaws of a symbol's text parsed without the rest of the file. Offsets are relative
+/// to the file.
 pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
     let text = span.of(tree.text());
     let head = if indentation(text).is_empty() {

@@ -1,4 +1,4 @@
-//! Deletes symbols.
+//! Deletes symbols from a file.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::place::Manner;
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
-/// `all` are the symbols that are deleted together.
+/// Plans the deletion of `symbol`. `all` are the symbols that are deleted together.
 pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
@@ -35,7 +35,8 @@ pub(super) fn plan(
     })
 }
 
-/// Whether the block of the symbol is empty without the deleted ones, and this is the first of them.
+/// Returns whether the deletions leave the symbol's block empty and the symbol is the first
+/// statement of the block.
 fn takes_last_statement(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> bool {
     let Some(block) = tree.node(symbol).and_then(block_around) else {
         return false;
@@ -64,7 +65,8 @@ fn block_around(definition: Node<'_>) -> Option<Node<'_>> {
     (around.kind() == "block").then_some(around)
 }
 
-/// The span with the blank lines after it; where its block ends, with those before it.
+/// Returns the span of a symbol with the blank lines after it. If the symbol ends its block, the
+/// blank lines before it are included instead.
 fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     let (text, lines) = (tree.text(), tree.lines());
     let ByteRange { mut start, mut end } = symbol.span;
@@ -76,7 +78,7 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     let depth = Columns::of(&Manner::of(tree, symbol).indent).wide;
     let mut after = end;
     let mut follows = false;
-    // A symbol that ends the file without a line break is on the last line itself.
+    // A symbol that ends the file without a line break is on the last line.
     let next = if text[..end].ends_with('\n') {
         lines.line_of(end)
     } else {

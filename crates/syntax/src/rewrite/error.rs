@@ -1,9 +1,9 @@
 use super::super::{FilePath, SymbolTree};
 
-/// How many names an error lists.
+/// The maximum number of names that an error lists.
 const NAMES: usize = 30;
 
-/// Why a rewrite cannot be made. Each message tells a model what to do instead.
+/// The reason why a rewrite is impossible. Each message tells a model what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
     #[error("no symbol `{name}` in {file}; it has: {known}")]
@@ -92,7 +92,7 @@ pub enum RewriteError {
 }
 
 impl RewriteError {
-    /// What is wrong, without what to do about it.
+    /// Returns what is wrong, without advice.
     pub fn in_short(&self) -> String {
         match self {
             RewriteError::NoSymbol { file, name, .. } => format!("{file} has no symbol `{name}`"),
@@ -143,7 +143,8 @@ impl RewriteError {
         }
     }
 
-    /// Names what there is instead, the likeliest first.
+    /// Returns the error for an unknown symbol. The error lists the existing symbols, likely
+    /// matches first.
     pub(super) fn no_symbol(tree: &SymbolTree, name: &str) -> Self {
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let mut names: Vec<&str> = tree.symbols()[1..]

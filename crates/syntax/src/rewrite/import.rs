@@ -11,17 +11,17 @@ use super::place::Manner;
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
-/// One name that a statement imports.
+/// One name imported by a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
-    /// Of `from module import …`; `None` for `import …`.
+    /// The module of `from module import …`; `None` for `import …`.
     module: Option<String>,
-    /// As written, with `as`.
+    /// The name as written, including `as`.
     name: String,
 }
 
 impl Import {
-    /// Whether both fit in one new statement: `*` stands alone.
+    /// Returns whether both names fit into one new statement. `*` needs its own statement.
     fn joins(&self, other: &Import) -> bool {
         self.module.is_some()
             && self.module == other.module
@@ -112,7 +112,7 @@ fn plans(
     if last_import.is_none()
         || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
     {
-        // Both kinds go to the same place: one after the other.
+        // Both kinds go to the same position and must be inserted by one plan.
         let at = if last_import.is_none() {
             &mut futures
         } else {
@@ -126,13 +126,13 @@ fn plans(
     plans
 }
 
-/// `from .module import …`
+/// Returns whether a statement has the form `from .module import …`.
 fn is_relative(node: Node<'_>) -> bool {
     let module = node.child_by_field_name("module_name");
     module.is_some_and(|module| module.kind() == "relative_import")
 }
 
-/// The text of a module without its top-level imports and without empty lines.
+/// Returns the text of a module without its top-level imports and without empty lines.
 pub fn without_imports(tree: &SymbolTree) -> String {
     let text = tree.text();
     let Some(root) = tree.root() else {
@@ -152,7 +152,7 @@ pub fn without_imports(tree: &SymbolTree) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The statements at the top of a module, up to the first definition.
+/// Returns the statements at the top of a module, up to the first definition.
 fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..root.named_child_count())
         .filter_map(move |index| root.named_child(index as u32))
@@ -165,7 +165,7 @@ fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
         })
 }
 
-/// The import statements of a module body that stand in no other statement, in the order of the text.
+/// Returns the top-level import statements of a module, in text order.
 pub fn module_imports(tree: &SymbolTree) -> Vec<ByteRange> {
     let Some(root) = tree.root() else {
         return Vec::new();
@@ -183,7 +183,7 @@ fn is_import(node: Node<'_>) -> bool {
     )
 }
 
-/// Lines of their own after `last`, else at the top of the code.
+/// Plans new lines after `last`, or else after the docstring, or else at the top of the code.
 fn new_lines(
     tree: &SymbolTree,
     root: Node<'_>,
@@ -233,7 +233,8 @@ fn new_lines(
     })
 }
 
-/// The start of the first statement; a symbol starts with its comments.
+/// Returns the offset of the first statement. If a symbol is first, this is the start of its
+/// comments.
 fn top(tree: &SymbolTree, root: Node<'_>) -> usize {
     let mut cursor = root.walk();
     let first = root
@@ -253,7 +254,7 @@ fn top(tree: &SymbolTree, root: Node<'_>) -> usize {
     start.max(tree.text().len() - tree.text().trim_start_matches('\u{feff}').len())
 }
 
-/// What the module imports at its top level or in a `try` there.
+/// Returns the names imported at the top level of the module or in a top-level `try`.
 fn available(root: Node<'_>, text: &str) -> Vec<Import> {
     let mut found = Vec::new();
     let mut open = vec![root];
@@ -328,7 +329,7 @@ fn read(tree: &SymbolTree, statement: &str) -> Result<Vec<Import>, RewriteError>
     Ok(imports)
 }
 
-/// A statement on one line at the top that imports from the same module.
+/// Returns a one-line import statement at the top of the module that imports from the same module.
 fn mergeable<'t>(root: Node<'t>, text: &str, import: &Import) -> Option<Node<'t>> {
     if import.name == "*" || import.module.is_none() {
         return None;

@@ -1,7 +1,8 @@
-//! Line ends of a file that has several kinds of them: a line keeps its own.
+//! Preserves the line breaks of a file with mixed line breaks.
 
-/// The new text of some lines with the line ends of the old one, line by line: of those that both have in
-/// front and at the end, and of those between where they are as many. Others stay as they are.
+/// Returns the new text with the line breaks of the old text. Lines of the common prefix and suffix
+/// keep their line breaks, and so do the lines between if their number is unchanged. Other lines
+/// stay as they are.
 pub(super) fn kept(old: &str, new: &str) -> String {
     let (was, is): (Vec<&str>, Vec<&str>) = (
         old.split_inclusive('\n').collect(),

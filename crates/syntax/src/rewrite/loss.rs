@@ -1,12 +1,12 @@
-//! What a rewrite touched, and what it took away.
+//! Finds the symbols that a rewrite touched, and the code that it removed.
 
 use std::collections::{HashMap, HashSet};
 
 use super::super::{Loss, Symbol, SymbolTree};
 use starling_text::ByteRange;
 
-/// Names of the symbols whose own bytes differ, were added or removed: those of the new tree in
-/// order, then the removed ones.
+/// Returns the names of the symbols whose own text changed, or which were added or removed. The
+/// symbols of the new tree come first, in order, then the removed symbols.
 pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
     let mut removed = Vec::new();
     let mut before = HashMap::new();
@@ -35,8 +35,8 @@ pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange])
     touched
 }
 
-/// The name that each symbol has when the deleted ones are gone and nothing else changes: those of
-/// one name are numbered anew. `None` for a deleted one.
+/// Returns the name of each symbol after the deletions, if nothing else changes. Redefinitions such
+/// as `f#2` are renumbered. `None` marks a deleted symbol.
 fn expected_names(tree: &SymbolTree, deleted: &[ByteRange]) -> Vec<Option<String>> {
     let mut names: Vec<Option<String>> = Vec::with_capacity(tree.symbols().len());
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -68,8 +68,8 @@ fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
     ranges.iter().map(|range| range.of(tree.text())).collect()
 }
 
-/// Compares two trees. What lies in a `deleted` span was meant to go; a `target` (a symbol that was
-/// rewritten by name) may get another name.
+/// Compares two trees and returns the losses. The content of a `deleted` span is not a loss. A
+/// `target` (a symbol that was rewritten by name) may be renamed.
 pub(super) fn losses(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -106,8 +106,8 @@ pub(super) fn losses(
     losses
 }
 
-/// The comments that are gone. One that was only reworded or extended is not: each new comment that
-/// was not there before stands for one old one whose words it mostly has.
+/// Returns the comments that are gone. A reworded or extended comment does not count: each new
+/// comment accounts for one old comment with which it shares most words.
 fn lost_comments(before: &[&str], after: &[&str]) -> Vec<Loss> {
     let gone = missing(before.iter().copied(), after.iter().copied());
     let mut fresh = missing(after.iter().copied(), before.iter().copied());
@@ -150,7 +150,7 @@ fn lost_parts(old: &Symbol, new: &Symbol) -> Vec<Loss> {
     losses
 }
 
-/// Those of `before` that `after` does not have, as often as it lacks them.
+/// Returns the items of `before` that `after` lacks. Repeated items are counted.
 fn missing<T: std::hash::Hash + Eq>(
     before: impl Iterator<Item = T>,
     after: impl Iterator<Item = T>,
@@ -170,8 +170,8 @@ fn missing<T: std::hash::Hash + Eq>(
         .collect()
 }
 
-/// Old and new name of each target that is gone, where its parent has got exactly one new child of
-/// the same kind.
+/// Returns the old and the new name of each renamed target. A missing target was renamed if its
+/// parent has exactly one new child of the same kind.
 fn renames<'t>(
     old: &'t SymbolTree,
     new: &'t SymbolTree,

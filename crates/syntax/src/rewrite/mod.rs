@@ -1,4 +1,4 @@
-//! Changes of a file in terms of symbols.
+//! Rewrites a file in terms of symbols.
 
 use std::sync::Arc;
 
@@ -24,30 +24,33 @@ pub use import::without_imports;
 #[cfg(test)]
 mod tests;
 
-/// One change of a file in terms of symbols.
+/// A change of a file in terms of symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rewrite {
-    /// The whole symbol, children included, replaced by this source. The source may be written at any
-    /// indentation: it is moved to the symbol's, inside strings nothing moves. Line breaks become those of the file.
+    /// Replaces the whole symbol, including its children, by `source`. The source may have any
+    /// indentation: it is shifted to the symbol's indentation, except inside strings. Line breaks
+    /// are converted to those of the file.
     Whole { symbol: String, source: String },
-    /// Replaces each `old` (must occur exactly once in the symbol; white space at line ends forgiven,
-    /// a uniform difference in indentation forgiven) by `new`.
+    /// Replaces each `old` text by the `new` text. `old` must occur exactly once in the symbol.
+    /// White space at line ends and a uniform difference in indentation are ignored.
     Patch {
         symbol: String,
         hunks: Vec<(String, String)>,
     },
-    /// New symbols after `beside`, or at the end of it when it is a class and the place is inside.
-    /// Beside the module body is the end of the file. A class that holds only `pass` loses it.
+    /// Adds new symbols after `beside`, or at the end of `beside` if it is a class and `place` is
+    /// inside. If `beside` is the module body, the symbols go to the end of the file. A class that
+    /// contains only `pass` loses it.
     Add {
         beside: String,
         place: Place,
         source: String,
     },
-    /// The symbol and the blank lines after it. A block that would be empty gets a `pass`.
+    /// Deletes the symbol and the blank lines after it. A block that would become empty gets a
+    /// `pass`.
     Delete { symbol: String },
-    /// Import statements to add to the module body, where missing: after the last top-level import
-    /// before the first definition (not inside `if TYPE_CHECKING` or `try`), else after the docstring.
-    /// `from x import a` is merged into an existing one when that is on one line.
+    /// Adds missing import statements to the module body: after the last top-level import before
+    /// the first definition (not inside `if TYPE_CHECKING` or `try`), or else after the docstring.
+    /// `from x import a` is merged into an existing one-line statement.
     Import { statements: Vec<String> },
 }
 
@@ -57,28 +60,28 @@ pub enum Place {
     Inside,
 }
 
-/// What a rewrite would do.
+/// The result of a rewrite.
 #[derive(Debug, Clone)]
 pub struct Rewritten {
     pub changes: ChangeSet,
     pub text: String,
     pub tree: SymbolTree,
-    /// Names of the symbols whose own bytes changed, were added or removed.
+    /// Names of the symbols whose own text changed, or which were added or removed.
     pub touched: Vec<String>,
     pub losses: Vec<Loss>,
 }
 
-/// One replacement that a rewrite asks for.
+/// One replacement that a rewrite needs.
 #[derive(Debug)]
 struct Plan {
     range: ByteRange,
     insert: String,
 }
 
-/// Makes all rewrites at once, each in terms of the text of `tree`.
+/// Applies all rewrites at once. Each rewrite refers to the text of `tree`.
 ///
 /// # Errors
-/// See [`RewriteError`]; then nothing is to be changed.
+/// See [`RewriteError`]. If there is an error, nothing is changed.
 pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, RewriteError> {
     let (mut targets, mut deleted) = (Vec::new(), Vec::new());
     for rewrite in rewrites {
@@ -87,7 +90,7 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
-            // What these insert is made or checked on its own.
+            // The inserted code is generated or checked separately.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -117,8 +120,8 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
     })
 }
 
-/// Names of the symbols that differ between two versions of a file: those of the new one in order, then
-/// those that are gone.
+/// Returns the names of the symbols that differ between two versions of a file: first the symbols
+/// of the new version in order, then the removed symbols.
 pub fn touched(old: &SymbolTree, new: &SymbolTree) -> Vec<String> {
     loss::touched(old, new, &[])
 }
@@ -147,7 +150,7 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// The plans in order. What two deletions share is deleted once; other overlaps are refused.
+/// Returns the plans in order. Overlapping deletions are merged; other overlaps are errors.
 fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
     let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
@@ -168,7 +171,7 @@ fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteEr
     Ok(apart)
 }
 
-/// The plans as one change set that touches only the bytes that differ.
+/// Returns the plans as one change set that touches only the differing bytes.
 fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
     let text = tree.text();
     let edits = plans.iter().flat_map(|plan| {

@@ -35,7 +35,7 @@ struct Hunk<'a> {
     tree: &'a SymbolTree,
     symbol: &'a Symbol,
     manner: &'a Manner,
-    /// From 1.
+    /// One-based number of the hunk.
     number: usize,
     old: &'a str,
     new: &'a str,
@@ -88,7 +88,8 @@ impl Hunk<'_> {
         })
     }
 
-    /// The symbol's own to change: all of its span, but of a module only what no symbol has.
+    /// Returns whether the patch may change a range. The range must lie in the symbol's span; in a
+    /// module, it must not overlap another symbol.
     fn may_change(&self, range: ByteRange) -> bool {
         let is_module = self.symbol.path.is_module();
         let is_childs = |id: &super::super::SymbolId| {
@@ -104,8 +105,8 @@ impl Hunk<'_> {
             .collect()
     }
 
-    /// The new text with as much of a line break at its end as the old one: whole lines must not be
-    /// joined to the next one, and no blank line is meant by a line break that was not there.
+    /// Returns the new text with a line break at its end only if the old text ends with one.
+    /// Otherwise whole lines could be joined to the next line, or a blank line could be added.
     fn with_last_break(&self, range: ByteRange) -> String {
         let mut new = self.new.to_owned();
         let (old_ends, new_ends) = (self.old.ends_with('\n'), new.ends_with('\n'));
@@ -118,7 +119,7 @@ impl Hunk<'_> {
         new
     }
 
-    /// The lines of `old` and `new` as written, and with indentation in the manner of the file.
+    /// Returns the lines of `old` and `new` as written, and with the indentation style of the file.
     fn readings(&self) -> Vec<Lines> {
         let as_written = Lines {
             old: lines_of(self.old),
@@ -148,8 +149,8 @@ impl Hunk<'_> {
         readings
     }
 
-    /// Runs of lines that are the old ones but for white space at line ends and a uniform
-    /// difference in indentation. The last line break is not part of a run.
+    /// Returns the runs of lines that equal the old lines, ignoring white space at line ends and a
+    /// uniform difference in indentation. The last line break is not part of a run.
     fn by_lines(&self, wanted: &Lines) -> Vec<ByteRange> {
         let text = self.tree.text();
         let lines = self.tree.lines();
@@ -193,7 +194,8 @@ impl Hunk<'_> {
         }
     }
 
-    /// Where the text stands instead, or the lines of the symbol that look most like it.
+    /// Describes where else the old text occurs, or which lines of the symbol are most similar to
+    /// it.
     fn hint(&self) -> String {
         let text = self.tree.text();
         let everywhere = ByteRange::new(0, text.len());
@@ -233,7 +235,7 @@ struct Lines {
     new: Vec<String>,
 }
 
-/// Lines without breaks, and without blank lines at the end.
+/// Splits a text into lines without line breaks and without blank lines at the end.
 fn lines_of(text: &str) -> Vec<String> {
     let text = text.trim_end_matches(['\r', '\n']);
     if text.is_empty() {
@@ -256,7 +258,7 @@ fn occurrences<'t>(
     let mut from = within.start;
     std::iter::from_fn(move || {
         let start = from + text.get(from..within.end)?.find(wanted)?;
-        // The next may overlap this one.
+        // The next occurrence may overlap this one.
         from = start + wanted.chars().next().map_or(1, char::len_utf8);
         Some(ByteRange::new(start, start + wanted.len()))
     })

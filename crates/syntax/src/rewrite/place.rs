@@ -1,10 +1,10 @@
-//! How text must be written at a place of a file: indentation and line breaks.
+//! The indentation and line breaks of the code around a symbol.
 
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolTree};
 use starling_text::ByteRange;
 
-/// Indentation of one level.
+/// The indentation of one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Tabs,
@@ -13,7 +13,7 @@ pub(super) enum Style {
 
 const USUAL: Style = Style::Spaces(4);
 
-/// How the text around a symbol is written.
+/// The code style around a symbol.
 #[derive(Debug, Clone)]
 pub(super) struct Manner {
     /// The white space before the symbol's definition.
@@ -36,7 +36,7 @@ impl Manner {
         }
     }
 
-    /// One level of indentation.
+    /// Returns one level of indentation.
     pub(super) fn unit(&self) -> String {
         match self.style {
             Style::Tabs => "\t".to_owned(),
@@ -45,7 +45,8 @@ impl Manner {
     }
 }
 
-/// The white space before an offset on its line; empty when something else stands there.
+/// Returns the white space before an offset on its line, or an empty text if other characters
+/// precede it.
 pub(super) fn indent_at(tree: &SymbolTree, offset: usize) -> &str {
     let lines = tree.lines();
     let before = &tree.text()[lines.range(lines.line_of(offset)).start..offset];
@@ -56,7 +57,7 @@ pub(super) fn indent_at(tree: &SymbolTree, offset: usize) -> &str {
     if is_blank(before) { before } else { "" }
 }
 
-/// The style of the indented lines of a range; `None` when no line is.
+/// Returns the style of the indented lines of a range, or `None` if no line is indented.
 fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<Style> {
     let lines = tree.lines();
     let first = lines.line_of(range.start);
@@ -67,7 +68,7 @@ fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<Style> {
     style_of(starts.map(|line| line.of(tree.text())))
 }
 
-/// The style of lines, relative to the first of them.
+/// Returns the indentation style of lines, relative to the first line.
 pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style> {
     let (mut tabs, mut spaces, mut unit) = (0, 0, usize::MAX);
     let mut base = None;
@@ -92,7 +93,7 @@ pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style
     }
 }
 
-/// The line break that most lines of a text end with.
+/// Returns the most frequent line break of a text.
 fn break_in(text: &str) -> Option<&'static str> {
     let all = text.matches('\n').count();
     let with_return = text.matches("\r\n").count();

@@ -1,4 +1,4 @@
-//! Source as a model writes it: at any indentation, with any line breaks.
+//! Source code as written by a model, with any indentation and any line breaks.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use super::RewriteError;
 use super::place::{Manner, Style, style_of};
 use starling_text::ByteRange;
 
-/// Source moved to the left margin, with LF line breaks.
+/// Source code shifted to the left margin, with LF line breaks.
 pub(super) struct Source {
     lines: Vec<Line>,
-    /// The lines as parsed.
+    /// The syntax tree of the lines.
     pub(super) tree: SymbolTree,
 }
 
 #[derive(Clone)]
 struct Line {
     text: String,
-    /// It starts inside a string: nothing may be put before it or taken from it.
+    /// The line starts inside a string, so its indentation must not change.
     in_string: bool,
 }
 
 impl Source {
-    /// `manner` is that of the place for which the source is meant.
+    /// Reads source code. `manner` is the code style at the position where the source is inserted.
     pub(super) fn read(file: &FilePath, written: &str, manner: &Manner) -> Self {
         let written = written
             .trim_start_matches('\u{feff}')
@@ -47,7 +47,7 @@ impl Source {
         Source { lines, tree }
     }
 
-    /// The lines of a part of the source as a source of its own.
+    /// Returns the lines of a range as a separate source.
     pub(super) fn part(&self, range: ByteRange) -> Self {
         let lines = self.tree.lines();
         let (first, last) = lines.numbers(range);
@@ -55,7 +55,7 @@ impl Source {
         Source::at_margin(self.tree.file(), part)
     }
 
-    /// The source as it must be written at a place, without a line break at the end.
+    /// Returns the source in the given code style, without a line break at the end.
     pub(super) fn fitted(&self, manner: &Manner) -> String {
         let mut lines = self.lines.clone();
         let own = lines.iter().filter(|line| !line.in_string);
@@ -68,7 +68,7 @@ impl Source {
         joined(&lines, manner.line_break)
     }
 
-    /// Takes definitions out of the class that a model wrapped them in for context.
+    /// Removes a class that a model wrapped around the definitions for context.
     pub(super) fn unwrapped(mut self, classes: &[&Symbol]) -> Self {
         while let Some(inside) = self.inside_of_wrapper(classes) {
             self = self.part(inside);
@@ -93,8 +93,10 @@ impl Source {
         is_wrapper.then(|| ByteRange::new(first.span.start, last.span.end))
     }
 
+    /// Checks the syntax of the source.
+    ///
     /// # Errors
-    /// The first place that Python would refuse.
+    /// The source has a flaw; the error reports the first one.
     pub(super) fn check_syntax(&self, symbol: &str) -> Result<(), RewriteError> {
         let Some(flaw) = flaws(&self.tree).into_iter().next() else {
             return Ok(());
@@ -109,8 +111,10 @@ impl Source {
         })
     }
 
+    /// Checks that all statements are definitions.
+    ///
     /// # Errors
-    /// The first statement that is no definition.
+    /// The source has another statement; the error reports the first one.
     pub(super) fn check_only_definitions(&self, symbol: &str) -> Result<(), RewriteError> {
         let mut others = self.tree.root().into_iter().flat_map(statements);
         match others.find(|node| !is_definition(*node)) {
@@ -119,7 +123,7 @@ impl Source {
         }
     }
 
-    /// The error for text beside the definition.
+    /// Returns the error for code outside of the definition.
     pub(super) fn outside(&self, symbol: &str, at: usize) -> RewriteError {
         let lines = self.tree.lines();
         let line = lines.range(lines.line_of(at)).of(self.tree.text());
@@ -130,8 +134,8 @@ impl Source {
         }
     }
 
-    /// Removes blank lines between the comments at the top and the definition below them, so that
-    /// they become part of it.
+    /// Removes blank lines between the comments at the top and the definition below, so that the
+    /// comments become part of the definition.
     pub(super) fn close_up(self) -> Self {
         let is_comment = |line: &Line| line.text.starts_with('#');
         let top = self
@@ -160,9 +164,9 @@ fn is_definition(node: Node<'_>) -> bool {
     )
 }
 
-/// The lines of the text without blank ones around it.
+/// Returns the lines of a text without leading and trailing blank lines.
 fn lines_of(file: &FilePath, text: &str) -> Vec<Line> {
-    // Indented source is read as a block, or its first line would not parse.
+    // Indented source is parsed as a block, because its first line would not parse otherwise.
     let first = text.lines().find(|line| !is_blank(line)).unwrap_or("");
     let head = if indentation(first).is_empty() {
         ""
@@ -192,7 +196,7 @@ fn joined(lines: &[Line], line_break: &str) -> String {
     texts.join(line_break)
 }
 
-/// Models often leave out the indentation of the first line alone.
+/// Restores the indentation of the first line, which models often leave out.
 fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
     let Some((first, rest)) = lines.split_first_mut() else {
         return;
@@ -209,7 +213,7 @@ fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
     } else {
         indent + Columns::of(&manner.unit()).wide
     };
-    // A body at four columns is an ordinary one, whatever the manner of the file.
+    // A body with at most four columns of indentation is normal, whatever the file uses.
     let is_ordinary =
         expected != indent && least <= 4 && widths.iter().all(|width| width % least.max(1) == 0);
     let is_cut =
@@ -225,8 +229,8 @@ fn shift(lines: &mut [Line], from: &str, to: &str) {
     }
 }
 
-/// Puts `to` in the place of the indentation `from`. A line that is indented less than `from`
-/// keeps its distance to the others as far as the margin allows; a blank line stays.
+/// Replaces the indentation `from` by `to`. A line that is indented less than `from` keeps its
+/// relative indentation as far as possible; a blank line does not change.
 pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
     if from == to || is_blank(line) {
         return line.to_owned();
@@ -242,7 +246,7 @@ pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// Writes the indentation of a line in another style.
+/// Converts the indentation of a line to another style.
 pub(super) fn convert_line(line: &str, from: Style, to: Style) -> String {
     let indent = indentation(line);
     let converted = match (from, to) {

@@ -159,12 +159,13 @@ class A:
             "def f():\n    a()  # The first of all three, not two.\n    b()  # see #12 and #13\n    # ----\n",
             &[],
         );
-        // Half of the words is not most of them, and what has no words has nothing to share.
+        // Half of the words is not most of them, and a comment without words shares none.
         check(
             "def f():\n    a()  # the first\n    b()  # see #14\n    # ====\n",
             &["# the first of two", "# see #12", "# ----"],
         );
-        // One new comment stands for one old one; one that was there before stands for itself.
+        // A new comment accounts for only one old comment; a comment that existed before accounts
+        // for itself.
         let twice = "def f():\n    # keep the order\n    a()\n    # keep the order\n    b()\n";
         let done = made(
             twice,

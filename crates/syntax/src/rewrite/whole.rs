@@ -45,7 +45,7 @@ pub(super) fn plan(
     })
 }
 
-/// A file without symbols is replaced as it is.
+/// Replaces the whole text of a file without symbols.
 fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     let module = tree.module();
     if !module.children.is_empty() {
@@ -67,7 +67,8 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     })
 }
 
-/// The classes around a symbol. One of its own name is none: the symbol itself may be meant.
+/// Returns the classes around a symbol. A class with the symbol's own name is left out, because the
+/// source may mean the symbol itself.
 fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
     let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
     std::iter::successors(parent(symbol), |around| parent(around))
@@ -76,7 +77,7 @@ fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> 
         .collect()
 }
 
-/// The definition that the source must hold, and nothing beside it.
+/// Checks that the source contains exactly one definition and returns it.
 fn only_definition<'s>(symbol: &Symbol, source: &'s Source) -> Result<&'s Symbol, RewriteError> {
     let tree = &source.tree;
     let name = || symbol.path.name.clone();

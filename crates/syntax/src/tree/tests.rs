@@ -4,7 +4,7 @@ fn parse(text: &str) -> SymbolTree {
     SymbolTree::parse(FilePath::new("m.py"), Arc::from(text))
 }
 
-/// Each symbol as `name@first-last`, and the check that holds for any text.
+/// Returns each symbol as `name@first-last` and checks the ownership of all bytes.
 fn symbols(text: &str) -> Vec<String> {
     let tree = parse(text);
     check_ownership(&tree);
@@ -14,7 +14,7 @@ fn symbols(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every byte has one owner, and it is the one whose own ranges hold it.
+/// Checks that every byte has exactly one owner, and that the owner's own ranges contain the byte.
 fn check_ownership(tree: &SymbolTree) {
     let mut owned = vec![0; tree.text().len()];
     for symbol in tree.symbols() {
@@ -211,7 +211,7 @@ fn the_docstring_is_its_first_paragraph() {
     );
 }
 
-/// Lines that Python is made of, some of them broken, in any order and at any depth.
+/// Generates lines of Python, some of them broken, in any order and at any depth.
 fn soup() -> impl proptest::strategy::Strategy<Value = String> {
     use proptest::prelude::*;
     let line = prop::sample::select(vec![
@@ -274,7 +274,7 @@ fn any_text_is_owned_byte_by_byte() {
                 assert_eq!(child.parent, Some(SymbolId(at)));
             }
         }
-        // Whatever else reads a tree takes any text, too.
+        // All other functions that read a tree must accept any text, too.
         crate::outline(&tree, 5);
         crate::references(&tree, "f");
         for symbol in tree.symbols() {
@@ -293,7 +293,7 @@ fn the_line_of_a_symbol_is_that_of_its_name() {
     assert_eq!(tree.line_of(tree.module()), 1);
 }
 
-/// All comments and the outermost strings below a node, by looking at every node.
+/// Collects all comments and the outermost strings below a node by visiting every node.
 fn every_mark(node: Node<'_>, comments: &mut Vec<ByteRange>, strings: &mut Vec<ByteRange>) {
     let range = ByteRange::new(node.start_byte(), node.end_byte());
     match node.kind() {

@@ -1,9 +1,10 @@
-//! Composition: the text between two change sets as pieces of the base and inserted text.
+//! Composition of change sets: the text between them is a list of pieces, each kept from the base
+//! or inserted.
 
 use super::{ChangeSet, Edit};
 use crate::ByteRange;
 
-/// First `first`, then `next`, whose base is the text after `first`.
+/// Returns the composition of `first` and `next`. The base of `next` is the text after `first`.
 pub(super) fn composed(first: &ChangeSet, next: &ChangeSet) -> ChangeSet {
     let mut pieces = Pieces::of(first);
     let mut result = Vec::new();
@@ -39,8 +40,8 @@ impl<'a> Piece<'a> {
                 Piece::Kept(ByteRange::new(start, start + at)),
                 Piece::Kept(ByteRange::new(start + at, end)),
             ),
-            // Only lengths count until the pieces are joined again, so a split inside a character
-            // is impossible for change sets that fit their text; for others nothing may panic.
+            // A split inside a character cannot happen if the change sets fit the text. The lengths
+            // alone cannot prove that, so round down instead of panicking.
             Piece::Text(text) => {
                 let at = (0..=at).rev().find(|at| text.is_char_boundary(*at));
                 let at = at.unwrap_or(0);
@@ -50,7 +51,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The text after a change set, read from front to back.
+/// The pieces of the text after a change set, read from front to back.
 struct Pieces<'a> {
     rest: std::vec::IntoIter<Piece<'a>>,
     current: Option<Piece<'a>>,

@@ -55,7 +55,7 @@ fn another_text_is_refused() {
             actual: 3
         })
     );
-    // Same length, but the edit would cut a character in two.
+    // The length matches, but the edit would split a character.
     assert!(changes.apply("aß").is_err());
 }
 
@@ -135,10 +135,10 @@ fn a_conflict_names_the_first_clash_of_both_sides() {
     let conflict = ours.rebase(&theirs).unwrap_err();
     assert_eq!(conflict.ours, ByteRange::new(3, 5));
     assert_eq!(conflict.theirs, ByteRange::new(4, 7));
-    // One place, the same removal, but another text in its stead.
+    // Both sides replace the same range by different text.
     let (one, other) = (set(base, &[(1, 2, "x")]), set(base, &[(1, 2, "y")]));
     assert!(one.rebase(&other).is_err());
-    // Another length of the base: nothing can be said of parts.
+    // The base lengths differ, so the change sets conflict as a whole.
     let conflict = one.rebase(&set("abc", &[(0, 1, "")])).unwrap_err();
     assert_eq!(conflict.ours, ByteRange::new(0, 8));
     assert_eq!(conflict.theirs, ByteRange::new(0, 3));
@@ -184,12 +184,12 @@ fn between_keeps_line_breaks_and_characters_whole() {
         let back = changes.invert(old).unwrap();
         assert_eq!(back.apply(new).as_deref(), Ok(old), "{old:?} {new:?}");
     }
-    // No edit begins or ends inside of a CRLF, where no position of the protocol is.
+    // No edit begins or ends inside a CRLF, because the LSP has no position there.
     let changes = ChangeSet::between("a\r\nb\n", "a\nb\n");
     assert_eq!(changes.edits(), [edit(1, 3, "\n")]);
     let changes = ChangeSet::between("a\nb\n", "a\r\nb\n");
     assert_eq!(changes.edits(), [edit(1, 2, "\r\n")]);
-    // Two characters with the same first bytes differ as a whole.
+    // Two characters that share their first bytes differ as a whole.
     let changes = ChangeSet::between("\u{1f426}\n", "\u{1f427}\n");
     assert_eq!(changes.edits(), [edit(0, 4, "\u{1f427}")]);
 }
@@ -207,7 +207,8 @@ fn composed_edits_meet_inside_inserts() {
 
 const TEXT: &str = "[ab\u{e9}\u{1f426}\n]{0,24}";
 
-/// A change set for `base`, from positions and inserts.
+/// Creates a change set for `base` from random positions and inserted texts. Overlapping edits are
+/// dropped.
 fn changes_for(
     base: &str,
     parts: &[(prop::sample::Index, prop::sample::Index, String)],

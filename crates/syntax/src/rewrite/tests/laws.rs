@@ -1,4 +1,4 @@
-//! What holds of imports and of omission marks, whatever the file.
+//! Property tests of imports and omission marks.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -16,7 +16,8 @@ fn runner(seed: u64) -> TestRunner {
     })
 }
 
-/// A module that Python takes: a docstring, the future, then statements of many kinds.
+/// Generates a valid Python module: a docstring, `__future__` imports, then statements of many
+/// kinds.
 fn module() -> impl Strategy<Value = String> {
     let head = prop::sample::select(vec!["", "\"\"\"Doc.\"\"\"\n", "#!/bin/python\n# c\n\n"]);
     let future = prop::sample::select(vec!["", "from __future__ import annotations\n"]);
@@ -84,7 +85,7 @@ fn imports_only_add_and_are_added_once() {
             &done.text,
             &again.text
         );
-        // The future comes before all other statements but the docstring.
+        // `__future__` imports come before all other statements except the docstring.
         let mut others = false;
         let root = after.root().unwrap();
         for at in 0..root.named_child_count() {

@@ -1,10 +1,10 @@
-//! Tabs, CRLF, a mark at the beginning, no line break at the end.
+//! Files with tabs, CRLF, a byte order mark, and no line break at the end.
 
 use super::*;
 
 const TEXT: &str = "\u{feff}import os\r\n\r\n\r\nclass A:\r\n\tdef f(self):\r\n\t\treturn 1\r\n\r\n\tdef g(self):\r\n\t\treturn 2";
 
-/// No line break of another kind, and the mark is where it was.
+/// Checks that all line breaks are CRLF and that the byte order mark is still at the start.
 fn check(done: &Rewritten) {
     let text = &done.text;
     assert!(text.starts_with("\u{feff}import"), "{text:?}");
@@ -85,7 +85,7 @@ fn deletions_leave_what_is_not_theirs() {
     let done = made(class, delete("A.f"));
     assert_eq!(done.text, "class A:\n    '''Doc.'''\n\n\nx = 1\n");
     assert_eq!(done.losses, []);
-    // Deleting a class and its method is deleting the class.
+    // Deleting a class and its method is the same as deleting the class.
     let done = rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both");
     assert_eq!(done.text, "x = 1\n");
 }

@@ -1,4 +1,4 @@
-//! Imports beside those that are there.
+//! Merging of imports into existing statements.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn what_is_there_is_not_added() {
     let long = "from a import (\n    b,\n    c as d,\n)\n";
     check(long, &["from a import b", "from a import  c  as  d"], long);
     check("", &["import a", "import a"], "import a\n");
-    // In a function it is not there for the others.
+    // An import inside a function is not available to the rest of the module.
     check(
         "def f():\n    import a\n",
         &["import a"],
