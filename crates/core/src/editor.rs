@@ -55,7 +55,7 @@ pub enum EditorError {
     Gone,
 }
 
-/// Why an edit was not applied. Nothing was changed.
+/// Why an edit was not applied. Nothing was changed, but for [`ApplyError::Misplaced`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The text is no longer that of the base: read it again, rebase, try again.
@@ -63,6 +63,10 @@ pub enum ApplyError {
     Stale { file: FilePath },
     #[error("{file}: the editor refused the edit: {message}")]
     Refused { file: FilePath, message: String },
+    /// The text changed while the editor made the edit, so the edit came into the wrong place. It was taken
+    /// back, or the user was told: sent again, it would be there twice.
+    #[error("{file}: {message}")]
+    Misplaced { file: FilePath, message: String },
     /// The path policy refuses it.
     #[error("{why}")]
     Forbidden { why: String },

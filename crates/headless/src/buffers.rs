@@ -165,10 +165,15 @@ impl Buffers {
             DocumentChangeOperation::Edit(edit) => self.plan_edit(edit, made).map(Some),
             DocumentChangeOperation::Op(ResourceOp::Create(create)) => {
                 let file = self.file(&create.uri)?;
-                if self.text(&file).is_err() {
-                    made.insert(file);
+                let is_ignored = create.options.as_ref().and_then(|one| one.ignore_if_exists);
+                match (self.text(&file), is_ignored) {
+                    (Err(_), _) => {
+                        made.insert(file);
+                        Ok(None)
+                    }
+                    (Ok(_), Some(true)) => Ok(None),
+                    (Ok(_), Some(false) | None) => Err(format!("{file}: it is there already")),
                 }
-                Ok(None)
             }
             DocumentChangeOperation::Op(ResourceOp::Delete(delete)) => {
                 let file = self.file(&delete.uri)?;
@@ -410,5 +415,11 @@ mod tests {
         apply(&mut buffers, changes).unwrap();
         let text = std::fs::read_to_string(dir.path().join("a.py"));
         assert_eq!(text.unwrap(), "xa\n");
+        let changes = json!([
+            {"kind": "create", "uri": uri(&buffers, "a.py"), "options": {"ignoreIfExists": false}},
+            insert(&buffers, "a.py", None, "x"),
+        ]);
+        let why = apply(&mut buffers, changes).unwrap_err();
+        assert_eq!(why, "a.py: it is there already");
     }
 }

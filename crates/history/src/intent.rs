@@ -4,7 +4,7 @@
 use super::undo::{after, inverse_over};
 use starling_core::Verdict;
 use starling_swarm::{AppliedChange, Event, ProposalId};
-use starling_syntax::{SymbolPath, carry_lines};
+use starling_syntax::{MadeChange, SymbolPath, carry_lines};
 use starling_text::{ChangeSet, unified_diff};
 
 /// A change that was sent and whose end is not recorded.
@@ -33,7 +33,13 @@ impl Unfinished {
             Ok(inverse) => removes_something(inverse),
             Err(_) => {
                 let forward = ChangeSet::between_lines(&change.before, &after);
+                let made = MadeChange {
+                    file: &change.file,
+                    before: &change.before,
+                    after: &after,
+                };
                 carry_lines(&change.file, &change.before, &forward, text).is_err()
+                    || !made.is_undone_in(text)
             }
         }
     }

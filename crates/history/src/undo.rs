@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::trajectory::{Change, State};
 use starling_core::{Current, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
-use starling_syntax::{FilePath, carry_lines};
+use starling_syntax::{FilePath, MadeChange};
 use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
 
 /// A later change of the same lines.
@@ -385,8 +385,12 @@ pub(super) fn inverse_over(
     after: &str,
     current: &str,
 ) -> Result<ChangeSet, Conflict> {
-    let inverse = ChangeSet::between_lines(after, &made.before);
-    carry_lines(&made.file, after, &inverse, current)
+    let made = MadeChange {
+        file: &made.file,
+        before: &made.before,
+        after,
+    };
+    made.back_over_lines(current)
 }
 
 /// The first of later changes of the same file that changed the same lines; `None` if somebody else

@@ -76,8 +76,14 @@ impl Bridged {
         self.settings.bridge.contains(&provider)
     }
 
-    async fn shown(&self, file: &FilePath) -> Option<Shown> {
+    /// Where a file lies, by the name by which the editor has it open.
+    async fn path(&self, file: &FilePath) -> Option<PathBuf> {
         let path = path_of(&self.root, file)?;
+        self.desk.name_of(path).await.ok()
+    }
+
+    async fn shown(&self, file: &FilePath) -> Option<Shown> {
+        let path = self.path(file).await?;
         self.policy.may_read(file).ok()?;
         let open = self.desk.read(path.clone()).await.ok()?;
         Some(match open {
@@ -108,7 +114,7 @@ impl Bridged {
             let place = position_of(&text, at, self.settings.encoding);
             Position::new(place.line, place.column)
         });
-        let uri = Url::from_file_path(path_of(&self.root, &request.file)?).ok()?;
+        let uri = Url::from_file_path(self.path(&request.file).await?).ok()?;
         Some(BridgeParams {
             text_document: TextDocumentIdentifier { uri },
             version: own.version.map(|version| version.0),

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
+use super::editor::Texts;
 use super::marks::{Marks, Splice};
 use super::paths::disk_path;
 use starling_core::{Current, DocVersion};
@@ -56,6 +57,7 @@ pub enum Post {
         path: PathBuf,
         base: Arc<str>,
         after: Arc<str>,
+        texts: Texts,
         reply: oneshot::Sender<Expected>,
     },
     See {
@@ -178,18 +180,21 @@ impl Desk {
         answer.await.map_err(|_| Gone)
     }
 
-    /// Checks that a document has the text `base`, and watches for the text `after`.
+    /// Checks that a document has the text `base`, and watches for the text `after`. Every text that the
+    /// document has until then is put into `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
         base: Arc<str>,
         after: Arc<str>,
+        texts: Texts,
     ) -> Result<Expected, Gone> {
         let (reply, answer) = oneshot::channel();
         self.post(Post::Expect {
             path,
             base,
             after,
+            texts,
             reply,
         });
         answer.await.map_err(|_| Gone)
@@ -260,6 +265,7 @@ impl Document {
 struct Watch {
     path: PathBuf,
     after: Arc<str>,
+    texts: Texts,
     arrived: oneshot::Sender<Current>,
 }
 
@@ -299,17 +305,15 @@ impl Documents {
                 answer(reply, self.open.get(&path).map(Document::current))
             }
             Post::ReadAll { reply } => {
-                let text = |(path, document): (&PathBuf, &Document)| {
-                    (path.clone(), document.current().text)
-                };
-                answer(reply, self.open.iter().map(text).collect());
+                answer(reply, self.all_texts());
             }
             Post::Expect {
                 path,
                 base,
                 after,
+                texts,
                 reply,
-            } => answer(reply, self.expect(path, &base, after)),
+            } => answer(reply, self.expect(path, &base, after, texts)),
             Post::See { path, reply } => self.see(&path, reply),
             Post::MessageLost => {
                 for document in self.open.values_mut() {
@@ -322,6 +326,21 @@ impl Documents {
                 marks,
             } => self.marked(&path, opening, marks),
         }
+    }
+
+    /// The texts of all open documents by their names, and where a name is a link also by the name of the
+    /// file that it leads to.
+    fn all_texts(&self) -> Vec<(PathBuf, Arc<str>)> {
+        let mut texts = BTreeMap::new();
+        for (path, document) in &self.open {
+            if let Some(real) = document.real.as_ref().filter(|real| *real != path) {
+                texts.insert(real.clone(), document.current().text);
+            }
+        }
+        for (path, document) in &self.open {
+            texts.insert(path.clone(), document.current().text);
+        }
+        texts.into_iter().collect()
     }
 
     fn see(&mut self, path: &PathBuf, reply: oneshot::Sender<Option<Sight>>) {
@@ -456,7 +475,7 @@ impl Documents {
         same.map_or(path, |(name, _)| name.clone())
     }
 
-    fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>) -> Expected {
+    fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>, texts: Texts) -> Expected {
         let open = match self.open.get(&path) {
             Some(document) if document.agreement == Agreement::InDoubt => {
                 return Expected::InDoubt;
@@ -471,6 +490,7 @@ impl Documents {
         self.watches.push(Watch {
             path,
             after,
+            texts,
             arrived: tell,
         });
         match open {
@@ -488,6 +508,9 @@ impl Documents {
         let Some(document) = self.open.get(path) else {
             return;
         };
+        for watch in self.watches.iter().filter(|watch| watch.path == *path) {
+            watch.texts.push(document.current().text);
+        }
         let (met, left): (Vec<Watch>, Vec<Watch>) = std::mem::take(&mut self.watches)
             .into_iter()
             .partition(|watch| watch.path == *path && document.text == *watch.after);

@@ -1,6 +1,8 @@
 //! The editor port over LSP: texts from the open documents, changes by versioned
 //! `workspace/applyEdit`. The reply is only a hint: an edit is applied when its text is there.
 
+mod closed;
+
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ropey::Rope;
 use tokio::sync::{Mutex, oneshot};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
 use tower_lsp::lsp_types::{
@@ -20,6 +22,8 @@ use tower_lsp::lsp_types::{
     TextEdit, Url, WorkspaceEdit,
 };
 
+pub use self::closed::Texts;
+use self::closed::{ClosedEdit, Landing};
 use super::documents::{Desk, Expected, Gone};
 use super::outgoing::{AFTER_ANSWER, NoAnswer, ask};
 use super::paths::{disk_text, path_of};
@@ -35,6 +39,9 @@ use starling_workspace::{self, PathPolicy, WriteRule};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How long it has to bring the text that it said is there: a user may have to press a key first.
 const ARRIVAL: Duration = Duration::from_secs(60);
+/// How long lines of an edit may stand in a text of which nobody can tell what the client did.
+const UNCLEAR: Duration = Duration::from_secs(2);
+const NOT_COME: &str = "it said that the edit was applied, but the text did not come";
 /// Why nothing is written into a document that may differ from what the editor shows.
 const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
@@ -62,6 +69,27 @@ struct Sent<'a> {
     base: &'a str,
     after: Arc<str>,
     effect: Effect,
+    /// `None` for an open document, whose version tells the texts apart.
+    closed: Option<ClosedEdit>,
+}
+
+/// The document that an edit is sent for.
+struct Document {
+    uri: Url,
+    /// `None`: it is not open.
+    version: Option<DocVersion>,
+    arrived: oneshot::Receiver<Current>,
+}
+
+/// What became of an edit.
+enum Fate {
+    Known(Result<Current, ApplyError>),
+    /// The editor made it in another text. `texts` are that text and the one that it became, where they
+    /// are known.
+    Misplaced {
+        edit: ClosedEdit,
+        texts: Option<(Arc<str>, Arc<str>)>,
+    },
 }
 
 impl ClientEditor {
@@ -72,6 +100,54 @@ impl ClientEditor {
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
             turn: Arc::default(),
+        }
+    }
+
+    /// The document that an edit is for, while it has the text of the edit's base.
+    async fn document(
+        &self,
+        path: &Path,
+        edit: &FileEdit,
+        effect: Effect,
+        closed: &ClosedEdit,
+    ) -> Result<Document, ApplyError> {
+        let file = &edit.file;
+        let expected = self.desk.expect(
+            path.to_owned(),
+            Arc::clone(&closed.base),
+            Arc::clone(&closed.after),
+            closed.texts.clone(),
+        );
+        match expected.await.map_err(|_| ApplyError::Gone)? {
+            Expected::Stale => Err(stale(file)),
+            Expected::InDoubt => Err(refused(file, IN_DOUBT.to_owned())),
+            Expected::Open {
+                uri,
+                version,
+                arrived,
+            } => Ok(Document {
+                uri,
+                version: Some(version),
+                arrived,
+            }),
+            Expected::Closed { arrived } => {
+                let text = disk_text(path.to_owned()).await;
+                let as_it_was = match (&text, effect) {
+                    (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
+                    (Err(error), Effect::Create) => error.kind() == ErrorKind::NotFound,
+                    (Ok(_), Effect::Create) | (Err(_), Effect::Change | Effect::Delete) => false,
+                };
+                if !as_it_was {
+                    return Err(stale(file));
+                }
+                let uri = Url::from_file_path(path);
+                let uri = uri.map_err(|()| refused(file, "its path is no URI".to_owned()))?;
+                Ok(Document {
+                    uri,
+                    version: None,
+                    arrived,
+                })
+            }
         }
     }
 
@@ -145,36 +221,155 @@ impl ClientEditor {
         sent: &Sent<'_>,
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
-    ) -> Result<Current, ApplyError> {
+    ) -> Fate {
         let reply = ask::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
         let reply = tokio::select! {
             biased;
-            Ok(current) = &mut arrived => return Ok(current),
+            Ok(current) = &mut arrived => return Fate::Known(Ok(current)),
             reply = reply => reply,
         };
         let message = match reply {
             Ok(reply) if reply.applied => {
-                // A closed file is written by the client itself; an open document brings its text.
+                if let Some(edit) = &sent.closed {
+                    return self.arrival_in_closed(sent, edit, arrived).await;
+                }
+                // An open document brings its text.
                 if let Ok(current) = self.settle(sent, String::new()).await {
-                    return Ok(current);
+                    return Fate::Known(Ok(current));
                 }
                 if let Ok(Ok(current)) = timeout(ARRIVAL, &mut arrived).await {
-                    return Ok(current);
+                    return Fate::Known(Ok(current));
                 }
-                "it said that the edit was applied, but the text did not come".to_owned()
+                NOT_COME.to_owned()
             }
             Ok(reply) => {
                 let why = reply.failure_reason.unwrap_or("it gave no reason".into());
-                return self.settle(sent, why).await;
+                return Fate::Known(self.settle(sent, why).await);
             }
-            Err(NoAnswer::Refused(why)) => return self.settle(sent, why).await,
+            Err(NoAnswer::Refused(why)) => return Fate::Known(self.settle(sent, why).await),
             Err(late @ NoAnswer::Late(_)) => late.to_string(),
         };
-        let settled = self.settle(sent, message).await;
-        if let Err(ApplyError::Refused { .. }) = settled {
-            self.take_back_when_it_comes(sent, arrived);
+        let Some(edit) = &sent.closed else {
+            let settled = self.settle(sent, message).await;
+            if let Err(ApplyError::Refused { .. }) = settled {
+                self.take_back_when_it_comes(sent, arrived);
+            }
+            return Fate::Known(settled);
+        };
+        match self.landing(sent.path, edit).await {
+            Err(Gone) => Fate::Known(Err(ApplyError::Gone)),
+            Ok((_, Landing::InPlace)) => Fate::in_place(edit),
+            Ok((_, Landing::Misplaced { before, after })) => {
+                Fate::misplaced(edit, Some((before, after)))
+            }
+            Ok((_, Landing::Nowhere | Landing::Unclear)) => {
+                self.take_back_when_it_comes(sent, arrived);
+                Fate::Known(Err(refused(sent.file, message)))
+            }
         }
-        settled
+    }
+
+    /// Waits for the text of a file that was not open, in its buffer or on disk, after the client said that
+    /// the edit is made. An edit that does not come counts as refused; it is not sent again, for it could
+    /// come all the same.
+    async fn arrival_in_closed(
+        &self,
+        sent: &Sent<'_>,
+        edit: &ClosedEdit,
+        mut arrived: oneshot::Receiver<Current>,
+    ) -> Fate {
+        if sent.effect == Effect::Delete {
+            return Fate::Known(self.settle(sent, NOT_COME.to_owned()).await);
+        }
+        let (began, mut unclear) = (Instant::now(), None);
+        let mut changes = self.desk.changes();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while began.elapsed() < ARRIVAL {
+            match self.landing(sent.path, edit).await {
+                Err(Gone) => return Fate::Known(Err(ApplyError::Gone)),
+                Ok((_, Landing::InPlace)) => return Fate::in_place(edit),
+                Ok((_, Landing::Misplaced { before, after })) => {
+                    return Fate::misplaced(edit, Some((before, after)));
+                }
+                Ok((_, Landing::Unclear)) => {
+                    let since: Instant = *unclear.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= UNCLEAR {
+                        return Fate::misplaced(edit, None);
+                    }
+                }
+                Ok((_, Landing::Nowhere)) => unclear = None,
+            }
+            tokio::select! {
+                biased;
+                came = &mut arrived => {
+                    return Fate::Known(came.map_err(|_| ApplyError::Gone));
+                }
+                changed = changes.changed() => if changed.is_err() {
+                    return Fate::Known(Err(ApplyError::Gone));
+                },
+                _ = looks.tick() => {}
+            }
+        }
+        self.take_back_when_it_comes(sent, arrived);
+        Fate::Known(Err(refused(sent.file, NOT_COME.to_owned())))
+    }
+
+    /// The text of a file that was not open when an edit was sent, and where the edit is in it.
+    async fn landing(&self, path: &Path, edit: &ClosedEdit) -> Result<(Arc<str>, Landing), Gone> {
+        let open = self.desk.read(path.to_owned()).await?;
+        let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
+        let (now, disk) = match open {
+            Some(current) => (current.text, disk),
+            None => (disk.unwrap_or_else(|| "".into()), None),
+        };
+        let landing = edit.landing(&now, disk.as_ref());
+        Ok((now, landing))
+    }
+
+    /// Takes back an edit that the client made in another text than it was for, where that text is known;
+    /// else the user is told, once.
+    async fn take_back_misplaced(
+        &self,
+        path: &Path,
+        edit: ClosedEdit,
+        texts: Option<(Arc<str>, Arc<str>)>,
+    ) -> ApplyError {
+        let file = &edit.file;
+        let moved = "the file changed while the editor made Starling's edit, so the edit came into the \
+                     wrong place";
+        let misplaced = |message: String| ApplyError::Misplaced {
+            file: file.clone(),
+            message,
+        };
+        let why = match texts {
+            Some((before, after)) => {
+                let inverse = ChangeSet::between(&after, &before);
+                let editor: Arc<dyn Editor> = Arc::new(self.clone());
+                let label = "undo an edit in the wrong place";
+                let purpose = Purpose::TakeBack;
+                match sending::send(&editor, file, &after, &inverse, label, purpose).await {
+                    Ok(_) => return misplaced(format!("{moved}; it was taken back")),
+                    Err(failure) => failure.why().to_owned(),
+                }
+            }
+            None => "the text before it is not known".to_owned(),
+        };
+        let lines = match self.landing(path, &edit).await {
+            Ok((now, _)) => edit.shown_lines(&now),
+            Err(Gone) => None,
+        };
+        let lines = lines.map_or_else(String::new, |(first, last)| match first == last {
+            true => format!(", line {first}"),
+            false => format!(", lines {first} to {last}"),
+        });
+        let told = format!(
+            "{file}{lines}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
+             not applied: take it back yourself"
+        );
+        tracing::warn!("{told}");
+        self.client.show_message(MessageType::WARNING, told).await;
+        misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
     /// The edit counts as refused: should the client apply it later all the same, it is taken back, or the
@@ -191,21 +386,20 @@ impl ClientEditor {
             path: sent.path.to_owned(),
             base: sent.base.into(),
             after: Arc::clone(&sent.after),
+            closed: sent.closed.clone(),
         };
         let editor = self.clone();
         tokio::spawn(async move {
             let comes = editor.comes(&late, arrived);
-            if timeout(LATE, comes).await != Ok(true) {
+            let Ok(Some((before, after))) = timeout(LATE, comes).await else {
                 return;
-            }
-            let LateEdit {
-                file, base, after, ..
-            } = &late;
-            let inverse = ChangeSet::between(after, base);
+            };
+            let file = &late.file;
+            let inverse = ChangeSet::between(&after, &before);
             let client = editor.client.clone();
             let editor: Arc<dyn Editor> = Arc::new(editor);
             let label = "undo an edit that came too late";
-            let sent = sending::send(&editor, file, after, &inverse, label, purpose).await;
+            let sent = sending::send(&editor, file, &after, &inverse, label, purpose).await;
             let (kind, what) = match sent {
                 Ok(_) => (MessageType::INFO, "it was taken back".to_owned()),
                 Err(failure) => (
@@ -227,33 +421,58 @@ impl ClientEditor {
         });
     }
 
-    /// Whether an edit that was given up comes. After another change of an open document it does not: its
-    /// version is old, and the client refuses it. Of a closed file the disk tells.
-    async fn comes(&self, late: &LateEdit, mut arrived: oneshot::Receiver<Current>) -> bool {
+    /// Waits for an edit that was given up. Returns the texts that the client made it of and into. After
+    /// another change of an open document it does not come: its version is old, and the client refuses it.
+    async fn comes(
+        &self,
+        late: &LateEdit,
+        mut arrived: oneshot::Receiver<Current>,
+    ) -> Option<(Arc<str>, Arc<str>)> {
+        let as_sent = (Arc::clone(&late.base), Arc::clone(&late.after));
         let mut changes = self.desk.changes();
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
-                came = &mut arrived => return came.is_ok(),
+                came = &mut arrived => return came.ok().map(|_| as_sent),
                 changed = changes.changed() => if changed.is_err() {
-                    return false;
+                    return None;
                 },
                 _ = looks.tick() => {}
             }
-            match self.desk.read(late.path.clone()).await {
-                Ok(Some(current)) if current.text == late.base => {}
-                Ok(Some(_)) => return arrived.try_recv().is_ok(),
-                Ok(None) => {
-                    let text = disk_text(late.path.clone()).await;
-                    if text.is_ok_and(|text| late.is_in(&text.into())) {
-                        return true;
-                    }
+            let Some(edit) = &late.closed else {
+                match self.desk.read(late.path.clone()).await {
+                    Ok(Some(current)) if current.text == late.base => continue,
+                    Ok(Some(_) | None) => return arrived.try_recv().ok().map(|_| as_sent),
+                    Err(Gone) => return None,
                 }
-                Err(_) => return false,
+            };
+            match self.landing(&late.path, edit).await {
+                Err(Gone) => return None,
+                Ok((_, Landing::InPlace)) => return Some(as_sent),
+                Ok((_, Landing::Misplaced { before, after })) => return Some((before, after)),
+                Ok((now, Landing::Nowhere | Landing::Unclear)) if late.is_in(edit, &now) => {
+                    return Some(as_sent);
+                }
+                Ok((_, Landing::Nowhere | Landing::Unclear)) => {}
             }
         }
+    }
+}
+
+impl Fate {
+    fn in_place(edit: &ClosedEdit) -> Fate {
+        // What was typed elsewhere in the file is the user's.
+        Fate::Known(Ok(Current {
+            text: Arc::clone(&edit.after),
+            version: None,
+        }))
+    }
+
+    fn misplaced(edit: &ClosedEdit, texts: Option<(Arc<str>, Arc<str>)>) -> Fate {
+        let edit = edit.clone();
+        Fate::Misplaced { edit, texts }
     }
 }
 
@@ -263,11 +482,12 @@ struct LateEdit {
     path: PathBuf,
     base: Arc<str>,
     after: Arc<str>,
+    closed: Option<ClosedEdit>,
 }
 
 impl LateEdit {
     /// Whether a text holds the edit, be it among later changes.
-    fn is_in(&self, text: &Arc<str>) -> bool {
+    fn is_in(&self, edit: &ClosedEdit, text: &Arc<str>) -> bool {
         if *text == self.base {
             return false;
         }
@@ -278,17 +498,9 @@ impl LateEdit {
             // What was typed may lie over it: it is there if it cannot be made again either.
             Ok(Err(_)) | Err(_) => {
                 let change = ChangeSet::between(&self.base, &self.after);
-                carry(&self.file, &self.base, &change, text).is_err() && self.shows_in(text)
+                carry(&self.file, &self.base, &change, text).is_err() && edit.shows_in(text)
             }
         }
-    }
-
-    /// Whether a line that the edit brings stands in a text.
-    fn shows_in(&self, text: &str) -> bool {
-        let is_new =
-            |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
-        let mut new = self.after.lines().filter(is_new);
-        new.any(|line| text.lines().any(|there| there.starts_with(line)))
     }
 }
 
@@ -350,32 +562,20 @@ impl Editor for ClientEditor {
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
-        let _turn = self.turn.lock().await;
-        let base = Arc::clone(&edit.base.text);
-        let expected = self.desk.expect(path.clone(), base, Arc::clone(&after));
-        let (uri, version, arrived) = match expected.await.map_err(|_| ApplyError::Gone)? {
-            Expected::Stale => return Err(stale(file)),
-            Expected::InDoubt => return Err(refused(file, IN_DOUBT.to_owned())),
-            Expected::Open {
-                uri,
-                version,
-                arrived,
-            } => (uri, Some(version), arrived),
-            Expected::Closed { arrived } => {
-                let text = disk_text(path.clone()).await;
-                let as_it_was = match (&text, effect) {
-                    (Ok(text), Effect::Change | Effect::Delete) => **text == *edit.base.text,
-                    (Err(error), Effect::Create) => error.kind() == ErrorKind::NotFound,
-                    (Ok(_), Effect::Create) | (Err(_), Effect::Change | Effect::Delete) => false,
-                };
-                if !as_it_was {
-                    return Err(stale(file));
-                }
-                let uri = Url::from_file_path(&path)
-                    .map_err(|()| refused(file, "its path is no URI".to_owned()))?;
-                (uri, None, arrived)
-            }
-        };
+        let turn = self.turn.lock().await;
+        let closed = ClosedEdit::new(
+            file,
+            &edit.base.text,
+            &after,
+            &edit.changes,
+            self.settings.encoding,
+        );
+        let document = self.document(&path, &edit, effect, &closed).await?;
+        let Document {
+            uri,
+            version,
+            arrived,
+        } = document;
         let request = request(&edit, effect, uri, version, &self.settings);
         let sent = Sent {
             file,
@@ -383,8 +583,16 @@ impl Editor for ClientEditor {
             base: &edit.base.text,
             after,
             effect,
+            closed: version.is_none().then_some(closed),
         };
-        self.send(&sent, request, arrived).await
+        let fate = self.send(&sent, request, arrived).await;
+        drop(turn);
+        match fate {
+            Fate::Known(known) => known,
+            Fate::Misplaced { edit, texts } => {
+                Err(self.take_back_misplaced(&path, edit, texts).await)
+            }
+        }
     }
 }
 
@@ -436,7 +644,7 @@ fn request(
         label: Some(format!("Starling: {}", edit.label)),
         edit: WorkspaceEdit {
             changes: None,
-            document_changes: Some(with_effect(effect, uri, text_edit)),
+            document_changes: Some(with_effect(effect, uri, text_edit, settings)),
             change_annotations: settings
                 .annotations
                 .then(|| HashMap::from([(edit.label.clone(), annotation)])),
@@ -444,7 +652,12 @@ fn request(
     }
 }
 
-fn with_effect(effect: Effect, uri: Url, text_edit: TextDocumentEdit) -> DocumentChanges {
+fn with_effect(
+    effect: Effect,
+    uri: Url,
+    text_edit: TextDocumentEdit,
+    settings: &Settings,
+) -> DocumentChanges {
     let operations = match effect {
         Effect::Change => return DocumentChanges::Edits(vec![text_edit]),
         Effect::Create => {
@@ -452,7 +665,7 @@ fn with_effect(effect: Effect, uri: Url, text_edit: TextDocumentEdit) -> Documen
                 uri,
                 options: Some(CreateFileOptions {
                     overwrite: Some(false),
-                    ignore_if_exists: Some(true),
+                    ignore_if_exists: Some(!settings.refuses_existing),
                 }),
                 annotation_id: None,
             });

@@ -9,14 +9,11 @@ use tower_lsp::jsonrpc::Request;
 
 use super::protocol::{MODELS, STATE};
 
-/// Stands in front of the LSP service and fires a token once `exit` was passed on. `shutdown` is
-/// noted here, too: a client may send `exit` right behind it, before its handler has run.
+/// Stands in front of the LSP service and fires a token once `exit` was passed on.
 #[derive(Debug)]
 pub struct ExitGate<S> {
     pub inner: S,
     pub exit: CancellationToken,
-    /// Fired by `shutdown`.
-    pub leave: CancellationToken,
 }
 
 impl<S: Service<Request>> Service<Request> for ExitGate<S> {
@@ -30,9 +27,6 @@ impl<S: Service<Request>> Service<Request> for ExitGate<S> {
 
     fn call(&mut self, request: Request) -> S::Future {
         let exit = request.method() == "exit";
-        if request.method() == "shutdown" {
-            self.leave.cancel();
-        }
         let future = self.inner.call(without_null(request));
         if exit {
             self.exit.cancel();

@@ -102,10 +102,9 @@ pub async fn serve(
     let gate = exit::ExitGate {
         inner: service,
         exit: exit.clone(),
-        leave: leave.clone(),
     };
     tokio::select! {
-        () = transport::serve(input, output, socket, gate, lost) => {}
+        () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
         () = exit.cancelled() => {}
     }
     asks.farewell();

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::board::{Board, State};
 use super::services::Restore;
 use starling_history::{self, DiskEditor, HistoryError, Unfinished};
-use starling_swarm::{Event, Part, ProposalId, Record, RunId, Stamped, StopReason, ids};
+use starling_swarm::{Event, Part, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids};
 use starling_text::unified_diff;
 use starling_workspace::private_file;
 
@@ -320,6 +320,14 @@ fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
     in_order && (!records.iter().any(ends) || path.with_extension(MARK).exists())
 }
 
+/// What a run had spent at its end.
+pub fn spent_in_all(records: &[Stamped]) -> Option<&Spent> {
+    records.iter().rev().find_map(|one| match &one.record {
+        Record::Event(Event::RunFinished { spent, .. }) => Some(spent),
+        Record::Event(_) | Record::Exchange(_) => None,
+    })
+}
+
 /// The run as it was before its server ended.
 pub fn board(records: &[Stamped]) -> Board {
     let mut board = Board::default();
@@ -328,6 +336,9 @@ pub fn board(records: &[Stamped]) -> Board {
             Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
             Record::Event(event) => board.note(record.seq, event),
         }
+    }
+    if let Some(spent) = spent_in_all(records) {
+        board.count_all(spent);
     }
     board.nobody_works();
     board

@@ -406,10 +406,18 @@ impl Revived {
         self.log.close();
     }
 
-    /// What the turns before the interruption used.
+    /// What the run before the interruption used: as its end says, or its turns where it had none.
     fn spent(&self) -> Spent {
+        let events = self.log.events();
+        let at_end = events.iter().rev().find_map(|event| match event {
+            Event::RunFinished { spent, .. } => Some(spent.clone()),
+            _ => None,
+        });
+        if let Some(spent) = at_end {
+            return spent;
+        }
         let mut spent = Spent::default();
-        for event in self.log.events() {
+        for event in events {
             let (calls, usage, dollars) = match &event {
                 Event::TurnFinished {
                     calls, usage, cost, ..
@@ -486,7 +494,15 @@ impl Run for Revived {
         let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, record).await;
         let undone = outcome.taken_back();
         if outcome.refused.is_empty() && undone.is_empty() && !outcome.absent.is_empty() {
-            return Err(UndoError::Gone(outcome.absent));
+            let is_empty = |id: &ProposalId| {
+                let mut of_id = changes.iter().filter(|one| one.proposal == *id);
+                let made = of_id.next_back().and_then(|one| one.made.as_ref());
+                made.is_some_and(|made| made.changes.is_empty())
+            };
+            return Err(match outcome.absent.iter().all(is_empty) {
+                true => UndoError::Empty(outcome.absent),
+                false => UndoError::Gone(outcome.absent),
+            });
         }
         let mut refused = outcome.refused.into_iter();
         if chosen.len() > 1 && refused.len() > 0 {

@@ -1,6 +1,7 @@
 //! The runs of a session: opening, answering, ending. Every call returns at once.
 
 mod editing;
+mod not_taken;
 mod noticing;
 mod opening;
 mod restoring;
@@ -85,6 +86,8 @@ struct Entry {
     /// What the run was begun with, for *Run again*.
     params: RunParams,
     board: Board,
+    /// The patches of changes that the editor cannot take.
+    patches: BTreeMap<ProposalId, PathBuf>,
     origin: Origin,
     /// Whether the task was begun again, as another run.
     again: bool,
@@ -262,6 +265,7 @@ impl Runs {
             approvals: plan.approvals.clone(),
             params: plan.params.clone(),
             board: Board::default(),
+            patches: BTreeMap::new(),
             origin: Origin::Begun,
             again: false,
             interrupted: None,
@@ -355,6 +359,7 @@ impl Runs {
             }
             runs.shared.pulse.beat();
             runs.record_undone(&run, handle.as_ref()).await;
+            runs.tell_after_end(&run, handle.as_ref()).await;
             let told = match (&error, proposals.len()) {
                 (Some(error), 0) => format!("Starling: not undone: {error}"),
                 (Some(error), 1) => format!("Starling: 1 change undone; {error}"),

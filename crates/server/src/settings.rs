@@ -23,6 +23,8 @@ pub struct Settings {
     /// It can make and delete files.
     pub creates: bool,
     pub deletes: bool,
+    /// Asked to make a file that is there, it refuses the edit. Neovim and Helix empty the file instead.
+    pub refuses_existing: bool,
     pub progress: bool,
     /// It shows lenses, and takes a request to ask for them again.
     pub lenses: bool,
@@ -71,6 +73,7 @@ impl Settings {
             annotations: edit.is_some_and(|edit| edit.change_annotation_support.is_some()),
             creates: kinds.contains(&ResourceOperationKind::Create),
             deletes: kinds.contains(&ResourceOperationKind::Delete),
+            refuses_existing: refuses_existing(params),
             progress: capabilities
                 .window
                 .as_ref()
@@ -123,13 +126,21 @@ impl Settings {
     }
 }
 
+fn is_neovim(params: &InitializeParams) -> bool {
+    let client = params.client_info.as_ref();
+    client.is_some_and(|client| client.name == "Neovim")
+}
+
+/// Nothing in the capabilities says so, and for others than these a file that appeared meanwhile would be
+/// lost: of the editors with a plugin, all but Neovim keep to it.
+fn refuses_existing(params: &InitializeParams) -> bool {
+    let has_plugin = commands_of(params.capabilities.experimental.as_ref()).is_some();
+    has_plugin && !is_neovim(params)
+}
+
 /// Neovim takes versions of edits seriously and does not say so.
 fn takes_versioned_edits(params: &InitializeParams) -> bool {
-    let is_neovim = |name: &str| name == "Neovim";
-    let silent = params
-        .client_info
-        .as_ref()
-        .is_some_and(|client| is_neovim(&client.name));
+    let silent = is_neovim(params);
     let Some(workspace) = &params.capabilities.workspace else {
         return silent;
     };

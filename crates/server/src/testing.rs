@@ -63,6 +63,8 @@ pub struct Scene {
 struct Scripted {
     log: EventLog,
     cancel: CancellationToken,
+    /// Whether an undo is recorded, as a run does it.
+    records: bool,
     steer: mpsc::UnboundedSender<(Option<SymbolPath>, String)>,
 }
 
@@ -89,6 +91,10 @@ impl Run for Scripted {
     /// Proposal 1 can be undone, or all; nothing else.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
+            None if self.records => {
+                self.log.undone(ProposalId(1));
+                Ok(vec![ProposalId(1)])
+            }
             None => Ok(vec![ProposalId(2), ProposalId(1)]),
             Some(ProposalId(1)) => Ok(vec![ProposalId(1)]),
             Some(other) => Err(UndoError::Unknown(other)),
@@ -98,6 +104,23 @@ impl Run for Scripted {
 
 /// Runs follow the script; the log is closed when it ends.
 pub fn scripted<F, Fut>(script: F) -> Starter
+where
+    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    starter(script, false)
+}
+
+/// The same, and an undo of all takes proposal 1 back and records it.
+pub fn undoable<F, Fut>(script: F) -> Starter
+where
+    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    starter(script, true)
+}
+
+fn starter<F, Fut>(script: F, records: bool) -> Starter
 where
     F: Fn(Scene) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -118,7 +141,12 @@ where
             script.await;
             close.close();
         });
-        Arc::new(Scripted { log, cancel, steer })
+        Arc::new(Scripted {
+            log,
+            cancel,
+            records,
+            steer,
+        })
     })
 }
 

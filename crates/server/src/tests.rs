@@ -444,3 +444,46 @@ async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for
     let told = next_event(&mut client, &run).await;
     assert_eq!(told["event"]["text"], "typed, not saved\n");
 }
+
+#[tokio::test]
+async fn a_request_with_an_unknown_method_is_answered() {
+    let client = Client::new(brief());
+    client.initialize(silent()).await;
+    for method in ["$/foo", "foo/bar"] {
+        let answer = client.connection.request(method, json!({})).await;
+        let error = answer.unwrap_err().to_string();
+        assert!(error.to_lowercase().contains("method"), "{method}: {error}");
+    }
+}
+
+/// Writes a frame, as long as the server reads.
+async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value) {
+    use tokio::io::AsyncWriteExt;
+    let body = message.to_string();
+    let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    output.write_all(frame.as_bytes()).await.unwrap();
+}
+
+#[tokio::test]
+async fn exit_ends_the_server_though_its_answers_are_not_read() {
+    for leave in [Leave::Taken, Leave::Abrupt] {
+        let folder = folder(&[("a.py", "old\n")]);
+        let services = services(brief(), &folder.path().join(".trajectories"));
+        let (mut ours, input) = tokio::io::duplex(1 << 16);
+        let (_unread, output) = tokio::io::duplex(64);
+        let server = tokio::spawn(super::serve(input, output, services));
+        let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
+        let params = json!({"rootUri": root, "capabilities": {}});
+        let request = |id: u32, method: &str, params: &Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        send(&mut ours, request(0, "initialize", &params)).await;
+        for id in 1..600 {
+            send(&mut ours, request(id, "starling/state", &json!({}))).await;
+        }
+        if leave == Leave::Taken {
+            send(&mut ours, request(600, "shutdown", &Value::Null)).await;
+        }
+        send(&mut ours, json!({"jsonrpc": "2.0", "method": "exit"})).await;
+        let ended = tokio::time::timeout(Duration::from_secs(20), server).await;
+        assert_eq!(ended.expect("it goes on").unwrap(), leave);
+    }
+}

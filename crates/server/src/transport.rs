@@ -4,13 +4,15 @@
 
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
 
-use futures::channel::mpsc;
-use futures::future::{Either, ready, select};
+use futures::channel::{mpsc, oneshot};
+use futures::future::{Either, pending, ready, select};
 use futures::{FutureExt, Sink, SinkExt, Stream, StreamExt, join, stream};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
@@ -22,6 +24,10 @@ use starling_rpc::frames::{Malformed, Reader};
 const CONCURRENT: usize = 4;
 /// Requests that wait for one of those.
 const QUEUE: usize = 100;
+/// Messages that are read ahead while the client takes no answers, so that its `exit` is seen.
+const AHEAD: usize = 8192;
+/// How long after `exit` was read the messages before it may take.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Messages are written together up to this many bytes.
 const BATCH: usize = 64 << 10;
 
@@ -40,13 +46,14 @@ enum Outgoing {
     Request(Request),
 }
 
-/// Serves until the input ends or the output breaks. `lost` is called for every message that could not
-/// be read: nobody can say what it was.
+/// Serves until the input ends or the output breaks, or a moment after `exit` was read. `lost` is called for
+/// every message that could not be read: nobody can say what it was. `leave` is cancelled by `shutdown`.
 pub(super) async fn serve<S>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
     socket: ClientSocket,
     service: S,
+    leave: CancellationToken,
     lost: impl FnMut(),
 ) where
     S: Service<Request, Response = Option<Response>>,
@@ -66,9 +73,26 @@ pub(super) async fn serve<S>(
         })
         .map(|response| Ok(Outgoing::Response(response)))
         .forward(answers.clone());
+    let (ahead, messages) = mpsc::channel(AHEAD);
+    let (exits, exit) = oneshot::channel();
+    let seen = Seen {
+        exits: Some(exits),
+        leave,
+    };
     let reading = async {
-        let reader = Reader::new(input);
-        let ended = read(reader, service, responses, work, answers, lost).await;
+        let dispatched = dispatch(messages, service, responses, work, answers, lost);
+        let reading_ahead = async {
+            let read = read_ahead(Reader::new(input), ahead, seen).await;
+            if let Err(error) = read {
+                tracing::error!(%error, "nothing more can be read from the client");
+            }
+            // What was read is still served.
+            pending().await
+        };
+        let ended = tokio::select! {
+            ended = dispatched => ended,
+            () = reading_ahead => Ok(()),
+        };
         if let Err(error) = ended {
             tracing::error!(%error, "nothing more can be read from the client");
         }
@@ -78,9 +102,22 @@ pub(super) async fn serve<S>(
     let serving = pin!(async { join!(reading, working) });
     let outgoing = stream::select(answered, requests.map(Outgoing::Request));
     let writing = pin!(write(output, outgoing));
-    let written = match select(serving, writing).await {
-        Either::Left((_, writing)) => writing.await,
-        Either::Right((written, _)) => written,
+    let written = async {
+        match select(serving, writing).await {
+            Either::Left((_, writing)) => writing.await,
+            Either::Right((written, _)) => written,
+        }
+    };
+    let left = async {
+        if exit.await.is_err() {
+            // The input ended without it.
+            pending::<()>().await;
+        }
+        tokio::time::sleep(PATIENCE).await;
+    };
+    let written = tokio::select! {
+        written = written => written,
+        () = left => return,
     };
     if let Err(error) = written {
         tracing::error!(%error, "nothing more can be written to the client");
@@ -90,8 +127,6 @@ pub(super) async fn serve<S>(
 /// Why reading ended before the input did.
 #[derive(Debug, thiserror::Error)]
 enum ReadingEnded {
-    #[error(transparent)]
-    Io(#[from] io::Error),
     #[error("the server has exited")]
     Exited(#[from] ExitedError),
     #[error("the service takes no more requests: {0}")]
@@ -100,8 +135,48 @@ enum ReadingEnded {
     Output(#[from] mpsc::SendError),
 }
 
-async fn read<S>(
+/// What is noted of the messages that are read ahead.
+struct Seen {
+    exits: Option<oneshot::Sender<()>>,
+    leave: CancellationToken,
+}
+
+impl Seen {
+    fn note(&mut self, message: &Read) {
+        let Ok(Incoming::Request(request)) = message else {
+            return;
+        };
+        match request.method() {
+            "shutdown" => self.leave.cancel(),
+            "exit" => {
+                // Nobody waits for it once the service has ended.
+                let _ = self.exits.take().map(|exits| exits.send(()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A message as it was read.
+type Read = Result<Incoming, Malformed>;
+
+/// Reads on while the messages before are still served: answers that nobody takes must not hide `exit`.
+async fn read_ahead(
     mut reader: Reader<impl AsyncRead + Unpin>,
+    mut ahead: mpsc::Sender<Read>,
+    mut seen: Seen,
+) -> io::Result<()> {
+    while let Some(message) = reader.next().await? {
+        seen.note(&message);
+        if ahead.send(message).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn dispatch<S>(
+    mut messages: impl Stream<Item = Read> + Unpin,
     mut service: S,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
     mut work: mpsc::Sender<S::Future>,
@@ -113,9 +188,13 @@ where
     S::Error: std::fmt::Display,
 {
     let failed = |error: S::Error| ReadingEnded::Service(error.to_string());
-    while let Some(message) = reader.next().await? {
+    while let Some(message) = messages.next().await {
         match message {
             Ok(Incoming::Request(request)) => {
+                if let Some(unknown) = unknown(&request) {
+                    answers.send(Outgoing::Response(unknown)).await?;
+                    continue;
+                }
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
@@ -132,6 +211,18 @@ where
         }
     }
     Ok(())
+}
+
+/// The answer to a request whose method begins with `$/`. tower-lsp takes it for a notification, which may
+/// be passed over, and answers nothing.
+fn unknown(request: &Request) -> Option<Response> {
+    let id = request.id()?.clone();
+    let method = request.method();
+    method.starts_with("$/").then(|| {
+        let mut error = Error::method_not_found();
+        error.message = format!("there is no method `{method}`").into();
+        Response::from_error(id, error)
+    })
 }
 
 fn refusal(malformed: Malformed) -> Response {

@@ -12,7 +12,7 @@ use super::mend;
 use super::proposal::{ProposalId, TestEvidence};
 use super::send::{Failure, Intent, Purpose, Sent, send};
 use starling_core::{Effect, TestReport};
-use starling_syntax::{FilePath, SymbolPath, carry};
+use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
 use starling_workspace::{Snapshot, WriteRule, missing_directories};
 
@@ -302,10 +302,8 @@ fn without_agents(hub: &Hub, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let applied = hub.state().applied.clone();
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {
-        let inverse = ChangeSet::between(&one.after, &one.before);
-        let taken_back = carry(file, &one.after, &inverse, &text)
-            .ok()
-            .and_then(|changes| changes.apply(&text).ok());
+        let changes = one.made().back_over(&text).ok();
+        let taken_back = changes.and_then(|changes| changes.apply(&text).ok());
         match taken_back {
             Some(earlier) => text = earlier.into(),
             None => {

@@ -346,7 +346,9 @@ fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &Symbo
     let is_as_seen = |symbol: &SymbolPath| {
         let seen = mind.seen(symbol).unwrap_or_default();
         let old = parse(&symbol.file, &seen);
+        // Of two definitions the first may be a copy that the user made above the one that was seen.
         source_of(&old, &symbol.name) == source_of(current, &symbol.name)
+            && definitions(&old, &symbol.name) >= definitions(current, &symbol.name)
     };
     match changed_symbols(target, change, current)
         .iter()
@@ -366,6 +368,20 @@ fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> 
     let holders = change.hunks.iter().map(|hunk| holder(tree, &hunk.old));
     let path = |name| SymbolPath::new(target.file.clone(), name);
     holders.map(path).collect()
+}
+
+/// How many symbols have this name, the second definitions of it and of what is around it counted.
+fn definitions(tree: &SymbolTree, name: &str) -> usize {
+    let plain = |name: &str| -> Vec<String> {
+        let parts = name.split('.').map(|part| part.split('#').next());
+        parts
+            .map(|part| part.unwrap_or_default().to_owned())
+            .collect()
+    };
+    let wanted = plain(name);
+    let all = tree.symbols().iter();
+    all.filter(|symbol| plain(&symbol.path.name) == wanted)
+        .count()
 }
 
 fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {

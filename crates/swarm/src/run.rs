@@ -15,7 +15,7 @@ use super::excerpt::Focus;
 use super::goal::Goal;
 use super::hub::Hub;
 use super::ledger::Ledger;
-use super::proposal::{ProposalId, WHOLE_RUN, failing_ids};
+use super::proposal::{ProposalId, WHOLE_RUN, failing_ids, ids};
 use super::protocol::Pick;
 use super::scout::NoPick;
 use super::selection::{self, Extent, Reach};
@@ -83,6 +83,9 @@ pub enum UndoError {
     Unknown(ProposalId),
     #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
     Gone(Vec<ProposalId>),
+    /// The text had their changes already when they were applied.
+    #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
+    Empty(Vec<ProposalId>),
     #[error("{symbol} was changed by you since: {why}")]
     Conflict { symbol: SymbolPath, why: String },
     #[error("{0}")]

@@ -13,7 +13,7 @@ use super::dependencies::Dependencies;
 use super::event::{AppliedChange, Event, EventLog};
 use super::proposal::ProposalId;
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use starling_syntax::{FilePath, SymbolPath, carry};
+use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::ChangeSet;
 
 /// How often an edit is sent again at once when the user types faster than it arrives.
@@ -104,6 +104,10 @@ pub async fn send(
     purpose: Purpose<'_>,
 ) -> Result<Sent, Failure> {
     let began = Instant::now();
+    // Of a change that is taken back, the base is the text with it.
+    let former = changes.apply(base).map_err(|mismatch| Failure::Editor {
+        why: mismatch.to_string(),
+    })?;
     let mut tries = 0;
     while tries <= AT_ONCE || began.elapsed() < PATIENCE {
         if tries > AT_ONCE {
@@ -119,7 +123,17 @@ pub async fn send(
         }
         tries += 1;
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
-        let over = carry(file, base, changes, &current.text);
+        let over = match purpose {
+            Purpose::Propose(_) => carry(file, base, changes, &current.text),
+            Purpose::TakeBack | Purpose::TakeBackFile => {
+                let made = MadeChange {
+                    file,
+                    before: &former,
+                    after: base,
+                };
+                made.back_over(&current.text)
+            }
+        };
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
             current: Arc::clone(&current.text),
@@ -149,6 +163,13 @@ pub async fn send(
                 });
             }
             Err(ApplyError::Stale { .. }) => {}
+            Err(error @ ApplyError::Misplaced { .. }) => {
+                let (current, _) = current_or_new(editor.as_ref(), file, base).await?;
+                return Err(Failure::Conflict {
+                    why: error.to_string(),
+                    current: current.text,
+                });
+            }
             Err(
                 error @ (ApplyError::Refused { .. }
                 | ApplyError::Forbidden { .. }

@@ -12,7 +12,7 @@ use super::proposal::ProposalId;
 use super::run::UndoError;
 use super::send::{Failure, Intent, Purpose, Sent, send};
 use starling_core::Effect;
-use starling_syntax::{FilePath, SymbolPath, carry};
+use starling_syntax::{FilePath, MadeChange, SymbolPath};
 use starling_text::ChangeSet;
 use starling_workspace::remove_empty_directories;
 
@@ -48,10 +48,7 @@ pub(super) async fn take_back(
     if let (Some(id), true) = (which, chosen.is_empty()) {
         return Err(UndoError::Unknown(id));
     }
-    let chosen = match still_there(hub, chosen).await {
-        Ok(chosen) => chosen,
-        Err(gone) => return Err(UndoError::Gone(gone)),
-    };
+    let chosen = still_there(hub, chosen).await?;
     let is_one = chosen.len() == 1;
     let mut taking = TakingBack::of(hub, chosen);
     if !is_one {
@@ -76,12 +73,9 @@ pub(super) async fn take_back(
 /// Those of the chosen proposals that the texts still hold, as far as they can be read.
 ///
 /// # Errors
-/// All of them, where none is there any more: the editor's own undo took them back, or a document was
-/// closed without being saved.
-async fn still_there(
-    hub: &Arc<Hub>,
-    mut chosen: Vec<Applied>,
-) -> Result<Vec<Applied>, Vec<ProposalId>> {
+/// None is there any more: the editor's own undo took them back, a document was closed without being saved,
+/// or the text had their changes before.
+async fn still_there(hub: &Arc<Hub>, mut chosen: Vec<Applied>) -> Result<Vec<Applied>, UndoError> {
     let mut texts: BTreeMap<FilePath, Arc<str>> = BTreeMap::new();
     let mut gone = BTreeSet::new();
     for applied in &chosen {
@@ -95,7 +89,7 @@ async fn still_there(
             continue;
         };
         match applied.without(text) {
-            Ok(earlier) if earlier == *text && applied.before != applied.after => {
+            Ok(earlier) if earlier == *text => {
                 gone.insert(applied.id);
             }
             Ok(earlier) => *text = earlier,
@@ -103,7 +97,12 @@ async fn still_there(
         }
     }
     if !gone.is_empty() && gone.len() == chosen.len() {
-        return Err(gone.into_iter().collect());
+        let is_empty = chosen.iter().all(|one| one.before == one.after);
+        let gone = gone.into_iter().collect();
+        return Err(match is_empty {
+            true => UndoError::Empty(gone),
+            false => UndoError::Gone(gone),
+        });
     }
     chosen.retain(|one| !gone.contains(&one.id));
     Ok(chosen)
@@ -228,16 +227,23 @@ impl<'h> TakingBack<'h> {
 impl Applied {
     /// A text without the change.
     fn without(&self, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
-        let inverse = ChangeSet::between(&self.after, &self.before);
         let conflict = |why: String| UndoError::Conflict {
             symbol: self.symbol(),
             why,
         };
-        let changes = carry(&self.file, &self.after, &inverse, text)
-            .map_err(|found| conflict(found.in_lines(&self.after)))?;
+        let changes = self.made().back_over(text);
+        let changes = changes.map_err(|found| conflict(found.in_lines(&self.after)))?;
         let earlier = changes.apply(text);
         let earlier = earlier.map_err(|error| conflict(error.to_string()))?;
         Ok(earlier.into())
+    }
+
+    pub fn made(&self) -> MadeChange<'_> {
+        MadeChange {
+            file: &self.file,
+            before: &self.before,
+            after: &self.after,
+        }
     }
 
     fn symbol(&self) -> SymbolPath {

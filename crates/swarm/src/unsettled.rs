@@ -45,7 +45,7 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     };
     let left = match undo::undo(hub, None).await {
         // The user was faster.
-        Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_)) => Vec::new(),
+        Ok(_) | Err(UndoError::Unknown(_) | UndoError::Gone(_) | UndoError::Empty(_)) => Vec::new(),
         Err(UndoError::Stay { stay, .. }) => stay,
         Err(
             error @ (UndoError::Conflict { .. } | UndoError::Editor(_) | UndoError::Held { .. }),
@@ -54,7 +54,8 @@ pub(super) async fn take_back(hub: &Arc<Hub>, stop_reason: &StopReason) {
     let mut gone = applied;
     gone.retain(|id| left.iter().all(|(stays, _)| stays != id));
     undo::note_gone(hub, &gone);
-    hub.state().taken_back = Some(patch.clone());
+    // Where all stay, the end must not say that they were taken back.
+    hub.state().taken_back = (!gone.is_empty()).then(|| patch.clone());
     hub.event(Event::TakenBack { diff, patch, left });
 }
 

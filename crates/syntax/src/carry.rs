@@ -6,10 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub use self::made::MadeChange;
 use self::outline::Outline;
 use super::{FilePath, Language, Symbol, SymbolTree};
 use starling_text::{ByteRange, Carried, ChangeSet, Conflict, Edit, whole_lines};
 
+mod made;
 mod outline;
 #[cfg(test)]
 mod tests;

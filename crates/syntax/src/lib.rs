@@ -18,7 +18,7 @@ mod span;
 mod statements;
 mod tree;
 
-pub use carry::{carry, carry_lines};
+pub use carry::{MadeChange, carry, carry_lines};
 pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use invisible::Hidden;

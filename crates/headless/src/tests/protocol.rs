@@ -372,7 +372,7 @@ async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
     let changes = &params["edit"]["documentChanges"];
     let uri = changes[0]["uri"].as_str().unwrap().to_owned();
     assert!(uri.ends_with("/new.py"), "{uri}");
-    let options = json!({"overwrite": false, "ignoreIfExists": true});
+    let options = json!({"overwrite": false, "ignoreIfExists": false});
     assert_eq!(
         changes[0],
         json!({"kind": "create", "uri": uri, "options": options})

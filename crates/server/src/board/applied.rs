@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use starling_swarm::{Event, ProposalId};
-use starling_syntax::FilePath;
-use starling_text::{ChangeSet, Edit};
+use starling_syntax::{FilePath, MadeChange};
 
 /// A change that was applied.
 #[derive(Debug, Clone)]
@@ -37,36 +36,20 @@ impl Applied {
     /// What a text of the file says about the change that was not known before: that it was undone, or
     /// that it was made again.
     pub fn news(&self, proposal: ProposalId, text: &str) -> Option<Event> {
-        let (from, to) = match self.is_undone {
-            true => (&self.before, &self.after),
-            false => (&self.after, &self.before),
+        let made = MadeChange {
+            file: &self.file,
+            before: &self.before,
+            after: &self.after,
         };
-        // A change that was in the text already changed nothing: no text tells of it.
-        if self.is_undone && !self.by_editor || self.before == self.after {
-            return None;
+        match (self.is_undone, self.by_editor) {
+            (true, true) => made.is_back_in(text).then(|| self.made.clone()),
+            (true, false) => None,
+            (false, _) => {
+                let is_undone = made.is_undone_in(text);
+                is_undone.then_some(Event::ProposalUndone { proposal })
+            }
         }
-        let has_become = **to == *text || is_made(from, to, text);
-        has_become.then(|| match self.is_undone {
-            true => self.made.clone(),
-            false => Event::ProposalUndone { proposal },
-        })
     }
-}
-
-/// Whether a text has all of the change of one text into another, whatever else was changed in it: then
-/// the second text lies between the first one and the text.
-fn is_made(from: &str, to: &str, text: &str) -> bool {
-    let change = distance(from, to);
-    // The cheapest first: most texts are those that were typed on.
-    let whole = distance(from, text);
-    change > 0 && whole >= change && whole == change + distance(to, text)
-}
-
-/// How many lines differ.
-fn distance(one: &str, other: &str) -> usize {
-    let change = ChangeSet::between_lines(one, other);
-    let lines = |edit: &Edit| edit.range.of(one).lines().count() + edit.insert.lines().count();
-    change.edits().iter().map(lines).sum()
 }
 
 /// Takes in what was applied and undone.
@@ -100,6 +83,7 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, Applied>, event: &Event) {
 mod tests {
     use super::*;
     use starling_swarm::AppliedChange;
+    use starling_text::ChangeSet;
 
     const BEFORE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 3\n";
 
@@ -152,6 +136,21 @@ mod tests {
         }
         applied.get_mut(&proposal).unwrap().undone_by_starling();
         assert_eq!(news(&applied, &after), None, "it is the user's own now");
+    }
+
+    #[test]
+    fn a_line_that_was_touched_or_moved_is_not_undone() {
+        let after = BEFORE.replace("return 1", "log(1)\n    return 1");
+        let applied = applied(&after);
+        let news = |text: &str| applied[&ProposalId(1)].news(ProposalId(1), text);
+        for text in [
+            after.replace("log(1)", "log(1)  # mine"),
+            after.replace("    log(1)\n    return 1", "    return 1\n    log(1)"),
+            format!("{BEFORE}    log(1)\n"),
+        ] {
+            assert!(news(&text).is_none(), "{text}");
+        }
+        assert!(news(BEFORE).is_some());
     }
 
     #[test]

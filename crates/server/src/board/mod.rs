@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::remedy::Remedy;
 use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
-use starling_swarm::{Event, Part, Party, ProposalId, StopReason};
+use starling_swarm::{Event, Part, Party, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
 pub use applied::Applied;
@@ -33,7 +33,7 @@ pub struct Agent {
 /// How many of an agent's lookups are kept.
 const LOOKED: usize = 8;
 
-/// What was spent so far, as the turns say.
+/// What was spent so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Spending {
     pub calls: u32,
@@ -75,7 +75,11 @@ pub struct Board {
     pub proposals: BTreeMap<ProposalId, Proposal>,
     /// What was applied, as its texts tell: also what was undone, which the user may make again.
     pub applied: BTreeMap<ProposalId, Applied>,
-    pub spent: Spending,
+    /// What the turns say.
+    spent: Spending,
+    /// What the end of the run says, which counts as well what no turn brought to its end: requests that
+    /// were cut off.
+    in_all: Option<Spending>,
     pub end: Option<End>,
     /// Why a model did not answer, the last time that one did not.
     no_answer: Option<String>,
@@ -136,16 +140,29 @@ impl Board {
             ..
         } = event
         {
-            self.spent.unpriced_calls = spent.unpriced_calls;
-            if spent.unpriced_calls == 0 {
-                self.spent.dollars.get_or_insert_default();
-            }
+            self.count_all(spent);
             self.ended(End {
                 stop_reason: stop_reason.clone(),
                 summary: summary.clone(),
                 headline: ending.as_ref().map(|ending| ending.headline.clone()),
             });
         }
+    }
+
+    /// Takes in what the run has spent in all, as its end says; also an end that is none any more.
+    pub fn count_all(&mut self, spent: &Spent) {
+        let has_price = spent.unpriced_calls == 0 || spent.dollars > Dollars(0.0);
+        self.in_all = Some(Spending {
+            calls: spent.calls,
+            tokens: spent.prompt_tokens + spent.output_tokens,
+            dollars: has_price.then_some(spent.dollars),
+            unpriced_calls: spent.unpriced_calls,
+        });
+    }
+
+    /// What was spent so far.
+    pub fn spent(&self) -> Spending {
+        self.in_all.unwrap_or(self.spent)
     }
 
     /// What can be done about a run that ended because its model could not be asked, and the error.

@@ -232,7 +232,7 @@ fn a_cost_is_unknown_until_a_price_is_known() {
         finish: starling_core::Finish::Stop,
         millis: 1,
     };
-    let end = |unpriced| match finished(StopReason::Settled) {
+    let end = |unpriced, dollars| match finished(StopReason::Settled) {
         Event::RunFinished {
             stop_reason,
             applied,
@@ -243,6 +243,7 @@ fn a_cost_is_unknown_until_a_price_is_known() {
             ending,
         } => {
             spent.unpriced_calls = unpriced;
+            spent.dollars = Dollars(dollars);
             Event::RunFinished {
                 stop_reason,
                 applied,
@@ -256,16 +257,33 @@ fn a_cost_is_unknown_until_a_price_is_known() {
         other => other,
     };
     let dollars = |events: &[Event]| {
-        let spent = board(events).spent;
+        let spent = board(events).spent();
         (spent.dollars, spent.unpriced_calls)
     };
     assert_eq!(dollars(&[turn(0.0)]), (None, 0));
-    assert_eq!(dollars(&[turn(0.0), end(1)]), (None, 1));
+    assert_eq!(dollars(&[turn(0.0), end(1, 0.0)]), (None, 1));
     assert_eq!(
-        dollars(&[turn(0.0), end(0)]),
+        dollars(&[turn(0.0), end(0, 0.0)]),
         (Some(Dollars(0.0)), 0),
         "free"
     );
-    let paid = [turn(0.25), turn(0.0), turn(0.5), end(1)];
+    let paid = [turn(0.25), turn(0.0), turn(0.5), end(1, 0.75)];
     assert_eq!(dollars(&paid), (Some(Dollars(0.75)), 1));
+}
+
+#[test]
+fn what_no_turn_brought_to_its_end_is_counted_at_the_end_of_the_run() {
+    let mut board = Board::default();
+    let mut end = crate::testing::finished(StopReason::Cancelled);
+    let Event::RunFinished { spent, .. } = &mut end else {
+        panic!("{end:?}");
+    };
+    spent.calls = 2;
+    spent.prompt_tokens = Tokens(20_000);
+    spent.output_tokens = Tokens(3_934);
+    spent.unpriced_calls = 2;
+    board.note(0, &end);
+    let spent = board.spent();
+    assert_eq!((spent.calls, spent.tokens), (2, Tokens(23_934)));
+    assert_eq!((spent.dollars, spent.unpriced_calls), (None, 2));
 }

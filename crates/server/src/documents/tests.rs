@@ -158,7 +158,14 @@ async fn only_open_files_have_a_text() {
 #[tokio::test]
 async fn an_expected_text_is_noticed_even_between_two_changes() {
     let desk = Desk::open(tokio::runtime::Handle::current());
-    let expect = |base: &str, after: &str| desk.expect("/w/a.py".into(), base.into(), after.into());
+    let expect = |base: &str, after: &str| {
+        desk.expect(
+            "/w/a.py".into(),
+            base.into(),
+            after.into(),
+            Texts::default(),
+        )
+    };
     desk.post(opened("/w/a.py", 4, "old"));
     assert!(matches!(expect("other", "new").await, Ok(Expected::Stale)));
     let Ok(Expected::Open {
@@ -186,7 +193,12 @@ async fn an_expected_text_is_noticed_even_between_two_changes() {
 #[tokio::test]
 async fn a_closed_file_may_be_opened_with_the_expected_text() {
     let desk = Desk::open(tokio::runtime::Handle::current());
-    let expected = desk.expect("/w/a.py".into(), "old".into(), "new".into());
+    let expected = desk.expect(
+        "/w/a.py".into(),
+        "old".into(),
+        "new".into(),
+        Texts::default(),
+    );
     let Ok(Expected::Closed { arrived }) = expected.await else {
         panic!("it is not open");
     };
@@ -220,7 +232,8 @@ async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening()
 #[tokio::test]
 async fn nothing_is_written_into_a_document_whose_change_may_be_lost() {
     let desk = Desk::open(tokio::runtime::Handle::current());
-    let expect = |path: &str| desk.expect(path.into(), "old".into(), "new".into());
+    let expect =
+        |path: &str| desk.expect(path.into(), "old".into(), "new".into(), Texts::default());
     let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::InDoubt));
     desk.post(opened("/w/a.py", 1, "old"));
     desk.post(Post::MessageLost);

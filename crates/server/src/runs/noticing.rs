@@ -1,6 +1,9 @@
 //! Applied changes that the user took back, or made again, by the editor's own undo and redo.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::{Entry, Runs, Stage};
 use crate::follow::told;
@@ -8,6 +11,10 @@ use crate::protocol::EventNotification;
 use crate::services::Run;
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
+
+/// How often, and with which pause, it is looked whether a run has ended.
+const LOOKS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A change that was undone or made again.
 struct Noticed {
@@ -37,6 +44,41 @@ impl Runs {
                 self.take_in(noticed).await;
             }
         }
+    }
+
+    /// Sends the client's plugin the events of a run that has ended which it does not know yet: whoever
+    /// followed its log has stopped.
+    pub(super) async fn tell_after_end(&self, run: &RunId, handle: &dyn Run) {
+        let log = handle.log();
+        if !log.is_closed() || !self.has_ended(run).await {
+            return;
+        }
+        let new = {
+            let mut entries = self.lock();
+            let Some(entry) = entries.get_mut(&run.0) else {
+                return;
+            };
+            let known = entry.board.seq.map_or(0, |seq| seq.saturating_add(1));
+            let new = log.records(usize::try_from(known).unwrap_or(usize::MAX));
+            entry.board.seq = new.last().map(|last| last.seq).or(entry.board.seq);
+            new
+        };
+        for params in new.iter().filter_map(|record| told(run, record)) {
+            let plugin = &self.shared.plugin;
+            plugin.notify::<EventNotification>(params).await;
+        }
+    }
+
+    /// Waits a moment until those who follow the closed log of a run are through.
+    async fn has_ended(&self, run: &RunId) -> bool {
+        for _ in 0..LOOKS {
+            let ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+            if self.lock().get(&run.0).is_none_or(ended) {
+                return true;
+            }
+            sleep(PAUSE).await;
+        }
+        false
     }
 
     fn applied_files(&self) -> Vec<FilePath> {
@@ -101,11 +143,7 @@ impl Runs {
         if let Some(entry) = self.lock().get_mut(&run.0) {
             entry.board.note_applied(&event);
         }
-        let last = log.records(0).last().cloned();
-        if let Some(params) = last.and_then(|last| told(&run, &last)) {
-            let plugin = &self.shared.plugin;
-            plugin.notify::<EventNotification>(params).await;
-        }
+        self.tell_after_end(&run, handle.as_ref()).await;
         if let Err(error) = self.record(&run, vec![event]).await {
             tracing::warn!(%error, "an undo in the editor is not recorded");
         }

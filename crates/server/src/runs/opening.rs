@@ -113,6 +113,10 @@ impl Runs {
         self.shared.pulse.beat();
         if let Event::ReviewAsked { proposal, .. } = event {
             self.point_at(id, *proposal);
+        } else if let Event::ProposalNotApplied { proposal, .. }
+        | Event::ProposalConflicted { proposal, .. } = event
+        {
+            self.keep_as_patch(id, *proposal);
         }
     }
 

@@ -122,6 +122,7 @@ impl Runs {
                 ..RunParams::default()
             },
             board,
+            patches: Default::default(),
             origin: Origin::Past,
             again: false,
             interrupted: None,
@@ -141,6 +142,11 @@ impl Runs {
         } = found;
         let approvals = Approvals::default();
         let before = records.len();
+        let mut board = super::Board::default();
+        // The events of its turns are told again, but not its end.
+        if let Some(spent) = restore::spent_in_all(&records) {
+            board.count_all(spent);
+        }
         let root = self.shared.agreed.get().and_then(|one| one.root.clone());
         let run = revive(records, editor, approvals.clone(), root);
         let log = run.log();
@@ -154,7 +160,8 @@ impl Runs {
                 task,
                 ..RunParams::default()
             },
-            board: super::Board::default(),
+            board,
+            patches: Default::default(),
             origin: Origin::Restored,
             again: false,
             interrupted: None,

@@ -123,6 +123,7 @@ impl Runs {
             let reason = NO_REASON.to_owned();
             return self.answer(&run, &review, Verdict::Reject { reason });
         }
+        self.awaits(&run, &review)?;
         let runs = self.clone();
         self.in_window(async move {
             let question = "Starling: why do you reject it?";
@@ -135,6 +136,31 @@ impl Runs {
             }
         });
         Ok(())
+    }
+
+    /// Checks that something waits for an answer.
+    fn awaits(&self, run: &RunId, review: &Review) -> Result<(), RunError> {
+        match review {
+            Review::Proposal(proposal) => {
+                let params = ProposalParams {
+                    run: run.clone(),
+                    proposal: *proposal,
+                };
+                self.waiting(&params).map(|_| ())
+            }
+            Review::Intent(symbol) => {
+                let entries = self.lock();
+                let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+                let mut intents = entry.approvals.intents().into_iter();
+                match intents.any(|one| one.symbol == *symbol) {
+                    true => Ok(()),
+                    false => Err(RunError::NotWaiting {
+                        run: run.0.clone(),
+                        what: format!("the intent of {symbol}"),
+                    }),
+                }
+            }
+        }
     }
 
     fn shows_questions(&self) -> bool {
@@ -233,7 +259,8 @@ impl Runs {
         let Ok(waiting) = self.waiting(&params) else {
             return;
         };
-        if is_plain {
+        // That one cannot be applied was told, and the patch with it.
+        if is_plain && !self.is_kept_as_patch(&params) {
             let runs = self.clone();
             self.in_window(async move {
                 let symbol = &waiting.symbol;
@@ -250,9 +277,18 @@ impl Runs {
             let is_told = entry.origin == Origin::Begun && entry.board.remedy().is_none();
             is_told.then(|| end.headline.clone().unwrap_or_else(|| end.summary.clone()))
         });
-        if let Some(headline) = headline {
-            self.say_without_plugin(&format!("Starling: {headline}"))
-                .await;
+        let Some(headline) = headline else {
+            return;
+        };
+        match self.patches_told(run) {
+            Some(told) => {
+                let text = format!("Starling: {headline}; {told}");
+                self.shared.windows.warn(&text).await;
+            }
+            None => {
+                self.say_without_plugin(&format!("Starling: {headline}"))
+                    .await;
+            }
         }
     }
 
@@ -336,7 +372,7 @@ impl Runs {
     }
 
     /// Does something that may wait for a person, for as long as the client is there.
-    fn in_window(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn in_window(&self, work: impl Future<Output = ()> + Send + 'static) {
         let closing = self.shared.closing.clone();
         self.shared.tasks.spawn(async move {
             tokio::select! {

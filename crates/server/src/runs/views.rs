@@ -77,7 +77,7 @@ impl Runs {
                 agents: agents(entry),
                 proposals: proposals(entry, root.as_deref()),
                 intents: entry.approvals.intents(),
-                spent: entry.board.spent,
+                spent: entry.board.spent(),
                 limits: entry.board.limits.clone(),
                 stop_reason: entry.board.end.as_ref().map(|end| end.stop_reason.clone()),
                 summary: entry.board.end.as_ref().map(|end| end.summary.clone()),
@@ -162,6 +162,8 @@ impl Runs {
     pub(super) async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
         let path = path_of(root?, file)?;
         PathPolicy::of(root?).may_read(file).ok()?;
+        // Where it is open by the name of a link, that buffer is its text.
+        let path = self.shared.desk.name_of(path).await.ok()?;
         let open = self.shared.desk.read(path.clone()).await.ok()?;
         let uri = Url::from_file_path(&path).ok()?;
         Some(match open {
@@ -181,6 +183,7 @@ impl Runs {
     /// The text of an open document.
     pub(super) async fn open_text(&self, file: &FilePath) -> Option<Arc<str>> {
         let path = path_of(self.root().as_deref()?, file)?;
+        let path = self.shared.desk.name_of(path).await.ok()?;
         let open = self.shared.desk.read(path).await.ok()?;
         open.map(|current| current.text)
     }
@@ -229,9 +232,10 @@ impl Runs {
             if entry.origin == Origin::Past {
                 continue;
             }
-            status.calls += entry.board.spent.calls;
-            status.tokens += entry.board.spent.tokens;
-            if let Some(dollars) = entry.board.spent.dollars {
+            let spent = entry.board.spent();
+            status.calls += spent.calls;
+            status.tokens += spent.tokens;
+            if let Some(dollars) = spent.dollars {
                 status.dollars = Some(status.dollars.unwrap_or_default() + dollars);
             }
         }

@@ -55,8 +55,16 @@ impl Client {
 
     /// Initializes with exactly these capabilities.
     pub async fn initialize_as(&self, capabilities: Value) -> Value {
+        self.initialize_with(capabilities, json!({"name": "test"}))
+            .await
+    }
+
+    /// Initializes with exactly these capabilities, as a client of this name.
+    pub async fn initialize_with(&self, capabilities: Value, client_info: Value) -> Value {
         let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
-        let params = json!({"rootUri": root, "capabilities": capabilities});
+        let params = json!({
+            "rootUri": root, "capabilities": capabilities, "clientInfo": client_info,
+        });
         let answer = self.connection.request("initialize", params).await.unwrap();
         self.connection.notify("initialized", json!({}));
         answer

@@ -179,3 +179,211 @@ async fn a_file_in_doubt_takes_edits_again_when_it_was_opened_again() {
         "yield"
     );
 }
+
+/// Makes an edit of a file as a run does, over the text as it is, and says what became of it.
+fn sending(after: fn(&str) -> String) -> Starter {
+    scripted(move |scene: Scene| async move {
+        let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
+        let base: std::sync::Arc<str> = match after(BASE) == NEW {
+            true => "".into(),
+            false => BASE.into(),
+        };
+        let changes = ChangeSet::between(&base, &after(BASE));
+        let symbols = [symbol("a.py::f")];
+        let intent = starling_swarm::sending::Intent {
+            log: &scene.log,
+            proposal: starling_swarm::ProposalId(1),
+            symbols: &symbols,
+            directories: &[],
+            dependencies: &Default::default(),
+            cancel: &scene.cancel,
+        };
+        let purpose = starling_swarm::sending::Purpose::Propose(intent);
+        let editor = &scene.outside.editor;
+        let sent = starling_swarm::sending::send(editor, &name, &base, &changes, "f", purpose);
+        scene.log.event(said(&format!("{:?}", sent.await)));
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+const NEW: &str = "x = 1\n";
+
+fn inserted(text: &str) -> String {
+    text.replacen("    return 1", "    log()\n    return 1", 1)
+}
+
+fn replaced(text: &str) -> String {
+    text.replacen("return 1", "yield 1", 1)
+}
+
+/// A text with the edit of a request made at its lines and columns, as an editor makes it.
+fn edited(text: &str, params: &Value) -> String {
+    let operations = params["edit"]["documentChanges"].as_array().unwrap();
+    let edits = operations.iter().find_map(|one| one["edits"].as_array());
+    let mut rope = ropey::Rope::from_str(text);
+    for edit in edits.unwrap().iter().rev() {
+        let range = serde_json::from_value(edit["range"].clone()).unwrap();
+        let new = edit["newText"].as_str().unwrap();
+        crate::splice(&mut rope, range, new, starling_text::Encoding::Utf16);
+    }
+    rope.to_string()
+}
+
+fn set(client: &Client, version: i32, text: &str) {
+    let change = json!({
+        "textDocument": {"uri": client.uri(), "version": version}, "contentChanges": [{"text": text}],
+    });
+    client.connection.notify("textDocument/didChange", change);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_lands_in_a_text_that_changed_on_disk_is_taken_back_and_is_a_conflict() {
+    let mut client = client(sending(inserted), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let mine = format!("import re\n{BASE}");
+    let misplaced = edited(&mine, &params);
+    assert_ne!(misplaced, inserted(&mine));
+    write(&client, &misplaced);
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let back = edited(&misplaced, &params);
+    assert_eq!(back, mine, "{params}");
+    write(&client, &back);
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Err(Conflict"), "{told}");
+    assert!(told.contains("it was taken back"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_lands_in_a_buffer_that_was_opened_meanwhile_is_taken_back() {
+    for change in [inserted as fn(&str) -> String, replaced] {
+        let mut client = client(sending(change), project());
+        client.initialize(full()).await;
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        let mine = format!("import re\n{BASE}");
+        open(&client, BASE);
+        set(&client, 2, &mine);
+        let misplaced = edited(&mine, &params);
+        set(&client, 3, &misplaced);
+        client.connection.reply(id, Ok(json!({"applied": true})));
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        assert_eq!(edited(&misplaced, &params), mine, "{params}");
+        set(&client, 4, &mine);
+        client.connection.reply(id, Ok(json!({"applied": true})));
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Err(Conflict"), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_landed_nobody_knows_how_is_told_once_and_not_sent_again() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    let unknown = "x = 0\n    yield 1\n";
+    write(&client, unknown);
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(said.starts_with("a.py, line 2: "), "{said}");
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Err(Conflict"), "{told}");
+    let more = client.next_of("workspace/applyEdit");
+    let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
+    assert!(more.is_err(), "{more:?}");
+    assert_eq!(
+        std::fs::read_to_string(client.folder.path().join("a.py")).unwrap(),
+        unknown
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_of_a_closed_file_that_landed_in_its_place_is_applied_whatever_was_typed() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    write(&client, &format!("# by a formatter\n{}", after()));
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok(Sent"), "{told}");
+    // What was typed is the user's.
+    assert!(!told.contains("formatter"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_appears_while_it_is_made_keeps_its_text() {
+    let mut new = full();
+    new["workspace"]["workspaceEdit"]["resourceOperations"] = json!(["create", "delete"]);
+    // Neovim would empty a file that is there if it were told not to ignore it.
+    for (client_info, ignores) in [
+        (json!({"name": "x"}), false),
+        (json!({"name": "Neovim"}), true),
+    ] {
+        let mut client = client(sending(|_| NEW.to_owned()), project());
+        client.initialize_with(new.clone(), client_info).await;
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        let options = &params["edit"]["documentChanges"][0]["options"];
+        let expected = json!({"overwrite": false, "ignoreIfExists": ignores});
+        assert_eq!(*options, expected);
+        let path = client.folder.path().join("new.py");
+        std::fs::write(&path, "mine = 1\n").unwrap();
+        if ignores {
+            std::fs::write(&path, edited("mine = 1\n", &params)).unwrap();
+            client.connection.reply(id, Ok(json!({"applied": true})));
+            let (id, params) = client.next_of("workspace/applyEdit").await;
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, edited(&text, &params)).unwrap();
+            client.connection.reply(id, Ok(json!({"applied": true})));
+        } else {
+            let refused = json!({"applied": false, "failureReason": "it is there"});
+            client.connection.reply(id, Ok(refused));
+        }
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Err(Conflict"), "{told}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine = 1\n");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn models_and_reviews_see_the_buffer_of_a_file_that_is_open_by_a_link_alone() {
+    let start = scripted(async |scene: Scene| {
+        let index = scene.outside.index.snapshot();
+        let prompt = index.read(&file("real/a.py")).unwrap();
+        let texts = scene.outside.editor.open_texts().await.unwrap();
+        let open = texts.iter().find(|(name, _)| *name == file("real/a.py"));
+        scene
+            .log
+            .event(said(&format!("{}|{}", prompt, open.unwrap().1)));
+        for event in crate::samples::asked(&[(1, "real/a.py::f")]) {
+            scene.log.event(event);
+        }
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    });
+    let folder = project();
+    linked(folder.path());
+    let mut client = client(start, folder);
+    client.initialize(full()).await;
+    let unsaved = format!("# unsaved\n{BASE}");
+    // `a.py` is the link.
+    open(&client, &unsaved);
+    let run = begin(&client, "x").await;
+    assert_eq!(told(&mut client).await, format!("{unsaved}|{unsaved}"));
+    while client.next_of("starling/event").await.1["event"]["event"] != "review_asked" {}
+    let shown = json!({"run": run, "proposal": 1});
+    let shown = client.connection.request("starling/proposal", shown);
+    let shown = shown.await.unwrap();
+    let shown = &shown["files"][0];
+    assert_eq!(shown["before"], unsaved);
+    assert_eq!(shown["version"], 1);
+    assert_eq!(shown["uri"], client.uri());
+}

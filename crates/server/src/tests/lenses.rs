@@ -384,3 +384,25 @@ async fn a_stopped_run_leaves_nothing_to_review() {
 fn about_proposal((_, title): &(u64, String)) -> bool {
     title.starts_with("Starling #") || title == "Accept"
 }
+
+#[tokio::test]
+async fn a_reject_of_what_does_not_wait_is_an_error_with_or_without_a_reason() {
+    let mut capabilities = full();
+    capabilities["window"] = json!({"showMessage": {}});
+    let (client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
+    for about in [
+        json!({"run": "none", "proposal": 1}),
+        json!({"run": run, "proposal": 9}),
+        json!({"run": "none", "symbol": "a.py::f"}),
+        json!({"run": run, "symbol": "a.py::f"}),
+    ] {
+        for reason in [Value::Null, json!("no")] {
+            let mut about = about.clone();
+            about["reason"] = reason;
+            super::refusal(&client, "starling.reject", about).await;
+        }
+    }
+    let about = json!({"run": run, "proposal": 1});
+    client.execute("starling.accept", about.clone()).await;
+    super::refusal(&client, "starling.reject", about).await;
+}

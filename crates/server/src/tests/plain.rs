@@ -8,7 +8,7 @@ use crate::samples::BASE;
 use crate::testing::*;
 use starling_core::{IntentView, Verdict};
 use starling_rpc::Incoming;
-use starling_swarm::StopReason;
+use starling_swarm::{Event, Party, ProposalId, StopReason};
 
 fn windows() -> Value {
     json!({"window": {"showDocument": {"support": true}, "showMessage": {}}})
@@ -277,4 +277,56 @@ async fn a_review_that_is_put_off_stays() {
     }
     let said = super::refusal(&client, "starling.review", about).await;
     assert!(said.contains("does not wait for an answer"), "{said}");
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_edits_is_told_after_accept_and_at_the_end_where_the_patch_is() {
+    let no_edits = json!({"workspace": {
+        "applyEdit": false, "workspaceEdit": {"documentChanges": true},
+    }});
+    let with_plugin = json!({"experimental": {"starling": {}}});
+    for capabilities in [json!({}), no_edits, with_plugin] {
+        let start = scripted(async |scene: Scene| {
+            let made = Event::ProposalMade {
+                proposal: ProposalId(1),
+                agent: Party::Agent(symbol("a.py::f")),
+                symbols: vec![symbol("a.py::f")],
+                reason: "because".to_owned(),
+                diff: "-a\n+b\n".to_owned(),
+                revises: None,
+            };
+            scene.log.event(made);
+            scene.log.event(review_asked(1, "a.py::f"));
+            scene.log.event(Event::ProposalNotApplied {
+                proposal: ProposalId(1),
+                why: "refused".to_owned(),
+            });
+            scene.log.event(review_asked(1, "a.py::f"));
+            scene.cancel.cancelled().await;
+            scene.log.event(finished(StopReason::Cancelled));
+        });
+        let mut client = client(start, project());
+        client.initialize_as(capabilities).await;
+        let run = super::begin(&client, "x").await;
+        let path = client.folder.path().join(".trajectories");
+        let path = path.join(format!("{run}.1.patch"));
+        let path = path.to_str().unwrap();
+        let mut said = Vec::new();
+        while !said
+            .iter()
+            .any(|text: &String| text.contains("#1 is not applied"))
+        {
+            let (_, told) = client.next_of("window/showMessage").await;
+            said.push(told["message"].as_str().unwrap().to_owned());
+        }
+        let told = said.last().unwrap();
+        assert!(told.contains("takes no versioned edits"), "{told}");
+        assert!(told.contains(&format!("git apply {path}")), "{told}");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "-a\n+b\n");
+        client.execute("starling.cancel", json!({"run": run})).await;
+        let (_, end) = client.next_of("window/showMessage").await;
+        let end = end["message"].as_str().unwrap();
+        assert!(end.starts_with("Starling: over; this editor"), "{end}");
+        assert!(end.contains(path), "{end}");
+    }
 }

@@ -7,6 +7,7 @@ use super::lenses::{client, full, open, project};
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{Exchange, ModelError, Role};
+use starling_rpc::Incoming;
 use starling_swarm::{AppliedChange, Cause, Event, Party, ProposalId, StopReason};
 use starling_text::ChangeSet;
 
@@ -155,4 +156,31 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
         .iter()
         .filter(|one| one["event"]["event"] == "proposal_undone");
     assert_eq!(undone.count(), 1);
+}
+
+#[tokio::test]
+async fn an_undo_after_the_end_is_sent_as_an_event_too() {
+    let start = undoable(async |scene: Scene| {
+        scene.log.event(applied());
+        scene.log.event(finished(StopReason::Settled));
+    });
+    let mut client = client(start, project());
+    client.initialize(full()).await;
+    let run = begin(&client, "x").await;
+    event_of(&mut client, "run_finished").await;
+    client.execute("starling.undo", json!({"run": run})).await;
+    let undone = event_of(&mut client, "proposal_undone").await;
+    assert_eq!(undone["event"]["proposal"], 1);
+    client.next_of("starling/undone").await;
+    // It comes once.
+    client.execute("starling.undo", json!({"run": run})).await;
+    loop {
+        match client.next().await {
+            Incoming::Notification { method, .. } if method == "starling/undone" => return,
+            Incoming::Notification { method, params } => {
+                assert_ne!(method, "starling/event", "{params}");
+            }
+            Incoming::Request { .. } => {}
+        }
+    }
 }

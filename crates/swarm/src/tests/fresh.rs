@@ -101,3 +101,37 @@ async fn a_file_that_was_closed_is_checked_as_it_is_on_disk() {
     assert_eq!(fixed, &["t1"], "{events:#?}");
     assert_eq!(stop(&events), StopReason::Settled);
 }
+
+/// What the user pastes while the model thinks, above the symbol that it was shown.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_pasted_above_the_symbol_meanwhile_does_not_get_the_change() {
+    const CLASS: &str = "class K:\n    def m(self):\n        return 1\n";
+    const M: &str = "    def m(self):\n        return 2\n";
+    for (text, symbol, source) in [
+        (F, "a.py::f", "def f(x):\n    return x + 1\n"),
+        (CLASS, "a.py::K.m", M),
+    ] {
+        for copies in ["", "copy"] {
+            let mut model = Scripted::native().on(&format!("agent {symbol}"), [whole(source)]);
+            model.latency = Duration::from_secs(5);
+            let bed = Bed::new(&[("a.py", text)], model).begin(&[symbol]);
+            let mut bed = bed.with(|task| task.approval = Approval::Ask);
+            let handle = bed.start();
+            until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+            let typed = match copies {
+                "" => format!("# mine\n{text}"),
+                _ => format!("{text}\n\n{text}"),
+            };
+            std::fs::write(bed.path("a.py"), &typed).unwrap();
+            handle.finished().await;
+            let (now, events) = (bed.read("a.py"), handle.log.events());
+            if copies.is_empty() {
+                assert_ne!(now, typed, "{events:#?}");
+                continue;
+            }
+            assert_eq!(now, typed, "{events:#?}");
+            let told = format!("{events:?}");
+            assert!(told.contains("there is more than one"), "{told}");
+        }
+    }
+}

@@ -356,3 +356,25 @@ async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
     assert_eq!((undone.len(), told.len()), (0, 2), "{told:?}");
     assert_eq!(bed.read("a.py"), typed);
 }
+
+/// Another run, or the user, made the same change before it was accepted.
+#[tokio::test(start_paused = true)]
+async fn an_undo_of_a_change_that_was_there_before_says_so() {
+    let mut model =
+        Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    model.latency = std::time::Duration::from_secs(5);
+    let bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
+    let mut bed = bed.with(|task| task.approval = Approval::Ask);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::ReviewAsked { .. })).await;
+    let same = TWO.replace("return x\n", F);
+    std::fs::write(bed.path("a.py"), &same).unwrap();
+    handle.finished().await;
+    let events = handle.log.events();
+    let nothing = match handle.undo(None).await {
+        Err(UndoError::Empty(ids)) => ids,
+        other => panic!("{other:?} {events:#?}"),
+    };
+    assert_eq!(nothing, [ProposalId(1)]);
+    assert_eq!(bed.read("a.py"), same);
+}

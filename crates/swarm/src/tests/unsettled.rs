@@ -270,3 +270,58 @@ async fn what_a_model_reviewed_is_taken_back_where_a_test_is_worse_than_before_t
     assert!(diff.contains("+    return x + 1"), "{diff}");
     assert_eq!(left, 0);
 }
+
+/// Both have the same body, so that a diff takes the lines of one for those of the other.
+const TWINS: &str = "def f(x):\n    y = x + 1\n    return y\n\n\ndef g(x):\n    y = x + 1\n    return y\n\n\nclass K:\n    A = 1\n";
+const LOGS: &str = "    log = \"agent\"\n";
+
+/// The text with `f` below `g`.
+fn moved_down(text: &str) -> String {
+    let function = &text[..text.find("def g").unwrap()];
+    let rest = text.replacen(function, "", 1);
+    rest.replacen("class K", &format!("{function}class K"), 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_moved_or_touched_is_told_to_stay() {
+    let touched = |text: &str| text.replace("\"agent\"", "\"agent\"  # mine");
+    for typed in [moved_down as fn(&str) -> String, touched] {
+        let source = TWINS[..TWINS.find("\n\n").unwrap() + 1]
+            .replace("    return y", &format!("{LOGS}    return y"));
+        let change = json!({"reason": "r", "source": source, "more": true});
+        let model = Scripted::native().on("agent a.py::f", [call("propose", change), Line::Hang]);
+        let mut bed = Bed::new(&[("a.py", TWINS)], model).begin(&["a.py::f"]);
+        let handle = bed.start();
+        until(&handle, |event| {
+            matches!(event, Event::ProposalApplied { .. })
+        })
+        .await;
+        let mine = typed(&bed.read("a.py"));
+        assert!(mine.contains(LOGS.trim_end()), "{mine}");
+        std::fs::write(bed.path("a.py"), &mine).unwrap();
+        handle.cancel();
+        handle.finished().await;
+        let events = handle.log.events();
+        assert_eq!(taken_back(&events).expect("told").2, 1, "{events:#?}");
+        assert_eq!(bed.read("a.py"), mine);
+        let is_undone = |event: &Event| matches!(event, Event::ProposalUndone { .. });
+        assert!(!events.iter().any(is_undone), "{events:#?}");
+        let Some(Event::RunFinished {
+            applied, ending, ..
+        }) = events.last()
+        else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(applied.len(), 1);
+        let headline = &ending.as_ref().unwrap().headline;
+        assert!(headline.contains("changed a.py::f"), "{headline}");
+        assert!(!headline.contains("taken back"), "{headline}");
+        // An undo says so, too.
+        let undone = handle.undo(None).await;
+        assert!(
+            matches!(undone, Err(UndoError::Conflict { .. })),
+            "{undone:?}"
+        );
+        assert_eq!(bed.read("a.py"), mine);
+    }
+}

@@ -194,3 +194,140 @@ fn text_without_a_grammar_is_carried_by_its_lines() {
     let made = carry(&file, "def a\nx\n", &changes, current).unwrap();
     assert_eq!(made.apply(current).unwrap(), "def a\ny\ndef b\n");
 }
+
+const TWINS: &str = "\
+import os
+
+
+def alpha(x):
+    \"\"\"Alpha.\"\"\"
+    y = x + 1
+    z = y * 2
+    return z
+
+
+def beta(x):
+    y = x + 1
+    z = y * 2
+    return z
+
+
+class K:
+    A = 1
+";
+
+fn twins() -> (FilePath, String) {
+    let brought = "    z = y * 2\n    log = \"agent\"\n";
+    let after = TWINS.replacen("    z = y * 2\n", brought, 1);
+    (FilePath::new("mod.py"), after)
+}
+
+/// The text with a function in front of something else.
+fn moved(text: &str, from: &str, to: &str, place: &str) -> String {
+    let function = &text[text.find(from).unwrap()..text.find(to).unwrap()];
+    let rest = text.replacen(function, "", 1);
+    rest.replacen(place, &format!("{function}{place}"), 1)
+}
+
+#[test]
+fn a_change_that_was_moved_or_touched_is_not_undone_and_not_taken_back_elsewhere() {
+    let (file, after) = twins();
+    let change = MadeChange {
+        file: &file,
+        before: TWINS,
+        after: &after,
+    };
+    let without_alpha = moved(&after, "def alpha", "def beta", "no place");
+    let indented = {
+        let at = after.find("def alpha").unwrap();
+        let end = after.find("def beta").unwrap();
+        let lines = after[at..end].lines();
+        let lines: String = lines.map(|line| format!("    {line}\n")).collect();
+        format!("{}if True:\n{lines}{}", &after[..at], &after[end..])
+    };
+    let line = "    log = \"agent\"\n";
+    for (how, text) in [
+        (
+            "moved down",
+            moved(&after, "def alpha", "def beta", "class K"),
+        ),
+        (
+            "another moved",
+            moved(&after, "def beta", "class K", "def alpha"),
+        ),
+        ("cut", without_alpha),
+        ("indented", indented),
+        (
+            "touched",
+            after.replace(line, "    log = \"agent\"  # mine\n"),
+        ),
+        ("edited", after.replace(line, "    log = \"agents\"\n")),
+        (
+            "swapped",
+            after.replace(
+                &format!("    z = y * 2\n{line}"),
+                &format!("{line}    z = y * 2\n"),
+            ),
+        ),
+    ] {
+        assert!(!change.is_undone_in(&text), "{how}: {text}");
+        // It is taken out of the text, or it stays and that is told.
+        for back in [change.back_over(&text), change.back_over_lines(&text)] {
+            if let Ok(back) = back {
+                let earlier = back.apply(&text).unwrap();
+                let is_out = !earlier.contains("log = ");
+                assert!(
+                    is_out && (how == "cut") == (earlier == text),
+                    "{how}: {earlier}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_is_undone_where_its_former_text_is_back_whatever_else_was_typed() {
+    let (file, after) = twins();
+    let inserted = MadeChange {
+        file: &file,
+        before: TWINS,
+        after: &after,
+    };
+    let removed = MadeChange {
+        file: &file,
+        before: &after,
+        after: TWINS,
+    };
+    for change in [inserted, removed] {
+        for (was, typed) in [
+            ("", ""),
+            ("import os", "import re"),
+            ("A = 1", "A = 2\n    B = 3"),
+        ] {
+            let former = change.before.replacen(was, typed, 1);
+            assert!(change.is_undone_in(&former), "{former}");
+            assert!(!change.is_back_in(&former), "{former}");
+            let there = change.after.replacen(was, typed, 1);
+            assert!(!change.is_undone_in(&there), "{there}");
+            assert!(change.is_back_in(&there), "{there}");
+        }
+    }
+}
+
+#[test]
+fn a_function_that_was_cut_is_back_where_it_is_pasted() {
+    let file = FilePath::new("mod.py");
+    let brought = "def gamma(x):\n    return alpha(x) - beta(x)\n\n\n";
+    let after = TWINS.replacen("def beta", &format!("{brought}def beta"), 1);
+    let change = MadeChange {
+        file: &file,
+        before: TWINS,
+        after: &after,
+    };
+    assert!(change.is_undone_in(TWINS), "cut");
+    let pasted = TWINS.replacen("class K", &format!("{brought}class K"), 1);
+    assert!(change.is_back_in(&pasted));
+    assert!(!change.is_undone_in(&pasted));
+    let indented = pasted.replace("return alpha", "    return alpha");
+    assert!(change.is_back_in(&indented));
+}

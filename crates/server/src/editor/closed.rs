@@ -1,0 +1,280 @@
+//! Edits of files that are not open. They carry no version: the editor makes them at their lines and columns
+//! in whatever text it finds, which may be another one than they were made for. So the text that is there
+//! afterwards is compared with the text that the edit should have made.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ropey::Rope;
+
+use starling_syntax::{FilePath, MadeChange, carry};
+use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
+
+/// So many texts of a document are remembered, the last ones.
+const TEXTS: usize = 16;
+
+/// The texts that a document had since an edit was sent.
+#[derive(Debug, Clone, Default)]
+pub struct Texts(Arc<Mutex<Vec<Arc<str>>>>);
+
+impl Texts {
+    pub fn push(&self, text: Arc<str>) {
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if texts.len() == TEXTS {
+            texts.remove(0);
+        }
+        texts.push(text);
+    }
+
+    fn all(&self) -> Vec<Arc<str>> {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.clone()
+    }
+}
+
+/// An edit of a file that was not open when it was sent.
+#[derive(Debug, Clone)]
+pub struct ClosedEdit {
+    pub file: FilePath,
+    pub base: Arc<str>,
+    pub after: Arc<str>,
+    changes: ChangeSet,
+    placed: Vec<PlacedEdit>,
+    encoding: Encoding,
+    pub texts: Texts,
+}
+
+/// An edit as the editor is told of it: by lines and columns.
+#[derive(Debug, Clone)]
+struct PlacedEdit {
+    start: Position,
+    end: Position,
+    insert: String,
+}
+
+/// What the texts of a file say of an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// They do not hold it.
+    Nowhere,
+    InPlace,
+    /// The editor made it in another text, and it has another place there.
+    Misplaced {
+        before: Arc<str>,
+        after: Arc<str>,
+    },
+    /// Lines of it are there, and nobody can tell what the editor did.
+    Unclear,
+}
+
+impl ClosedEdit {
+    pub fn new(
+        file: &FilePath,
+        base: &Arc<str>,
+        after: &Arc<str>,
+        changes: &ChangeSet,
+        encoding: Encoding,
+    ) -> ClosedEdit {
+        let rope = Rope::from_str(base);
+        let place = |edit: &Edit| PlacedEdit {
+            start: position_of(&rope, edit.range.start, encoding),
+            end: position_of(&rope, edit.range.end, encoding),
+            insert: edit.insert.clone(),
+        };
+        ClosedEdit {
+            file: file.clone(),
+            base: Arc::clone(base),
+            after: Arc::clone(after),
+            changes: changes.clone(),
+            placed: changes.edits().iter().map(place).collect(),
+            encoding,
+            texts: Texts::default(),
+        }
+    }
+
+    /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
+    pub fn landing(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> Landing {
+        if *now == self.after {
+            return Landing::InPlace;
+        }
+        let mut texts = self.texts.all();
+        if texts.last() != Some(now) {
+            texts.push(Arc::clone(now));
+        }
+        for (at, after) in texts.iter().enumerate().rev() {
+            let earlier = texts[..at].iter().rev().chain(disk).cloned();
+            let unmade = self.unmade_from(after);
+            let made_in = |before: &Arc<str>| self.made_in(before).as_deref() == Some(&**after);
+            if let Some(before) = earlier.chain(unmade).find(made_in) {
+                return self.verdict(before, Arc::clone(after));
+            }
+        }
+        if *now == self.base {
+            Landing::Nowhere
+        } else if self.is_carried_in(now) {
+            Landing::InPlace
+        } else if self.shows_in(now) {
+            Landing::Unclear
+        } else {
+            Landing::Nowhere
+        }
+    }
+
+    /// Whether a text is what the edit makes of an earlier text, carried over to it.
+    fn is_carried_in(&self, text: &str) -> bool {
+        let made = MadeChange {
+            file: &self.file,
+            before: &self.base,
+            after: &self.after,
+        };
+        let earlier = made.back_over(text).ok();
+        let earlier = earlier.and_then(|changes| changes.apply(text).ok());
+        earlier.is_some_and(|earlier| {
+            let again = carry(&self.file, &self.base, &self.changes, &earlier);
+            let again = again.ok().and_then(|changes| changes.apply(&earlier).ok());
+            earlier != text && again.as_deref() == Some(text)
+        })
+    }
+
+    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> Landing {
+        let wanted = carry(&self.file, &self.base, &self.changes, &before);
+        let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
+        match wanted.as_deref() == Some(&*after) {
+            true => Landing::InPlace,
+            false => Landing::Misplaced { before, after },
+        }
+    }
+
+    /// What an editor makes of a text by this edit.
+    fn made_in(&self, text: &str) -> Option<String> {
+        let rope = Rope::from_str(text);
+        let offset = |position| offset_of(&rope, position, self.encoding);
+        let edits = self.placed.iter().map(|one| Edit {
+            range: ByteRange::new(offset(one.start), offset(one.end)),
+            insert: one.insert.clone(),
+        });
+        ChangeSet::new(text.len(), edits.collect())?
+            .apply(text)
+            .ok()
+    }
+
+    /// The text that an editor made this text of, which is certain only where the edit removes nothing.
+    fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
+        let mut text = text.to_owned();
+        for one in &self.placed {
+            if one.start != one.end {
+                return None;
+            }
+            // What stands before it is as it was already.
+            let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
+            let end = at + one.insert.len();
+            if text.get(at..end) != Some(one.insert.as_str()) {
+                return None;
+            }
+            text.replace_range(at..end, "");
+        }
+        Some(text.into())
+    }
+
+    /// Whether a line that the edit brings stands in a text.
+    pub fn shows_in(&self, text: &str) -> bool {
+        self.shown_lines(text).is_some()
+    }
+
+    /// The first and the last line of a text, from 1, that the edit may have brought.
+    pub fn shown_lines(&self, text: &str) -> Option<(usize, usize)> {
+        let is_new =
+            |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
+        let new: Vec<&str> = self.after.lines().filter(is_new).collect();
+        let shows = |line: &str| new.iter().any(|new| line.starts_with(new));
+        let mut shown = (1..).zip(text.lines()).filter(|(_, line)| shows(line));
+        let (first, _) = shown.next()?;
+        Some((first, shown.last().map_or(first, |(last, _)| last)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "import os\n\n\ndef f(x):\n    y = x + 1\n    z = y * 2\n    return z\n";
+
+    fn edit(was: &str, is: &str) -> ClosedEdit {
+        let after = BASE.replacen(was, is, 1);
+        assert_ne!(after, BASE);
+        let changes = ChangeSet::between(BASE, &after);
+        let file = FilePath::new("a.py");
+        let encoding = Encoding::Utf16;
+        ClosedEdit::new(&file, &BASE.into(), &after.into(), &changes, encoding)
+    }
+
+    fn inserting() -> ClosedEdit {
+        edit("    return z\n", "    log(z)\n    return z\n")
+    }
+
+    fn above(text: &str) -> Arc<str> {
+        format!("import re\n{text}").into()
+    }
+
+    #[test]
+    fn an_edit_that_was_made_at_its_lines_in_another_text_is_misplaced() {
+        for edit in [
+            inserting(),
+            edit("y * 2", "y * 3"),
+            edit("    return z\n", ""),
+        ] {
+            let before = above(BASE);
+            let after: Arc<str> = edit.made_in(&before).unwrap().into();
+            let misplaced = Landing::Misplaced {
+                before: Arc::clone(&before),
+                after: Arc::clone(&after),
+            };
+            // On disk it was so before, or the document showed it.
+            assert_eq!(edit.landing(&after, Some(&before)), misplaced);
+            edit.texts.push(before);
+            edit.texts.push(Arc::clone(&after));
+            assert_eq!(edit.landing(&after, None), misplaced);
+            edit.texts.push(above(&after));
+            assert_eq!(edit.landing(&above(&after), None), misplaced);
+        }
+    }
+
+    #[test]
+    fn an_insertion_is_found_without_the_text_before_it() {
+        let edit = inserting();
+        let before = above(BASE);
+        let after: Arc<str> = edit.made_in(&before).unwrap().into();
+        let landing = edit.landing(&after, None);
+        assert_eq!(landing, Landing::Misplaced { before, after });
+    }
+
+    #[test]
+    fn an_edit_in_its_place_is_in_place_whatever_was_typed_elsewhere() {
+        let edit = inserting();
+        assert_eq!(edit.landing(&edit.after, None), Landing::InPlace);
+        let typed = format!("{}\n\nA = 1\n", edit.after);
+        assert_eq!(edit.landing(&typed.into(), None), Landing::InPlace);
+        edit.texts.push(Arc::clone(&edit.base));
+        edit.texts.push(Arc::clone(&edit.after));
+        assert_eq!(edit.landing(&above(&edit.after), None), Landing::InPlace);
+        // On disk, nobody saw the text before.
+        let changed = self::edit("y * 2", "y * 3");
+        let now = above(&changed.after);
+        assert_eq!(changed.landing(&now, None), Landing::InPlace);
+    }
+
+    #[test]
+    fn a_text_without_the_edit_holds_it_nowhere() {
+        for edit in [inserting(), edit("y * 2", "y * 3")] {
+            assert_eq!(edit.landing(&edit.base, None), Landing::Nowhere);
+            assert_eq!(edit.landing(&above(BASE), None), Landing::Nowhere);
+        }
+    }
+
+    #[test]
+    fn lines_of_an_edit_that_nobody_can_place_are_unclear() {
+        let edit = edit("y * 2", "y * 3");
+        let text: Arc<str> = above("    z = y * 3\n");
+        assert_eq!(edit.landing(&text, None), Landing::Unclear);
+        assert_eq!(edit.shown_lines(&text), Some((2, 2)));
+    }
+}
