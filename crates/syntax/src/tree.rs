@@ -7,7 +7,7 @@ use tree_sitter::{Node, Tree};
 
 use super::lines::{Lines, indentation};
 use super::read::{Reading, read};
-use super::{Contract, FilePath, Language, SymbolPath};
+use super::{Contract, FilePath, Language, SymbolPath, normalized};
 use starling_text::ByteRange;
 
 #[cfg(test)]
@@ -121,6 +121,7 @@ impl SymbolTree {
 
     /// By `SymbolPath::name`, e.g. `Class.method`, `f#2`, or empty for the module.
     pub fn find(&self, name: &str) -> Option<&Symbol> {
+        let name = &*normalized(name);
         let place = self
             .by_name
             .binary_search_by(|id| self.get(*id).path.name.as_str().cmp(name));

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 /// Says what the bytes are, and in which order their numbers stand.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"starling");
 /// Counts the changes of this layout, of what is read from a file, and of how words are cut.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Sections begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
 
