@@ -89,7 +89,7 @@ fn statement(names: &Names, import: &Import, bound: NameId, file: &FilePath) -> 
 }
 
 /// The dotted name of an import's module, from the root where it is written relative.
-fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
+pub(super) fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     if import.level > 0 {
         let directory = file.directory();

@@ -21,6 +21,7 @@ mod value;
 
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
+pub(super) use module::is_standard;
 pub use references::Certainty;
 pub(super) use resolver::Resolver;
 pub(super) use source::{FileId, Source};
