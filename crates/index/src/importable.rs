@@ -90,7 +90,7 @@ fn statement(names: &Names, import: &Import, bound: NameId, file: &FilePath) -> 
 }
 
 /// Returns the dotted name of an import's module. Relative imports are resolved from the root.
-fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
+pub(super) fn absolute(names: &Names, import: &Import, file: &FilePath) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     if import.level > 0 {
         let directory = file.directory();

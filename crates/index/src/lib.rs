@@ -20,6 +20,7 @@ mod read;
 mod resolve;
 mod search;
 mod segment;
+mod shadow;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -40,6 +41,7 @@ pub use names::{
 pub use position::{Definitions, NoName, Position};
 pub use progress::reading;
 pub use search::{Hit, Hits};
+pub use shadow::{HiddenModule, Shadowing};
 pub use tokens::count_tokens;
 pub use trace::{Frame, frame, frames};
 
@@ -49,7 +51,7 @@ use std::sync::{Arc, OnceLock};
 use code::Code;
 use read::Reading;
 pub use resolve::{Certainty, Dangling, Heritage, Holder};
-use starling_syntax::{FilePath, Language, SymbolPath};
+use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
 use store::Store;
 
@@ -283,6 +285,12 @@ impl Index {
     pub fn newly_dangling(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
         let codes = (before.code(), self.code());
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
+    }
+
+    /// The module that a new file would hide from files that import it: one beside a package of its name,
+    /// or one of Python's library.
+    pub fn shadowing(&self, new: &SymbolTree) -> Option<Shadowing> {
+        shadow::shadowing(self.code(), &self.snapshot, new)
     }
 
     /// The symbols that a text is likeliest about: a task, or the output of failing tests.

@@ -146,6 +146,19 @@ fn index_of(files: &[(&str, &str)]) -> Index {
 }
 
 #[test]
+fn a_use_that_python_takes_for_a_name_is_a_use_of_it() {
+    let user = "from a.m import \u{ff48}elper\n\n\ndef use(x):\n    return h\u{ff45}lper(x)\n";
+    let helper = "def helper(x):\n    return x\n";
+    let files = |module| index_of(&[("a/__init__.py", ""), ("a/m.py", module), ("a/u.py", user)]);
+    let before = files(helper);
+    let found = before.references("a/m.py::helper", 9).found;
+    assert_eq!(found.len(), 2, "{found:?}");
+    let after = files("x = 1\n");
+    let dangling = after.newly_dangling(&before, &[FilePath::new("a/m.py")]);
+    assert_eq!(dangling[0].file.as_str(), "a/u.py", "{dangling:?}");
+}
+
+#[test]
 fn a_file_in_the_name_decides_between_equals() {
     let index = index_of(&[
         ("a.py", "def f(): 1\ndef f(): 2\n"),

@@ -1,5 +1,6 @@
 //! Refuses a draft that gives names of a module another meaning for code of other owners: an import
-//! such as `from math import prod as sum` changes every function of the module that calls `sum`.
+//! such as `from math import prod as sum` changes every function of the module that calls `sum`. So does a
+//! new file that Python finds in the place of a module which others import.
 
 use super::agent::Mind;
 use super::event::Party;
@@ -18,6 +19,9 @@ pub(super) fn refusal(hub: &Hub, mind: &Mind, draft: &Draft) -> Option<ReturnRea
     let Party::Agent(own) = &mind.party else {
         return None;
     };
+    if let Some(why) = hides_a_module(hub, draft) {
+        return Some(why);
+    }
     let module = SymbolPath::module(draft.file.clone());
     if *own == module || draft.base.is_empty() || Language::of(&draft.file) == Language::Plain {
         return None;
@@ -54,15 +58,40 @@ pub(super) fn refusal(hub: &Hub, mind: &Mind, draft: &Draft) -> Option<ReturnRea
     ))
 }
 
+/// Why a new file may not be made: Python would find it in the place of a module that others import.
+fn hides_a_module(hub: &Hub, draft: &Draft) -> Option<ReturnReason> {
+    let is_new = draft.base.is_empty() && hub.state().world.read(&draft.file).is_err();
+    if !is_new || Language::of(&draft.file) == Language::Plain {
+        return None;
+    }
+    let tree = SymbolTree::parse(draft.file.clone(), draft.text.clone());
+    let found = hub.lookup().index().shadowing(&tree)?;
+    let what = format!(
+        "the new file {} would hide {}, which is imported by {}",
+        draft.file,
+        found.hidden,
+        listed(&found.importers),
+    );
+    Some(ReturnReason::new(
+        format!("Not changed: {what}: give the new file another name."),
+        what,
+    ))
+}
+
 fn used_by(found: &Rebound) -> String {
-    let named = found.users.iter().take(USERS_MOST).map(ToString::to_string);
-    let mut users: Vec<String> = named.collect();
-    match found.users.len().saturating_sub(USERS_MOST) {
-        0 => {}
-        more => users.push(format!("{more} more")),
-    }
-    match users.is_empty() {
+    match found.users.is_empty() {
         true => String::new(),
-        false => format!(" It is used by {}.", users.join(", ")),
+        false => format!(" It is used by {}.", listed(&found.users)),
     }
+}
+
+/// The first of some users in words.
+fn listed<T: ToString>(users: &[T]) -> String {
+    let named = users.iter().take(USERS_MOST).map(ToString::to_string);
+    let mut named: Vec<String> = named.collect();
+    match users.len().saturating_sub(USERS_MOST) {
+        0 => {}
+        more => named.push(format!("{more} more")),
+    }
+    named.join(", ")
 }

@@ -12,20 +12,84 @@ use starling_workspace::Snapshot;
 pub(super) fn of_test_command(hub: &Hub) -> BTreeSet<FilePath> {
     let command = hub.outside.tests.command().unwrap_or_default();
     let world = hub.state().world.clone();
-    named_by(&command, &world)
+    // As it was, too: a changed script may name others than before.
+    let mut found = named_by(&command, hub.outside.index.snapshot());
+    found.append(&mut named_by(&command, &world));
+    found
 }
 
+/// The scripts that a command names, with those that these scripts and the makefile that it uses name.
 fn named_by(command: &str, world: &Snapshot) -> BTreeSet<FilePath> {
-    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let mut found = BTreeSet::new();
-    for (at, word) in words.iter().enumerate() {
-        let file = FilePath::new(word.trim_start_matches("./"));
-        let Ok(text) = world.read(&file) else {
+    let mut found = named_in(command, "", world);
+    let carriers: Vec<FilePath> = makefiles(command, world)
+        .into_iter()
+        .chain(found.iter().cloned())
+        .collect();
+    for carrier in carriers {
+        let Ok(text) = world.read(&carrier) else {
             continue;
         };
-        if is_script(&file) || is_run(&words[..=at]) && drives_code(&file, &text, world) {
-            found.insert(file);
+        for line in text.lines() {
+            found.append(&mut named_in(line, carrier.directory(), world));
+        }
+    }
+    found
+}
+
+/// The files that the program reads which a command calls: of `make`, the first of its files that is there.
+fn makefiles(command: &str, world: &Snapshot) -> Vec<FilePath> {
+    const PROGRAMS: [(&str, &[&str]); 5] = [
+        ("make", &["GNUmakefile", "makefile", "Makefile"]),
+        ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
+        ("just", &["justfile", "Justfile", ".justfile"]),
+        ("tox", &["tox.ini", "pyproject.toml", "setup.cfg"]),
+        ("npm", &["package.json"]),
+    ];
+    let words: Vec<&str> = words(command).collect();
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let Some((_, files)) = PROGRAMS.iter().find(|(program, _)| name == *program) else {
+            continue;
+        };
+        let given = |flag: &str| {
+            let mut rest = words[at..].iter().skip_while(|word| **word != flag).skip(1);
+            rest.next()
+                .map(|path| path.trim_start_matches("./").trim_end_matches('/'))
+        };
+        let directory = given("-C").map_or(String::new(), |path| format!("{path}/"));
+        let named = given("-f").map(|file| format!("{directory}{file}"));
+        let usual = files.iter().map(|file| format!("{directory}{file}"));
+        let mut all = named.into_iter().chain(usual).map(FilePath::new);
+        found.extend(all.find(|file| world.read(file).is_ok()));
+    }
+    found
+}
+
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    let words = command.split(|c: char| c.is_whitespace() || "\"';&|()=".contains(c));
+    words.filter(|word| !word.is_empty())
+}
+
+/// The scripts that a line names, from the root or from the directory of the file that it stands in.
+fn named_in(line: &str, directory: &str, world: &Snapshot) -> BTreeSet<FilePath> {
+    // A makefile has `@` or `-` before a command that is not shown or may fail.
+    let line = line.trim_start().trim_start_matches(['@', '-']);
+    let words: Vec<&str> = words(line).collect();
+    let mut found = BTreeSet::new();
+    for (at, word) in words.iter().enumerate() {
+        let path = word.trim_start_matches("./");
+        let mut places = vec![FilePath::new(path)];
+        if !directory.is_empty() {
+            places.push(FilePath::new(format!("{directory}/{path}")));
+        }
+        for file in places {
+            let Ok(text) = world.read(&file) else {
+                continue;
+            };
+            if is_script(&file) || is_run(&words[..=at]) && drives_code(&file, &text, world) {
+                found.insert(file);
+            }
         }
     }
     found
@@ -161,6 +225,42 @@ mod tests {
             ("python3 main.py", vec![]),
             ("python3 -m doctest run.py", vec![]),
             ("python3 gone.py", vec![]),
+        ] {
+            let found = named_by(command, &world);
+            let found: Vec<&str> = found.iter().map(FilePath::as_str).collect();
+            assert_eq!(found, expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn scripts_of_a_script_and_of_a_makefile_count() {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            (
+                "Makefile",
+                "test:\n\t@python3 check.py\n\tsh $(OPTS) ./chk/u.sh\n",
+            ),
+            ("check.py", "from calc import add\nassert add(1, 2) == 3\n"),
+            ("calc.py", "def add(a, b):\n    return a + b\n"),
+            ("t.sh", "cd . && sh chk/u.sh\n"),
+            ("chk/u.sh", "python3 deep.py\nsh beside.sh\n"),
+            ("chk/beside.sh", "true\n"),
+            ("sub/GNUmakefile", "all:\n\tsh x.sh\n"),
+            ("sub/x.sh", "true\n"),
+            ("other.sh", "true\n"),
+        ] {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let world = Workspace::open(dir.path().to_owned()).unwrap();
+        let world = world.snapshot(Default::default());
+        for (command, expected) in [
+            ("make test", &["check.py", "chk/u.sh"][..]),
+            ("sh t.sh", &["chk/u.sh", "t.sh"]),
+            ("bash chk/u.sh", &["chk/beside.sh", "chk/u.sh"]),
+            ("make -C sub all", &["sub/x.sh"]),
+            ("pytest -q", &[]),
         ] {
             let found = named_by(command, &world);
             let found: Vec<&str> = found.iter().map(FilePath::as_str).collect();

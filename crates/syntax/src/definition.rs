@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Contract, Parameter, ParameterKind};
+use super::{Contract, Parameter, ParameterKind, normalized};
 use starling_text::ByteRange;
 
 pub(super) fn range_of(node: Node<'_>) -> ByteRange {
@@ -78,12 +78,10 @@ fn parameter(node: Node<'_>, kind: ParameterKind, text: &str) -> Parameter {
         "dictionary_splat_pattern" => (ParameterKind::VarKeyword, 2),
         _ => (kind, 0),
     };
+    let written = one_line(named, text);
+    let written = written.get(stars..).unwrap_or_default();
     Parameter {
-        name: one_line(named, text)
-            .get(stars..)
-            .unwrap_or_default()
-            .trim_start()
-            .to_owned(),
+        name: normalized(written.trim_start()).into_owned(),
         kind,
         annotation: part("type"),
         default: part("value"),

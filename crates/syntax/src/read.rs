@@ -1,11 +1,13 @@
 //! Reads symbols from a syntax tree.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, Tree};
 
 use super::definition::{contract, docstring, docstring_node, range_of};
+use super::identifier::normalized;
 use super::language::{Grammar, Part};
 use super::lines::Lines;
 use super::span::Layout;
@@ -176,7 +178,7 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
 /// Sets the parent and the path of each definition.
 fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
     let mut open = vec![SymbolId(0)];
-    let mut seen: HashMap<(SymbolId, &str), usize> = HashMap::new();
+    let mut seen: HashMap<(SymbolId, Cow<'_, str>), usize> = HashMap::new();
     for definition in &found.definitions {
         let range = trimmed(definition.outer, text);
         while open.len() > 1 && !symbols[open[open.len() - 1].0].definition.covers(range) {
@@ -185,11 +187,12 @@ fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol
         let parent = open[open.len() - 1];
         let id = SymbolId(symbols.len());
         let name = range_of(definition.name);
-        let count = seen.entry((parent, name.of(text))).or_insert(0);
+        let written = normalized(name.of(text));
+        let count = seen.entry((parent, written.clone())).or_insert(0);
         *count += 1;
         let body = definition.inner.child_by_field_name("body");
         symbols.push(Symbol {
-            path: path_in(&symbols[parent.0].path, file, name.of(text), *count),
+            path: path_in(&symbols[parent.0].path, file, &written, *count),
             kind: match (definition.is_class, symbols[parent.0].kind) {
                 (true, _) => SymbolKind::Class,
                 (false, SymbolKind::Class) => SymbolKind::Method,
@@ -203,7 +206,7 @@ fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol
             lines: (0, 0),
             parent: Some(parent),
             children: Vec::new(),
-            contract: contract(definition.outer, definition.inner, name.of(text), text),
+            contract: contract(definition.outer, definition.inner, &written, text),
             body: body.map_or(ByteRange::new(range.end, range.end), |body| {
                 trimmed(body, text)
             }),

@@ -1,7 +1,8 @@
 use tree_sitter::Node;
 
 use super::definition::range_of;
-use super::{Arguments, SymbolTree};
+use super::identifier::other_spellings;
+use super::{Arguments, SymbolTree, normalized};
 use starling_text::ByteRange;
 
 /// An identifier with the requested name in code, outside of strings and comments.
@@ -30,7 +31,8 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
         .map(|(start, _)| ByteRange::new(start, start + name.len()))
         .filter(|range| is_word(text, *range));
     match tree.root() {
-        Some(root) => words
+        Some(root) => in_order(words, text, name)
+            .into_iter()
             .filter_map(|range| {
                 let node = root.descendant_for_byte_range(range.start, range.end)?;
                 let is_name = node.kind() == "identifier" && range_of(node) == range;
@@ -39,6 +41,15 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
             .collect(),
         None => words.map(|range| reference(tree, range, None)).collect(),
     }
+}
+
+/// Returns the places of a name, including other spellings that Python normalizes to the name.
+fn in_order(words: impl Iterator<Item = ByteRange>, text: &str, name: &str) -> Vec<ByteRange> {
+    let mut all: Vec<ByteRange> = words.collect();
+    let others = other_spellings(text, name);
+    all.extend(others.map(|(start, length)| ByteRange::new(start, start + length)));
+    all.sort_unstable_by_key(|range| range.start);
+    all
 }
 
 /// Returns the arguments of the call whose function name is at a byte offset, or `None` if there is
@@ -74,7 +85,7 @@ pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
                 let name = argument.child_by_field_name("name")?;
                 given
                     .keywords
-                    .push(range_of(name).of(tree.text()).to_owned());
+                    .push(normalized(range_of(name).of(tree.text())).into_owned());
             }
             _ => given.positional += 1,
         }

@@ -7,7 +7,7 @@ use tree_sitter::{Node, Tree};
 
 use super::lines::{Lines, indentation};
 use super::read::{Reading, read};
-use super::{Contract, FilePath, Language, SymbolPath};
+use super::{Contract, FilePath, Language, SymbolPath, normalized};
 use starling_text::ByteRange;
 
 #[cfg(test)]
@@ -123,6 +123,7 @@ impl SymbolTree {
     /// Returns the symbol with a `SymbolPath::name`, for example `Class.method`, `f#2`, or an empty
     /// name for the module.
     pub fn find(&self, name: &str) -> Option<&Symbol> {
+        let name = &*normalized(name);
         let place = self
             .by_name
             .binary_search_by(|id| self.get(*id).path.name.as_str().cmp(name));

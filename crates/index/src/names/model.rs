@@ -223,7 +223,7 @@ pub struct Binding {
 
 impl Binding {
     /// Whether it gives the name a value, and does not only change or declare it.
-    pub(super) fn gives(&self) -> bool {
+    pub(crate) fn gives(&self) -> bool {
         match self.kind {
             BindingKind::Value { annotation, value } => annotation.is_some() || value.is_some(),
             BindingKind::Import(_)

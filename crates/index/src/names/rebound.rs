@@ -385,6 +385,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_python_takes_for_another_is_that_name() {
+        let added = |code: &str| found(BASE, &format!("{BASE}\n\n{code}"));
+        let one = |name: &str, how, users: &[&str]| {
+            let users = users.iter().map(|user| (*user).to_owned()).collect();
+            [(name.to_owned(), how, users)]
+        };
+        assert_eq!(
+            added("def \u{ff53}um(xs):\n    return 0\n"),
+            one("sum", HowRebound::BuiltIn, &["theirs"])
+        );
+        assert_eq!(
+            added("def \u{ff54}heirs(xs):\n    return 0\n"),
+            one("theirs", HowRebound::Bound, &[])
+        );
+        assert_eq!(
+            added("def helper(x=(\u{1d693}son := None)):\n    pass\n"),
+            one("json", HowRebound::Bound, &["theirs"])
+        );
+    }
+
+    #[test]
     fn what_a_star_may_have_brought_is_not_replaced() {
         let before = format!("from x import *\n{BASE}");
         let after = format!("from x import *\nfrom y import lacking\n{BASE}");

@@ -1,7 +1,11 @@
 //! The identifiers of one file, each stored once.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+
+use starling_syntax::normalized;
 
 /// An identifier, by its place in the table of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,17 +54,20 @@ impl Table {
 #[derive(Default)]
 pub(super) struct Interner<'t> {
     table: Table,
-    known: FxHashMap<&'t str, NameId>,
+    known: FxHashMap<Cow<'t, str>, NameId>,
 }
 
 impl<'t> Interner<'t> {
-    pub(super) fn intern(&mut self, name: &'t str) -> NameId {
-        let next = NameId(self.table.ends.len() as u32);
-        let id = *self.known.entry(name).or_insert(next);
-        if id == next {
-            self.table.text.push_str(name);
-            self.table.ends.push(self.table.text.len() as u32);
+    /// Keeps the name that Python takes a written identifier for.
+    pub(super) fn intern(&mut self, written: &'t str) -> NameId {
+        let name = normalized(written);
+        if let Some(id) = self.known.get(&*name) {
+            return *id;
         }
+        let id = NameId(self.table.ends.len() as u32);
+        self.table.text.push_str(&name);
+        self.table.ends.push(self.table.text.len() as u32);
+        self.known.insert(name, id);
         id
     }
 
@@ -86,6 +93,7 @@ mod tests {
         let first = names.intern("queryset");
         assert_ne!(names.intern("a_name_of_more_than_eight"), first);
         assert_eq!(names.intern("queryset"), first);
+        assert_eq!(names.intern("query\u{ff53}et"), first);
         let table = names.finish();
         assert_eq!(table.get(first), "queryset");
         assert_eq!(table.find("a_name_of_more_than_eight"), Some(NameId(1)));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Names;
 use super::model::{Binding, BindingKind, Imported, Occurrence, Role, ScopeId, ScopeKind};
-use starling_syntax::{SymbolPath, SymbolTree};
+use starling_syntax::{SymbolPath, SymbolTree, written_at};
 use starling_text::ByteRange;
 
 /// What every Python module knows.
@@ -121,7 +121,7 @@ fn uses_of(names: &Names, tree: &SymbolTree, wanted: &BTreeSet<&str>) -> Vec<Los
             name: name.to_owned(),
             symbol: symbol.clone(),
             line: names.line(found.at),
-            range: ByteRange::new(at, at + name.len()),
+            range: ByteRange::new(at, at + written_at(tree.text(), at).len()),
         });
     }
     uses

@@ -23,6 +23,7 @@ mod value;
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;
+pub(super) use module::is_standard;
 pub use references::Certainty;
 pub(super) use references::References;
 pub(super) use resolver::Resolver;

@@ -210,7 +210,7 @@ impl<S: Source> Resolver<'_, S> {
 }
 
 /// Whether a top-level module is one of Python's library.
-pub(super) fn is_standard(name: &str) -> bool {
+pub(crate) fn is_standard(name: &str) -> bool {
     STANDARD.contains(&name)
 }
 

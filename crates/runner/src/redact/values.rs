@@ -1,5 +1,7 @@
 //! Reads the values of secrets out of the files that hold them: environment files, JSON, YAML, TOML and
-//! INI, `.netrc`, `.git-credentials`, `.pgpass`, private keys, and files of one token.
+//! INI, XML, `.netrc`, `.git-credentials`, `.pgpass`, private keys, and files of one token.
+
+mod xml;
 
 use serde_json::Value;
 
@@ -63,6 +65,8 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
         text.lines().for_each(|line| in_pgpass(line, &mut found));
     } else if name.ends_with(".csv") {
         in_table(text, &mut found);
+    } else if name.contains(".xml") || text.trim_start().starts_with("<?xml") {
+        xml::in_xml(text, &mut found);
     } else {
         in_lines(text, &mut found);
         if name.starts_with("password") {
@@ -121,10 +125,11 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             continue;
         }
         let (name, value) = named(line);
-        if let Some((item, (above, _))) = line.strip_prefix("- ").zip(above.as_ref())
-            && (name.is_empty() || line.starts_with("- \"") || line.starts_with("- '"))
+        if let Some(item) = line.strip_prefix("- ")
+            && (name.is_empty() || item.starts_with(['"', '\'', '[', '{', '-', '&', '!']))
         {
-            add(above, unquoted(item), found);
+            let above = above.as_ref().map_or("", |(above, _)| above);
+            item_of_list(above, item, &lines[at..], found);
             continue;
         }
         if name.is_empty() {
@@ -133,6 +138,12 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
                 add("token", line, found);
             }
             continue;
+        }
+        let marked = value;
+        let value = without_marks(marked);
+        if value.len() < marked.len() {
+            // Where it is no YAML, the marks are a part of the value.
+            add(name, unquoted(marked), found);
         }
         let is_block = value.starts_with(['|', '>']) && value.len() <= 3;
         if value.is_empty() || is_block {
@@ -152,11 +163,7 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         at += more;
         match whole {
             Some(text) => add(name, &text, found),
-            None if value.starts_with(['[', '{']) => {
-                quoted(value).for_each(|text| add(name, text, found));
-                in_flow(name, value, found);
-            }
-            None => add(name, unquoted(value), found),
+            None => whole_value(name, value, &lines[at..], found),
         }
         // As a program reads it that knows escapes.
         let written = unquoted(value);
@@ -168,6 +175,73 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             );
         }
     }
+}
+
+/// An item of a list of YAML, which may be a list itself.
+fn item_of_list(name: &str, item: &str, below: &[&str], found: &mut Vec<String>) {
+    let mut item = item.trim();
+    while let Some(inner) = item.strip_prefix("- ") {
+        item = inner.trim();
+    }
+    let value = without_marks(item);
+    if value.len() < item.len() {
+        add(name, unquoted(item), found);
+    }
+    whole_value(name, value, below, found);
+}
+
+/// A value that ends on its line, or a list or a table that may go on below.
+fn whole_value(name: &str, value: &str, below: &[&str], found: &mut Vec<String>) {
+    if !value.starts_with(['[', '{']) {
+        add(name, unquoted(value), found);
+        return;
+    }
+    let whole = bracketed(value, below);
+    quoted(&whole).for_each(|text| add(name, text, found));
+    in_flow(name, &whole, found);
+}
+
+/// A value of YAML without its anchor and its tag: `&name value`, `!!str value`.
+fn without_marks(value: &str) -> &str {
+    let mut rest = value;
+    while rest.starts_with(['&', '!']) {
+        rest = rest
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, rest)| rest.trim_start());
+    }
+    rest
+}
+
+/// A list or a table with the lines on which it goes on; one that is not closed is its first line alone.
+fn bracketed(value: &str, below: &[&str]) -> String {
+    let mut whole = String::new();
+    let mut depth = 0_usize;
+    let mut quote = None;
+    let lines = std::iter::once(&value).chain(below.iter().take(VALUE_LINES));
+    for line in lines {
+        let mut last = ' ';
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(open), _) if c == open && last != '\\' => quote = None,
+                (None, '#') if last.is_whitespace() => break,
+                (None, '[' | '{') => depth += 1,
+                (None, ']' | '}') => depth = depth.saturating_sub(1),
+                (None, _) if QUOTES.contains(&c) => quote = Some(c),
+                (Some(_) | None, _) => {}
+            }
+            whole.push(c);
+            last = c;
+        }
+        if depth == 0 {
+            return whole;
+        }
+        // A comma may have been taken from the end of the first line.
+        whole.push_str(match quote {
+            Some(_) => "\n",
+            None => ",\n",
+        });
+    }
+    value.to_owned()
 }
 
 /// A line of a shell: each of several assignments (`export A="x" B=y`), fish's `set -gx NAME value`, and
@@ -269,6 +343,12 @@ fn named(line: &str) -> (&str, &str) {
 /// A value without its quotes, or without the comment after it.
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
+    for triple in ["\"\"\"", "'''"] {
+        let inside = value.strip_prefix(triple);
+        if let Some((inside, _)) = inside.and_then(|rest| rest.split_once(triple)) {
+            return inside;
+        }
+    }
     match value.chars().next().filter(|first| QUOTES.contains(first)) {
         Some(quote) => &value[1..closing(&value[1..], quote)],
         None => value.split(" #").next().unwrap_or_default().trim(),
@@ -367,12 +447,18 @@ fn in_netrc(text: &str, found: &mut Vec<String>) {
 /// `host:port:database:user:password`, with `\:` for a colon and `\\` for a backslash.
 fn in_pgpass(line: &str, found: &mut Vec<String>) {
     let line = line.replace("\\\\", "\u{1}").replace("\\:", "\u{0}");
-    if let Some(password) = line.split(':').nth(4).filter(|_| !line.starts_with('#')) {
-        let as_written = password.replace('\u{0}', "\\:").replace('\u{1}', "\\\\");
-        let meant = password.replace('\u{0}', ":").replace('\u{1}', "\\");
-        add("password", &meant, found);
+    if line.starts_with('#') {
+        return;
+    }
+    let fields = ["login", "password"]
+        .into_iter()
+        .zip(line.split(':').skip(3));
+    for (name, field) in fields {
+        let as_written = field.replace('\u{0}', "\\:").replace('\u{1}', "\\\\");
+        let meant = field.replace('\u{0}', ":").replace('\u{1}', "\\");
+        add(name, &meant, found);
         if as_written != meant {
-            add("password", &as_written, found);
+            add(name, &as_written, found);
         }
     }
 }
@@ -446,10 +532,9 @@ fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     };
     let before = found.len();
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    // With a password that is none, such as `x-oauth-basic`, the user is a token.
-    let parts = [("", user), ("password", password)];
-    for (name, value) in &parts[usize::from(!is_plain(password))..] {
-        for value in [(*value).to_owned(), decoded(value)] {
+    // The user may be a token.
+    for (name, value) in [("", user), ("password", password)] {
+        for value in [value.to_owned(), decoded(value)] {
             // A password that is an address, too, would be looked into again.
             if !value.contains("://") {
                 add(name, &value, found);
@@ -663,6 +748,82 @@ mod tests {
         assert_eq!(values("password.txt", "wordsonly\n"), [""; 0]);
         let table = "User name,Secret access key\nme,a1b2/c3d4+e5\n";
         assert_eq!(values("credentials.csv", table), ["a1b2/c3d4+e5"]);
+    }
+
+    #[test]
+    fn users_are_known_beside_their_passwords() {
+        for (file, text) in [
+            (".env", "A=https://us3r-n4me:s3cr3t-pw@h/x\n"),
+            (".env", "SENTRY=https://us3r-n4me:s3cr3t-pw@o1.ingest/2\n"),
+            (
+                ".git-credentials",
+                "https://us3r-n4me:s3cr3t-pw@h.example.org\n",
+            ),
+            (".pgpass", "h:5432:db:us3r-n4me:s3cr3t-pw\n"),
+        ] {
+            let found = values(file, text);
+            for value in ["us3r-n4me", "s3cr3t-pw"] {
+                assert!(found.contains(&value.to_owned()), "{text}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_toml_and_yaml_are_known_in_every_form() {
+        for (file, text, wanted) in [
+            ("secrets.toml", "b = '''v4lue-one'''\n", &["v4lue-one"][..]),
+            (
+                "secrets.toml",
+                "b = \"\"\"v4lue-one\"\"\"\n",
+                &["v4lue-one"],
+            ),
+            ("secrets.toml", "b = '''\nv4lue-one\n'''\n", &["v4lue-one"]),
+            (
+                "secrets.toml",
+                "c = [\"v4lue-one\",\n  \"v4lue-two\", # mine\n  \"v4lue-three\"\n]\nd = \"v4lue-four\"\n",
+                &["v4lue-one", "v4lue-two", "v4lue-three", "v4lue-four"],
+            ),
+            (
+                "secrets.toml",
+                "c = [\n  [\"v4lue-one\"],\n]\n",
+                &["v4lue-one"],
+            ),
+            ("secrets.yml", "a: &x v4lue-one\n", &["v4lue-one"]),
+            ("secrets.yml", "a: !!str v4lue-one\n", &["v4lue-one"]),
+            ("secrets.yml", "a: &x !!str \"v4lue-one\"\n", &["v4lue-one"]),
+            ("secrets.yml", "a: &x\n  - v4lue-one\n", &["v4lue-one"]),
+            (
+                "secrets.yml",
+                "n:\n  - name: n\n  - [v4lue-one, \"v4lue-two\"]\n",
+                &["v4lue-one", "v4lue-two"],
+            ),
+            (
+                "secrets.yml",
+                "n:\n- - v4lue-one\n  - v4lue-two\n",
+                &["v4lue-one", "v4lue-two"],
+            ),
+            (
+                "secrets.yml",
+                "n:\n- !!str v4lue-one\n- &y v4lue-two\n",
+                &["v4lue-one", "v4lue-two"],
+            ),
+            (
+                "secrets.yml",
+                "n: [\n  v4lue-one,\n  v4lue-two\n]\n",
+                &["v4lue-one", "v4lue-two"],
+            ),
+            (
+                "secrets.yml",
+                "- v4lue-one\n- v4lue-two\n",
+                &["v4lue-one", "v4lue-two"],
+            ),
+            (".env", "TOKEN=&Ab1-v4lue!\n", &["&Ab1-v4lue!"]),
+        ] {
+            let found = values(file, text);
+            for value in wanted {
+                assert!(found.contains(&(*value).to_owned()), "{text}: {found:?}");
+            }
+        }
     }
 
     #[test]

@@ -111,3 +111,38 @@ async fn a_new_function_does_not_hide_a_builtin_that_others_call() {
     let (left, events) = proposes("a.py::f", MODULE, free).await;
     assert!(left.contains("def product"), "{events:#?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_new_file_does_not_hide_a_module_that_others_import() {
+    let files = [
+        ("a/__init__.py", ""),
+        ("a/m.py", "def helper(x):\n    return x\n"),
+        ("a/u.py", "import json\nfrom a.m import helper\n"),
+    ];
+    for (own, told) in [
+        (
+            "a/m/__init__.py",
+            Some("would hide a/m.py, which is imported by a/u.py"),
+        ),
+        (
+            "json.py",
+            Some("would hide the module `json` of Python's library"),
+        ),
+        ("a/json.py", None),
+        ("other.py", None),
+    ] {
+        let proposal = json!({"reason": "r", "source": "x = 1\n"});
+        let model = Scripted::native().on(
+            &format!("agent {own}::"),
+            [call("propose", proposal), finish("done")],
+        );
+        let begin = format!("{own}::");
+        let mut bed = Bed::new(&files, model).begin(&[&begin]);
+        let events = bed.run().await;
+        let refused = malformed(&events);
+        match told {
+            Some(told) => assert!(refused[0].contains(told), "{own}: {refused:?}"),
+            None => assert!(refused.is_empty(), "{own}: {refused:?}"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Modules that a new file would hide: Python takes a package before a module of its name, and what lies
+//! in the project before its own library.
+
+use std::fmt;
+
+use super::code::Code;
+use super::importable::absolute;
+use super::names::{Import, Imported, Names, ScopeId};
+use super::resolve::{Source, is_standard};
+use starling_syntax::{FilePath, SymbolTree};
+use starling_workspace::Snapshot;
+
+/// Directories from which modules are imported everywhere.
+const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
+
+/// What a new file stands in for, and who imports that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadowing {
+    pub hidden: HiddenModule,
+    /// In the order of their paths; at least one.
+    pub importers: Vec<FilePath>,
+}
+
+/// A module that is not found any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HiddenModule {
+    /// A module beside a package of its name.
+    File(FilePath),
+    /// A folder of modules beside a module of its name.
+    Folder(String),
+    /// A module of Python's library.
+    Standard(String),
+}
+
+impl fmt::Display for HiddenModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HiddenModule::File(file) => write!(f, "{file}"),
+            HiddenModule::Folder(folder) => write!(f, "the modules in {folder}/"),
+            HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's library"),
+        }
+    }
+}
+
+/// What a new file, which is not in the code yet, would hide from files that import it. A package that binds
+/// all names of the module beside it may take its place.
+pub(super) fn shadowing(code: &Code, world: &Snapshot, new: &SymbolTree) -> Option<Shadowing> {
+    let stem = new.file().as_str().strip_suffix(".py")?;
+    let package = stem.strip_suffix("/__init__");
+    let place = package.unwrap_or(stem);
+    let (directory, name) = place.rsplit_once('/').unwrap_or(("", place));
+    let file = |path: String| Source::file(code, &path);
+    let module = file(format!("{place}.py"));
+    let is_package = file(format!("{place}/__init__.py")).is_some();
+    let hidden = match (package, module) {
+        (Some(_), Some(module)) => {
+            let old = Source::names(code, module)?;
+            if binds_all_of(&old, &Names::read(new)) {
+                return None;
+            }
+            HiddenModule::File(code.path(module).clone())
+        }
+        (None, _) if !is_package && holds_modules(world, place) => {
+            HiddenModule::Folder(place.to_owned())
+        }
+        (_, None) if !is_package && is_standard(name) && is_top(code, directory) => {
+            HiddenModule::Standard(name.to_owned())
+        }
+        (Some(_) | None, _) => return None,
+    };
+    let dotted = place
+        .strip_prefix("src/")
+        .unwrap_or(place)
+        .replace('/', ".");
+    let imports = |names: &Names, import: &Import, file: &FilePath| match &hidden {
+        HiddenModule::Standard(_) => {
+            let below = file.as_str().strip_prefix(directory);
+            let is_near =
+                ROOTS.contains(&directory) || below.is_some_and(|rest| rest.starts_with('/'));
+            import.level == 0 && is_near && names.module_parts(import).next() == Some(name)
+        }
+        HiddenModule::File(_) | HiddenModule::Folder(_) => leads_to(names, import, file, &dotted),
+    };
+    let importers = code.mentioning(name).into_iter().filter(|one| {
+        let Some(names) = Source::names(code, *one) else {
+            return false;
+        };
+        let mut all = names.imports().iter();
+        all.any(|import| imports(&names, import, code.path(*one)))
+    });
+    let importers: Vec<FilePath> = importers.map(|one| code.path(one).clone()).collect();
+    (!importers.is_empty()).then_some(Shadowing { hidden, importers })
+}
+
+/// Whether the names that one module binds are all bound by the other.
+fn binds_all_of(old: &Names, new: &Names) -> bool {
+    let bound = old.bindings_of(ScopeId::MODULE).iter();
+    let mut given = bound.filter(|binding| binding.gives());
+    given.all(|binding| {
+        let found = new.find(old.name(binding.name));
+        found.is_some_and(|name| !new.bindings(ScopeId::MODULE, name).is_empty())
+    })
+}
+
+fn holds_modules(world: &Snapshot, folder: &str) -> bool {
+    let start = format!("{folder}/");
+    let files = world.files();
+    let at = files.partition_point(|file| file.as_str() < start.as_str());
+    let mut inside = files[at..]
+        .iter()
+        .take_while(|file| file.as_str().starts_with(&start));
+    inside.any(|file| file.as_str().ends_with(".py"))
+}
+
+/// Whether programs and tests look for modules in a directory itself: it is no package.
+fn is_top(code: &Code, directory: &str) -> bool {
+    ROOTS.contains(&directory) || Source::file(code, &format!("{directory}/__init__.py")).is_none()
+}
+
+/// Whether an import names a module by its dotted path, from the root or from a directory on the way, or
+/// something in it.
+fn leads_to(names: &Names, import: &Import, file: &FilePath, dotted: &str) -> bool {
+    let Some(module) = absolute(names, import, file) else {
+        return false;
+    };
+    let imported = match import.what {
+        Imported::Name(name) => format!("{module}.{}", names.name(name)),
+        Imported::First | Imported::Whole | Imported::Star => module,
+    };
+    let is_it = |path: &str| {
+        let rest = imported.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let inner = dotted.match_indices('.').map(|(at, _)| &dotted[at + 1..]);
+    let mut inner = inner.filter(|path| !is_standard(path.split('.').next().unwrap_or(path)));
+    is_it(dotted) || import.level == 0 && inner.any(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::snapshot_of;
+    use super::*;
+    use crate::Index;
+
+    const FILES: [(&str, &str); 9] = [
+        ("a/__init__.py", ""),
+        (
+            "a/m.py",
+            "import os\n\n\ndef find(x):\n    return x\n\n\ndef helper(x):\n    return x\n",
+        ),
+        ("a/u.py", "from a.m import helper\n"),
+        ("a/v.py", "from . import m\n"),
+        ("a/free.py", "x = 1\n"),
+        ("ns/part.py", "x = 1\n"),
+        ("ns_user.py", "import ns.part\n"),
+        ("run.py", "import json\nfrom typing import Any\n"),
+        ("tools/x.py", "import queue\n"),
+    ];
+
+    fn hidden(file: &str, text: &str) -> Option<(String, Vec<String>)> {
+        let index = Index::new(snapshot_of(&FILES));
+        let tree = SymbolTree::parse(FilePath::new(file), text.into());
+        let found = index.shadowing(&tree)?;
+        let importers = found.importers.iter().map(ToString::to_string);
+        Some((found.hidden.to_string(), importers.collect()))
+    }
+
+    #[test]
+    fn a_new_file_that_hides_an_imported_module_is_known() {
+        for (file, what, importers) in [
+            ("a/m/__init__.py", "a/m.py", &["a/u.py", "a/v.py"][..]),
+            ("ns.py", "the modules in ns/", &["ns_user.py"]),
+            (
+                "json.py",
+                "the module `json` of Python's library",
+                &["run.py"],
+            ),
+            (
+                "typing/__init__.py",
+                "the module `typing` of Python's library",
+                &["run.py"],
+            ),
+            (
+                "tools/queue.py",
+                "the module `queue` of Python's library",
+                &["tools/x.py"],
+            ),
+        ] {
+            let importers = importers.iter().map(|file| (*file).to_owned()).collect();
+            let wanted = Some((what.to_owned(), importers));
+            assert_eq!(
+                hidden(file, "def find(x):\n    return x\n"),
+                wanted,
+                "{file}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_file_that_hides_nothing_is_free() {
+        for file in [
+            "new.py",
+            "a/new.py",
+            "a/json.py",
+            "queue.txt",
+            "a/free/__init__.py",
+            "ns/__init__.py",
+            "decimal.py",
+            "tools/json.py",
+            "tools/__init__.py",
+        ] {
+            assert_eq!(hidden(file, "x = 1\n"), None, "{file}");
+        }
+        // It takes the module's place, with all its names.
+        let moved = "import os\nfrom .core import find, helper\n";
+        assert_eq!(hidden("a/m/__init__.py", moved), None);
+    }
+}
