@@ -390,8 +390,8 @@ fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
         return Some(missed.clone());
     }
     let is_aside = |id: &String| facts.aim.aside.contains(id);
-    let are_all_fixed =
-        report.outcome == TestOutcome::Passed && facts.failed_before.iter().any(|id| !is_aside(id));
+    let are_all_fixed = report.outcome == TestOutcome::Passed
+        && (facts.failed_before.iter()).any(|id| !is_aside(id) && !facts.unsteady.contains(id));
     if fixed().any(|case| !is_aside(&case.id)) || are_all_fixed || facts.new_tests.show_the_change()
     {
         return None;

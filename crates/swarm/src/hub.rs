@@ -108,6 +108,10 @@ pub(super) struct State {
     /// The state of the workspace whose last report was judged by running tests again, and the required
     /// tests that failed and passed there.
     pub repeated: Option<(Epoch, Vec<String>)>,
+    /// Tests that failed in more than one run on the text without a change.
+    pub failed_again: BTreeSet<String>,
+    /// Tests that failed and passed on the text without a change.
+    pub unsteady_before: BTreeSet<String>,
     /// The tests that pass only as the run changed them, in the world of that epoch.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
     /// The task tells of a bug in code that no failing test reaches: they are no part of it.
@@ -254,6 +258,8 @@ impl Hub {
             habit: Habit::default(),
             latest: None,
             repeated: None,
+            failed_again: BTreeSet::new(),
+            unsteady_before: BTreeSet::new(),
             only_as_changed: None,
             beside_failures: false,
             drafts: BTreeSet::new(),

@@ -17,6 +17,7 @@ mod call;
 mod callees;
 mod candidates;
 mod company;
+mod concerned;
 mod context;
 pub mod dependencies;
 mod diagnose;

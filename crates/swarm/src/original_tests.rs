@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::apply;
 use super::asked;
+use super::concerned;
 use super::ending;
 use super::expected;
 use super::gate::run_tests;
@@ -126,9 +127,10 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
-        let mut with = originals.run(hub, after).await;
+        let (mut with, world) = originals.run(hub, after).await;
         let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
-        steady::confirm(hub, &originals.world, &known, &mut with).await;
+        // On the same text: what makes a file loadable stays.
+        steady::confirm(hub, &world, &known, &mut with).await;
         let mut bad = originals.fails(&with, report);
         let is_excused = |id: &String| {
             let message = case_of(&with, id).map(|case| case.message.as_str());
@@ -146,8 +148,11 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
     let is_asked = |id: &String| {
         asked::to_change_test(&hub.task.text, id) || asked::to_remove(&hub.task.text, id)
     };
-    found.tests.retain(|id| !is_asked(id));
-    found.unsteady.retain(|id| !is_asked(id));
+    let (before, changed) = (&originals.without_the_run, &originals.files);
+    let is_concerned = |id: &String| concerned::is_concerned(before, after, changed, id);
+    for ids in [&mut found.tests, &mut found.unsteady] {
+        ids.retain(|id| !is_asked(id) && is_concerned(id));
+    }
     found
 }
 
@@ -180,6 +185,8 @@ struct Originals {
     are_all_that_changed: bool,
     /// The files that are as they were.
     held: Vec<FilePath>,
+    /// These and the files of code whose tests are as they were.
+    files: Vec<FilePath>,
     /// Files whose own tests could not all be put back.
     unheld: Vec<String>,
     /// Whether there is nothing to run.
@@ -187,9 +194,9 @@ struct Originals {
 }
 
 impl Originals {
-    /// Runs the tests with the original files. A file that cannot be loaded for lack of a name which the
+    /// Runs the tests with the original files, and gives what they ran in. A file that cannot be loaded for lack of a name which the
     /// task changes is run again so that it can: only the tests that use the name are to miss it.
-    async fn run(&self, hub: &Arc<Hub>, after: &Snapshot) -> TestReport {
+    async fn run(&self, hub: &Arc<Hub>, after: &Snapshot) -> (TestReport, Snapshot) {
         let task = &hub.task.text;
         let mut world = self.world.clone();
         let mut report = run_tests(hub, &world, self.select.clone()).await;
@@ -208,7 +215,7 @@ impl Originals {
                 report = run_tests(hub, &world, self.select.clone()).await;
             }
         }
-        report
+        (report, world)
     }
 
     /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
@@ -276,9 +283,12 @@ impl Originals {
             false => Vec::new(),
         };
         let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
-        let held = held.into_iter().cloned().collect();
+        let held: Vec<FilePath> = held.into_iter().cloned().collect();
+        let beside = beside.into_iter().map(|(file, _)| file.clone());
+        let files = held.iter().cloned().chain(beside).collect();
         Some(Originals {
             held,
+            files,
             world,
             without_the_run: without,
             select,
@@ -403,7 +413,7 @@ fn holds_tests(world: &Snapshot, folder: &str) -> bool {
 }
 
 /// Whether a file holds tests by its name.
-fn is_module(file: &FilePath) -> bool {
+pub(super) fn is_module(file: &FilePath) -> bool {
     let name = file.name();
     let is_python = name.ends_with(".py");
     is_python && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py")
@@ -457,7 +467,7 @@ fn affected(
 }
 
 /// Whether a line of a text imports a module by this name.
-fn names_module(text: &str, stem: &str) -> bool {
+pub(super) fn names_module(text: &str, stem: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut imports = text.lines().filter(|line| {
         let line = line.trim_start();

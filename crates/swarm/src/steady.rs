@@ -2,7 +2,7 @@
 //! test that the task is about has to pass several times.
 //!
 //! A test that fails and passes on the same text is unsteady. It does not count against a change, and it
-//! proves nothing.
+//! proves nothing: one that failed before and passes now is run again on the text before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ const MOST: usize = 20;
 const TIMES: usize = 2;
 /// What takes longer is not run a third time, and a whole command that takes longer not a second time.
 const QUICK: Duration = Duration::from_secs(10);
+/// What is said of a test that failed before the change and did not have to.
+const PASSED_BEFORE: &str =
+    "failed before the change, and passed when it was run again on the same text";
 /// The last line of the message of an unsteady test.
 const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
 
@@ -81,11 +84,66 @@ async fn run_again(
     }
 }
 
-/// Runs the required tests of a report again that pass in it. Those that do not pass every time are
-/// unsteady in the report.
-async fn repeat_required(hub: &Arc<Hub>, world: &Snapshot, report: &mut TestReport) {
-    let required = hub.state().required.clone();
-    let mut open: Vec<String> = required.into_iter().collect();
+/// Runs those tests of a report again on the text before the run that failed there and pass now: what
+/// failed once may have passed as well. Those that do are unsteady in the report, neither mended nor
+/// broken. Of a test that the task is about, it is asked alone whether it passes now. Where the user
+/// changed the text since, nothing is run.
+pub(super) async fn doubt_fixed(hub: &Arc<Hub>, report: &mut TestReport) {
+    let (fixed, open, without) = {
+        let state = hub.state();
+        let failed = state.failing_before.difference(&state.required);
+        let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
+        let fixed: BTreeSet<String> = failed.filter(is_fixed).cloned().collect();
+        let known = &state.failed_again | &state.unsteady_before;
+        let open: Vec<String> = fixed.difference(&known).cloned().collect();
+        (fixed, open, apply::without_the_run(&state))
+    };
+    let is_few = !open.is_empty() && open.len() <= MOST;
+    if is_few && expected::changed_files(&without, hub.outside.index.snapshot()).is_empty() {
+        again_without(hub, &without, open, report).await;
+    }
+    let unsteady = &hub.state().unsteady_before & &fixed;
+    for case in &mut report.cases {
+        if case.status == TestStatus::Passed && unsteady.contains(&case.id) {
+            case.status = TestStatus::Unsteady;
+            case.message = PASSED_BEFORE.to_owned();
+        }
+    }
+}
+
+/// Notes which of these tests fail every time without a change, and which pass as well.
+async fn again_without(
+    hub: &Arc<Hub>,
+    before: &Snapshot,
+    mut open: Vec<String>,
+    first: &TestReport,
+) {
+    for _ in 0..TIMES {
+        if open.is_empty() {
+            return;
+        }
+        let Some(again) = once_more(hub, before, &open, first).await else {
+            return;
+        };
+        let (pass, fail): (Vec<String>, Vec<String>) =
+            open.into_iter().partition(|id| has_passed(&again, id));
+        hub.state().unsteady_before.extend(pass);
+        open = fail;
+        if is_slow(&again) {
+            break;
+        }
+    }
+    hub.state().failed_again.extend(open);
+}
+
+/// Runs the required tests of a report, and those that were mended, again that pass in it. Those that do
+/// not pass every time are unsteady in the report.
+async fn repeat_mended(hub: &Arc<Hub>, world: &Snapshot, report: &mut TestReport) {
+    let mut open: Vec<String> = {
+        let state = hub.state();
+        let mended = &state.failing_before & &state.failed_again;
+        state.required.union(&mended).cloned().collect()
+    };
     open.retain(|id| has_passed(report, id));
     for _ in 0..TIMES {
         if open.is_empty() {
@@ -140,7 +198,8 @@ pub(super) async fn at_end(hub: &Arc<Hub>, report: &mut TestReport) -> bool {
     let mut failing = failing_ids(report);
     failing.retain(|id| known.contains(id));
     run_again(hub, &world, failing, 1, report).await;
-    repeat_required(hub, &world, report).await;
+    doubt_fixed(hub, report).await;
+    repeat_mended(hub, &world, report).await;
     if *report == was {
         return false;
     }
@@ -181,7 +240,7 @@ pub(super) struct Unsteady {
 
 /// What is known of the workspace as the run leaves it.
 pub(super) fn known(hub: &Hub) -> Unsteady {
-    let (cases, required, repeated, symbols, without, world) = {
+    let (cases, required, repeated, symbols, without, world, before) = {
         let state = hub.state();
         let cases = state.latest.iter().flat_map(|report| &report.cases);
         let cases = cases.filter(|case| case.status == TestStatus::Unsteady);
@@ -201,6 +260,7 @@ pub(super) fn known(hub: &Hub) -> Unsteady {
             symbols,
             without,
             state.world.clone(),
+            state.unsteady_before.clone(),
         )
     };
     let mut beside = original_tests::known(hub).unwrap_or_default().unsteady;
@@ -213,9 +273,9 @@ pub(super) fn known(hub: &Hub) -> Unsteady {
     let reached = required::reached(&hub.lookup(), &symbols, &cases);
     let is_doubtful = |id: &String| {
         let mut files = changed.iter();
-        required.contains(id)
-            || reached.contains(id)
-            || files.any(|file| expected::is_in(id, file.as_str()))
+        let mut is_changed = || files.any(|file| expected::is_in(id, file.as_str()));
+        // One that was unsteady before the run is not so by the run.
+        required.contains(id) || !before.contains(id) && (reached.contains(id) || is_changed())
     };
     let all: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
     let mut doubtful = all.clone();

@@ -64,6 +64,7 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
     .await;
     failing.extend(known(hub));
     steady::confirm(hub, after, &failing, &mut report).await;
+    steady::doubt_fixed(hub, &mut report).await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
@@ -162,6 +163,7 @@ async fn by_nearest(
             failing.extend(fails);
         }
         steady::confirm(hub, after, &failing, &mut report).await;
+        steady::doubt_fixed(hub, &mut report).await;
         let evidence = TestEvidence::compare(&failing, &report);
         let command = hub.outside.tests.command().unwrap_or_default();
         let evidence = evidence.by(command, selection.tried(hub));

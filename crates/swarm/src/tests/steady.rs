@@ -1,5 +1,6 @@
 //! Tests that fail now and then: they do not count against a change, and they prove nothing.
 
+use serde_json::json;
 use starling_core::Approval;
 use std::sync::Mutex;
 
@@ -253,4 +254,75 @@ async fn a_test_that_fails_now_and_then_with_its_original_text_proves_nothing() 
     assert_eq!(bed.read("a.py"), NEWER, "{events:#?}");
     let expected = format!("Done, but 1 test fails now and then: {TEST}");
     assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
+}
+
+/// The clock failed before the run by accident, and passes with the change.
+#[tokio::test(start_paused = true)]
+async fn a_test_that_failed_before_by_accident_is_not_mended() {
+    for selects in [true, false] {
+        let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")])
+            .tests(results(CLOCK, "return", &[true]))
+            .with(|task| task.text = "f is wrong".to_owned());
+        bed.selects = selects;
+        let events = bed.run().await;
+        let TestEvidence::Known {
+            fixed, unsteady, ..
+        } = &counts(&events)[0]
+        else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(
+            (fixed.len(), unsteady.as_slice()),
+            (0, &[CLOCK.to_owned()][..])
+        );
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::Unproven, "it proves nothing: {headline}");
+        assert!(
+            headline.starts_with("Done, but no test was seen to fail without it"),
+            "{headline}"
+        );
+    }
+    // One that fails every time before is mended.
+    let judge = |all: &str| match all.contains("x + 0") {
+        true => Vec::new(),
+        false => vec![(CLOCK.to_owned(), "E   assert False".to_owned())],
+    };
+    let mut bed = bed(Approval::Ask, [whole(NEW), finish("done")]).tests(judge);
+    let events = bed.run().await;
+    let TestEvidence::Known { fixed, .. } = &counts(&events)[0] else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(fixed, &[CLOCK]);
+}
+
+/// The run changes an import of the test file, which cannot be loaded with its original one; the clock in
+/// it fails then, and that it was not changed is seen.
+#[tokio::test(start_paused = true)]
+async fn a_test_that_was_not_changed_does_not_pass_only_as_changed() {
+    let tests = "from a import f\n\n\ndef test_f():\n    assert f(1) == 1\n\n\ndef test_clock():\n    assert clock()\n";
+    let clock = "test_a.py::test_clock";
+    let imports = "from a import f  # the same\n";
+    let change = json!({"reason": "r", "hunks": [{"old": "from a import f\n", "new": imports}]});
+    let model = Scripted::native()
+        .on(
+            "agent test_a.py::",
+            [call("propose", change), finish("done")],
+        )
+        .on("agent a.py::f", [whole(NEW), finish("done")]);
+    let files = [("a.py", CODE), ("test_a.py", tests)];
+    let judge = move |all: &str| match all.contains("x + 0") && !all.contains("the same") {
+        true => vec![(clock.to_owned(), "E   assert False".to_owned())],
+        false => Vec::new(),
+    };
+    let mut bed = Bed::new(&files, model)
+        .begin(&["test_a.py::", "a.py::f"])
+        .tests(judge)
+        .with(|task| {
+            task.approval = Approval::Ask;
+            task.text = "Make f faster.".to_owned();
+        });
+    (bed.selects, bed.lists) = (true, true);
+    let events = bed.run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Proven, "{headline}");
 }
