@@ -316,6 +316,13 @@ fn references_of_a_symbol_are_its_own() {
     // If nothing is found, the command prints a message.
     shop.ask(&["references", "shop/cart.py::Cart.add"])
         .is_plain("", "nothing in this project uses shop/cart.py::Cart.add\n");
+    // A string may refer to the symbol by its name.
+    let settings = shop.root().join("settings.json");
+    std::fs::write(settings, "{\n\"add\": \"shop.cart:Cart.add\"\n}\n").unwrap();
+    shop.ask(&["references", "shop/cart.py::Cart.add"]).is_plain(
+        "",
+        "nothing in this project uses shop/cart.py::Cart.add\nby name: `add` also stands in strings, which may mean it: settings.json:2\n",
+    );
     // An absolute path works as well.
     let whole = shop
         .root()

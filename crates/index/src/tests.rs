@@ -355,3 +355,91 @@ fn an_empty_workspace_has_no_answers() {
     }
     assert_eq!(index.nearest_tests(&["a.py::f".parse().unwrap()], 5), []);
 }
+
+#[test]
+fn variables_of_modules_are_found_with_their_uses() {
+    let index = index_of(&[
+        (
+            "shop.py",
+            "RATE = 1\nBOTH = 1\n\n\ndef f(x=RATE):\n    RATE = 2\n    return RATE\n\n\ndef BOTH():\n    pass\n",
+        ),
+        (
+            "user.py",
+            "import shop\nfrom shop import RATE\nprint(shop.RATE, RATE)\n",
+        ),
+        ("other.py", "class C:\n    RATE = 3\n\n\nRATE: int = 4\n"),
+    ]);
+    let found = |name: &str| -> Vec<String> {
+        let all = index.variables(name).into_iter();
+        all.map(|one| format!("{}:{:?}", one.file, one.set_at))
+            .collect()
+    };
+    assert_eq!(found("RATE"), ["other.py:[24]", "shop.py:[0]"]);
+    assert_eq!(found("shop.RATE"), ["shop.py:[0]"]);
+    assert_eq!(found("other.py::RATE"), ["other.py:[24]"]);
+    for name in ["rate", "BOTH", "shop.C.RATE", "x"] {
+        assert_eq!(found(name), [""; 0], "{name}");
+    }
+    let uses = index
+        .variable_uses(&index.variables("shop.RATE")[0])
+        .unwrap();
+    let mut places: Vec<String> = uses
+        .found
+        .iter()
+        .map(|one| format!("{}:{}:{}", one.file, one.line, one.column))
+        .collect();
+    places.sort();
+    assert!(uses.complete);
+    assert_eq!(
+        places,
+        [
+            "shop.py:1:0",
+            "shop.py:5:8",
+            "user.py:2:17",
+            "user.py:3:11",
+            "user.py:3:17"
+        ]
+    );
+}
+
+#[test]
+fn what_a_method_has_to_do_with_other_classes() {
+    let base = "class Base:\n    def key(self):\n        pass\n\n\nclass Own(Base, object):\n    def key(self):\n        pass\n\n    \
+                def span_of(self):\n        pass\n\n\nclass Far(Thread):\n    def span_of(self):\n        pass\n\n\n\
+                def span():\n    pass\n";
+    let index = index_of(&[("m.py", base)]);
+    let heritage = |name: &str| index.heritage(&format!("m.py::{name}").parse().unwrap());
+    assert_eq!(heritage("Own.span_of"), Heritage::Own);
+    assert_eq!(heritage("Base.key"), Heritage::Own);
+    assert_eq!(heritage("Own.key"), Heritage::Overrides);
+    assert_eq!(heritage("Far.span_of"), Heritage::Unknown);
+    assert_eq!(heritage("span"), Heritage::Own);
+}
+
+#[test]
+fn an_attribute_is_the_only_one_where_nothing_else_can_be_it() {
+    let own = "class Own:\n    def span_of(self):\n        pass\n";
+    let is_only = |other: &str| {
+        let index = index_of(&[("m.py", own), ("other.py", other)]);
+        index.is_only_attribute(&"m.py::Own.span_of".parse().unwrap())
+    };
+    for other in [
+        "def f(x):\n    return x.span_of()\n",
+        "def f(span_of):\n    return span_of\n\n\nf(span_of=1)\n",
+        "span = 'span_of it'\n",
+    ] {
+        assert!(is_only(other), "{other}");
+    }
+    for other in [
+        "span_of = 1\n",
+        "from a import span_of\n",
+        "class Other:\n    def span_of(self):\n        pass\n",
+        "class Other:\n    def f(self):\n        self.span_of = 1\n",
+        "def f(x):\n    x.span_of = 1\n",
+        "def f(x):\n    del x.span_of\n",
+        "f(span_of=1)\n",
+        "namedtuple('A', 'b, span_of')\n",
+    ] {
+        assert!(!is_only(other), "{other}");
+    }
+}

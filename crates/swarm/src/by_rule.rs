@@ -109,12 +109,7 @@ fn rename_symbol(
     let uses = uses::certain(lookup, from, symbol)?;
     replace_uses(lookup, &uses, (old, to), edits)?;
     edits.replace(&from.file, symbol.name.start, old, to);
-    let twins = stub_symbols(lookup, from)?;
-    if let [first, _, ..] = twins.as_slice() {
-        // The overloads of a stub change their numbers with the first of them.
-        return Err(format!("{} has several `{old}`", first.path.file));
-    }
-    for twin in twins {
+    if let Some(twin) = stub_symbol(lookup, from)? {
         let tree = lookup.tree(&twin.path.file)?;
         if tree.find(&sibling).is_some() {
             return Err(format!("{} has a `{to}` already", twin.path.file));
@@ -153,51 +148,51 @@ fn replace_uses(
     Ok(())
 }
 
-/// The definitions of a symbol in the stub beside its module.
-fn stub_symbols(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Symbol>, String> {
+/// The definition of a symbol in the stub beside its module.
+///
+/// # Errors
+/// The stub has overloads of it. They change their numbers with the first of them.
+fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, String> {
     let Some(stub) = stub_of(lookup, &symbol.file) else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let tree = lookup.tree(&stub)?;
     let is_it = |one: &&Symbol| {
         let rest = one.path.name.strip_prefix(&symbol.name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#') && !rest.contains('.'))
     };
-    Ok(tree.symbols().iter().filter(is_it).cloned().collect())
+    let mut found = tree.symbols().iter().filter(is_it);
+    let only = found.next().cloned();
+    match found.next() {
+        Some(_) => Err(format!("{stub} has several `{}`", symbol.base_name())),
+        None => Ok(only),
+    }
 }
 
 fn delete_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Pick>, String> {
     let found = lookup.symbol(symbol)?;
     not_known_by_name(lookup, symbol, &found.symbol)?;
     may_be_missed(lookup, symbol)?;
-    let twins: Vec<SymbolPath> = stub_symbols(lookup, symbol)?
-        .into_iter()
-        .map(|one| one.path)
-        .collect();
-    let is_inside = |place: &SymbolPath| {
-        symbol.encloses(place) || twins.iter().any(|twin| twin.encloses(place))
-    };
+    let twin = stub_symbol(lookup, symbol)?;
     let mut uses = uses::certain(lookup, symbol, &found.symbol)?;
-    let mut files = vec![vec![symbol.clone()]];
-    if !twins.is_empty() {
-        for twin in stub_symbols(lookup, symbol)? {
-            uses.extend(uses::of_stub(lookup, &twin));
-        }
-        files.push(twins.clone());
+    let mut all = vec![symbol.clone()];
+    if let Some(twin) = twin {
+        uses.extend(uses::of_stub(lookup, &twin));
+        all.push(twin.path);
     }
-    uses.retain(|usage| !is_inside(&usage.symbol));
+    uses.retain(|usage| !all.iter().any(|one| one.encloses(&usage.symbol)));
     if !uses.is_empty() {
         let places = places(&uses);
         return Err(format!("`{}` is still used: {places}", symbol.name));
     }
-    let pick = |all: Vec<SymbolPath>| Pick {
-        symbol: all[0].to_string(),
+    let pick = |one: SymbolPath| Pick {
+        symbol: one.to_string(),
         why: format!("delete `{}`, by rule: nothing uses it", symbol.name),
-        delete: all.iter().map(ToString::to_string).collect(),
+        delete: vec![one.to_string()],
         intended_losses: true,
         ..Pick::default()
     };
-    Ok(files.into_iter().map(pick).collect())
+    Ok(all.into_iter().map(pick).collect())
 }
 
 /// A symbol that nothing can reach by its name alone: no decorator takes note of it, and it stands in no

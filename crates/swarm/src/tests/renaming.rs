@@ -581,8 +581,10 @@ async fn a_stub_follows_its_module() {
     let overloads =
         "@overload\ndef shout(text: str) -> str: ...\n@overload\ndef shout(text: bytes): ...\n";
     let files = [("text.py", WRAP), ("text.pyi", overloads)];
-    let why = by_rule("Rename shout to cry", &files).await.unwrap_err();
-    assert!(why.starts_with("text.pyi has several `shout`"), "{why}");
+    for task in ["Rename shout to cry", "Delete shout"] {
+        let why = by_rule(task, &files).await.unwrap_err();
+        assert!(why.starts_with("text.pyi has several `shout`"), "{why}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
