@@ -153,6 +153,9 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
                     let beside = without_change(facts.new_tests);
                     (Proof::Proven, format!("{headline}{beside}"))
                 }
+                Proof::Unproven if is_mostly_refused(facts) => {
+                    (proof, partly_done(facts, what_is_done(&headline)))
+                }
                 Proof::Unproven if !facts.left_out.is_empty() => {
                     (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
                 }
@@ -210,18 +213,41 @@ pub(super) fn ending(facts: &RunFacts<'_>) -> Ending {
 
 /// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
 fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
-    format!("Done, but {}; {}", refusals(facts), what_is_done(headline))
+    let done = what_is_done(headline);
+    match is_mostly_refused(facts) {
+        true => partly_done(facts, done),
+        false => format!("Done, but {}; {done}", refusals(facts)),
+    }
+}
+
+/// Whether more was refused than is in the workspace.
+fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
+    facts.left_out.len() > facts.changed.len()
+}
+
+/// The headline of a run of which the smaller part was applied.
+fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
+    let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
+    let changed = some_of(&names);
+    format!(
+        "Partly done: {}; changed only {changed}; {done}",
+        refusals(facts)
+    )
 }
 
 /// The headline of a run that leaves problems.
 fn with_problems(problems: &[String], headline: &str) -> String {
     let (problems, rest) = (some_of(problems), what_is_done(headline));
-    format!("Done, but {problems}; {rest}")
+    match headline.starts_with("Partly done: ") {
+        true => format!("Partly done: {problems}; {rest}"),
+        false => format!("Done, but {problems}; {rest}"),
+    }
 }
 
 /// A headline without the words that it begins with.
 fn what_is_done(headline: &str) -> &str {
-    const BEGINNINGS: [&str; 4] = [
+    const BEGINNINGS: [&str; 5] = [
+        "Partly done: ",
         "Done and proven: ",
         "Done, untested: ",
         "Done, but ",
@@ -306,7 +332,21 @@ fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
     if !unsteady.is_empty() {
         what.push(now_and_then(&unsteady));
     }
-    not_done(facts, &format!("{}{others}", what.join("; ")))
+    let passing = passing(facts);
+    not_done(facts, &format!("{passing}{}{others}", what.join("; ")))
+}
+
+/// `2 tests pass; `: how many do beside those that fail.
+fn passing(facts: &RunFacts<'_>) -> String {
+    let LastCheck::Known(report) = facts.last_check else {
+        return String::new();
+    };
+    let passed = with_status(report, TestStatus::Passed);
+    let is_told = report.outcome == TestOutcome::Failed && report.source.is_reporter();
+    match is_told && passed > 0 {
+        true => format!("{} {}; ", counted(passed, "test"), pass(passed)),
+        false => String::new(),
+    }
 }
 
 /// The failing tests of a report that are no part of the task, in parentheses.
@@ -350,16 +390,23 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
         (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
         (Checked::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
-            format!("Done: only documentation was changed; {what}"),
+            format!(
+                "Done: only documentation was changed; {}{what}",
+                passing(facts)
+            ),
         ),
         (Checked::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
             "Done: only documentation was changed".to_owned(),
         ),
         (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
-            (Proof::Unproven, format!("Done, but {why}; {what}"))
+            let passing = passing(facts);
+            (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (Checked::Fails(what), None, _) => (Proof::Unproven, format!("Done, but {what}")),
+        (Checked::Fails(what), None, _) => (
+            Proof::Unproven,
+            format!("Done, but {}{what}", passing(facts)),
+        ),
         (Checked::Untested(why), ..) => (Proof::Unproven, format!("Done, untested: {why}")),
     }
 }

@@ -14,19 +14,23 @@ use super::event::{Candidate, Event, Party};
 use super::hub::Hub;
 use super::lookup::{Lookup, Mention};
 use super::material::{Material, material};
-use super::protocol::{self, Action, Pick, Seat};
+use super::protocol::{self, Action, Asked, Pick, Seat};
 use super::required;
 use super::small;
 use super::suspects::suspects;
 use super::tools;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
-use starling_core::{Role, Tokens, ToolCalling};
+use starling_core::{ChatReply, Finish, Role, Tokens, ToolCalling};
 use starling_index::is_test_file;
 use starling_syntax::{Language, SymbolPath};
 
 /// Turns until the best candidates are taken without the scout's word.
 const TURNS: u32 = 5;
 const CANDIDATES: usize = 30;
+/// How often a model may answer in words alone.
+const WORDS_TIMES: u32 = 2;
+/// Characters of its words that are told.
+const WORDS_MOST: usize = 300;
 /// Why a file is a candidate.
 const NAMED: &str = "named in the task";
 
@@ -161,6 +165,7 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
     let frozen = hub.frozen.get().cloned().unwrap_or_default();
     conversation.user(format!("{frozen}\n{}", candidates.render()));
     let mut refused = None;
+    let mut words = Words::default();
     for _ in 0..TURNS {
         let reply = hub
             .call(
@@ -174,6 +179,12 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
             .messages
             .push(protocol::assistant_message(&reply));
         let asked = protocol::parse(calling, Seat::Scout, &reply, &hub.unusual_paths());
+        if calling == ToolCalling::Native && names_nothing(&asked) {
+            words.hear(&reply);
+            if words.are_final() {
+                return Err(NoPick::Unknown(words.quoted()));
+            }
+        }
         if asked.is_empty() {
             let what = protocol::nothing_asked(calling, Seat::Scout, &reply);
             hub.event(Event::Malformed {
@@ -210,8 +221,48 @@ async fn pick_once(hub: &Arc<Hub>) -> Result<Vec<Pick>, NoPick> {
             .extend(protocol::result_messages(results));
     }
     match refused {
+        Some(_) if words.times > 0 => Err(NoPick::Unknown(words.quoted())),
         Some(why) => Err(NoPick::Unknown(why)),
         None => Ok(fallback(hub)),
+    }
+}
+
+/// Whether an answer asks for nothing, or wakes nobody.
+fn names_nothing(asked: &[Asked]) -> bool {
+    let mut actions = asked.iter().map(|one| &one.action);
+    actions.all(|action| matches!(action, Ok(Action::Wake(wake)) if wake.symbols.is_empty()))
+}
+
+/// What a model says in place of naming where to begin: that a name is not there, or a question.
+#[derive(Default)]
+struct Words {
+    last: String,
+    times: u32,
+}
+
+impl Words {
+    fn hear(&mut self, reply: &ChatReply) {
+        let said: Vec<&str> = reply.text.split_whitespace().collect();
+        match reply.finish {
+            Finish::Stop | Finish::ToolCalls if !said.is_empty() => {
+                self.last = said.join(" ");
+                self.times += 1;
+            }
+            Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Filtered => {}
+        }
+    }
+
+    /// Who says so twice has nothing else to say.
+    fn are_final(&self) -> bool {
+        self.times >= WORDS_TIMES
+    }
+
+    fn quoted(&self) -> String {
+        let mut said: String = self.last.chars().take(WORDS_MOST).collect();
+        if said.len() < self.last.len() {
+            said.push('…');
+        }
+        format!("the model named no place to begin, and said: \"{said}\"")
     }
 }
 

@@ -171,7 +171,8 @@ fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
         let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
         report(TestOutcome::Failed, &cases)
     };
-    let but = "Done, but no test was seen to fail without it; 1 test fails: red (it failed before)";
+    let but = "Done, but no test was seen to fail without it; 1 test passes; 1 test fails: red (it \
+               failed before)";
     assert_eq!(
         ends_with("f is wrong", &["red"], red()),
         is(Proof::Unproven, but)
@@ -201,8 +202,22 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
     assert_eq!(ends_with(&["a.py::f"], one), is(Proof::Unproven, but));
     assert_eq!(ends_with(&["README.md::"], one), is(Proof::Unproven, but));
     let both = ends_with(&["a.py::f"], &["a.py::g (x)", "b.py::h (y)"]);
+    let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
+                  a.py::f; 3 tests pass";
+    assert_eq!(both, is(Proof::Unproven, partly));
+    let unshown = ends(&Run {
+        task: "f gets a new parameter",
+        behaves_otherwise: true,
+        left_out: &["a.py::g (x)", "b.py::h (y)"],
+        last: Some(passing(3)),
+        ..Run::default()
+    });
+    let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
+                  a.py::f; no test was seen to fail without it; 3 tests pass";
+    assert_eq!(unshown, is(Proof::Unproven, partly));
+    let as_many = ends_with(&["a.py::f", "a.py::k"], &["a.py::g (x)", "b.py::h (y)"]);
     let but = "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass";
-    assert_eq!(both, is(Proof::Unproven, but));
+    assert_eq!(as_many, is(Proof::Unproven, but));
 }
 
 #[test]
@@ -468,6 +483,27 @@ fn tests_that_failed_before_leave_a_change_unproven() {
 }
 
 #[test]
+fn beside_failing_tests_it_is_said_how_many_pass() {
+    use TestStatus::{Failed, Passed};
+    let cases = [("a", Passed), ("b", Passed), ("red", Failed)];
+    let last = || report(TestOutcome::Failed, &cases);
+    let headline = "Done, but 2 tests pass; 1 test fails: red (it failed before)";
+    assert_eq!(settled(last(), &["red"]), is(Proof::Unproven, headline));
+    let (proof, headline) = ends(&Run {
+        stop_reason: StopReason::TestsFail {
+            failing: vec!["red".to_owned()],
+        },
+        last: Some(last()),
+        ..Run::default()
+    });
+    assert_eq!(proof, Proof::NotDone);
+    assert!(
+        headline.starts_with("Not done: 2 tests pass; 1 test fails: red;"),
+        "{headline}"
+    );
+}
+
+#[test]
 fn documentation_needs_no_proof() {
     let only = "Done: only documentation was changed";
     let docs = |changed, last| {
@@ -720,7 +756,7 @@ fn tests_that_fail_now_and_then_prove_nothing() {
     said(
         &beside,
         Proof::Unproven,
-        "Done, but 1 test fails: c (it failed before); 1 test fails now and then: b",
+        "Done, but 1 test passes; 1 test fails: c (it failed before); 1 test fails now and then: b",
     );
 }
 

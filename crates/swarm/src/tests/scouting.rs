@@ -118,6 +118,37 @@ async fn one_that_never_picks_is_not_waited_for() {
     assert_eq!(bed.model.prompts("scout").len(), 5);
 }
 
+/// Who says twice that there is no such place is not asked on; what it said is told.
+#[tokio::test(start_paused = true)]
+async fn the_words_of_one_that_names_nothing_end_the_run() {
+    let long = format!(
+        "There is no `totals`.\nIs `total` meant? {}",
+        "x".repeat(400)
+    );
+    let nobody = call("wake", json!({"symbols": []}));
+    for scout in [
+        vec![say("No."), say(&long)],
+        vec![say("No."), nobody, say(&long)],
+    ] {
+        let calls = scout.len();
+        let mut bed = bed(scout);
+        let events = bed.run().await;
+        assert_eq!(bed.model.calls(), calls);
+        let Some(Event::RunFinished {
+            ending: Some(ending),
+            ..
+        }) = events.last()
+        else {
+            panic!("{events:#?}");
+        };
+        assert_eq!(ending.proof, Proof::NotDone);
+        let said = "Not done: the model named no place to begin, and said: \"There is no `totals`. Is \
+                    `total` meant? xxx";
+        assert!(ending.headline.starts_with(said), "{}", ending.headline);
+        assert!(ending.headline.ends_with("x…\""), "{}", ending.headline);
+    }
+}
+
 const README: &str = "# Shop\n\nSells things.\n";
 
 /// A task for a document, and a project whose code shares more words with the task.
