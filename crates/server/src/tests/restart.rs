@@ -828,3 +828,25 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
     let seqs = story.iter().map(|one| one["seq"].as_u64().unwrap());
     assert!(seqs.eq(0..story.len() as u64), "{kinds:?}");
 }
+
+/// Its last request was cut off: no turn tells of it, and the end does.
+#[tokio::test]
+async fn what_an_interrupted_run_spent_is_what_its_end_said() {
+    let folder = project();
+    let mut end = finished(StopReason::Cancelled);
+    let Event::RunFinished { spent, .. } = &mut end else {
+        panic!("{end:?}");
+    };
+    spent.calls = 5;
+    spent.prompt_tokens = starling_core::Tokens(7_000);
+    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn(), end]);
+    std::fs::write(path.with_extension("interrupted"), "").unwrap();
+    let mut client = restarted(folder).await;
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["spent"]["calls"], 5);
+    let run = &state_of(&client).await[0];
+    assert_eq!(
+        (&run["spent"]["calls"], &run["spent"]["tokens"]),
+        (&json!(5), &json!(7_000))
+    );
+}

@@ -360,11 +360,10 @@ async fn a_changed_contract_stays_where_a_change_that_followed_it_stays() {
 /// Another run, or the user, made the same change before it was accepted.
 #[tokio::test(start_paused = true)]
 async fn an_undo_of_a_change_that_was_there_before_says_so() {
-    let mut model =
-        Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
-    model.latency = std::time::Duration::from_secs(5);
+    let model = Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let mut bed = bed.with(|task| task.approval = Approval::Ask);
+    *bed.approver.latency.lock().unwrap() = std::time::Duration::from_secs(5);
     let handle = bed.start();
     until(&handle, |event| matches!(event, Event::ReviewAsked { .. })).await;
     let same = TWO.replace("return x\n", F);
