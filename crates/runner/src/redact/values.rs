@@ -149,32 +149,38 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         if value.is_empty() || is_block {
             above = Some((name.to_owned(), indent));
             if is_block {
-                let inside = |line: &&&str| {
-                    line.trim().is_empty() || line.len() - line.trim_start().len() > indent
-                };
-                let block = lines[at..].iter().take_while(inside);
-                let block: Vec<&str> = block.map(|line| line.trim()).collect();
-                at += block.len();
-                add(name, &block.join("\n"), found);
+                at += block(name, indent, &lines[at..], found);
             }
             continue;
         }
-        let (whole, more) = continued(value, &lines[at..]);
-        at += more;
-        match whole {
-            Some(text) => add(name, &text, found),
-            None => whole_value(name, value, &lines[at..], found),
-        }
-        // As a program reads it that knows escapes.
-        let written = unquoted(value);
-        if written.contains("\\n") {
-            add(
-                name,
-                &written.replace("\\r", "").replace("\\n", "\n"),
-                found,
-            );
-        }
+        at += value_from(name, value, &lines[at..], found);
     }
+}
+
+/// A value that may go on below; gives how many lines it takes more.
+fn value_from(name: &str, value: &str, below: &[&str], found: &mut Vec<String>) -> usize {
+    let (whole, more) = continued(value, below);
+    match whole {
+        Some(text) => add(name, &text, found),
+        None => whole_value(name, value, &below[more..], found),
+    }
+    // As a program reads it that knows escapes.
+    let written = unquoted(value);
+    if written.contains("\\n") {
+        let meant = written.replace("\\r", "").replace("\\n", "\n");
+        add(name, &meant, found);
+    }
+    more
+}
+
+/// The lines of a block of YAML, which stand deeper than its name; gives how many there are.
+fn block(name: &str, indent: usize, below: &[&str], found: &mut Vec<String>) -> usize {
+    let inside =
+        |line: &&&str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
+    let block = below.iter().take_while(inside);
+    let block: Vec<&str> = block.map(|line| line.trim()).collect();
+    add(name, &block.join("\n"), found);
+    block.len()
 }
 
 /// An item of a list of YAML, which may be a list itself.
