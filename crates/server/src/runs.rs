@@ -88,6 +88,8 @@ struct Entry {
     board: Board,
     /// The patches of changes that the editor cannot take.
     patches: BTreeMap<ProposalId, PathBuf>,
+    /// Events before this number are of an earlier server, whose user was told of them.
+    begins: u64,
     origin: Origin,
     /// Whether the task was begun again, as another run.
     again: bool,
@@ -266,6 +268,7 @@ impl Runs {
             params: plan.params.clone(),
             board: Board::default(),
             patches: BTreeMap::new(),
+            begins: 0,
             origin: Origin::Begun,
             again: false,
             interrupted: None,

@@ -2,6 +2,7 @@
 //! its answers and requests. A message that cannot be read is answered with an error; the next one is
 //! read as if nothing had been.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
@@ -73,25 +74,16 @@ pub(super) async fn serve<S>(
         })
         .map(|response| Ok(Outgoing::Response(response)))
         .forward(answers.clone());
-    let (ahead, messages) = mpsc::channel(AHEAD);
     let (exits, exit) = oneshot::channel();
     let seen = Seen {
         exits: Some(exits),
         leave,
     };
     let reading = async {
-        let dispatched = dispatch(messages, service, responses, work, answers, lost);
-        let reading_ahead = async {
-            let read = read_ahead(Reader::new(input), ahead, seen).await;
-            if let Err(error) = read {
-                tracing::error!(%error, "nothing more can be read from the client");
-            }
-            // What was read is still served.
-            pending().await
-        };
+        let (ahead, messages) = mpsc::channel(AHEAD);
         let ended = tokio::select! {
-            ended = dispatched => ended,
-            () = reading_ahead => Ok(()),
+            ended = dispatch(messages, service, responses, work, answers, lost) => ended,
+            never = keep_reading(input, ahead, seen) => match never {},
         };
         if let Err(error) = ended {
             tracing::error!(%error, "nothing more can be read from the client");
@@ -108,16 +100,9 @@ pub(super) async fn serve<S>(
             Either::Right((written, _)) => written,
         }
     };
-    let left = async {
-        if exit.await.is_err() {
-            // The input ended without it.
-            pending::<()>().await;
-        }
-        tokio::time::sleep(PATIENCE).await;
-    };
     let written = tokio::select! {
         written = written => written,
-        () = left => return,
+        () = long_after(exit) => return,
     };
     if let Err(error) = written {
         tracing::error!(%error, "nothing more can be written to the client");
@@ -159,6 +144,27 @@ impl Seen {
 
 /// A message as it was read.
 type Read = Result<Incoming, Malformed>;
+
+/// Returns a while after `exit` was read.
+async fn long_after(exit: oneshot::Receiver<()>) {
+    if exit.await.is_err() {
+        // The input ended without it.
+        pending::<()>().await;
+    }
+    tokio::time::sleep(PATIENCE).await;
+}
+
+/// Reads to the end of the input. What was read is still served then, so this returns never.
+async fn keep_reading(
+    input: impl AsyncRead + Unpin,
+    ahead: mpsc::Sender<Read>,
+    seen: Seen,
+) -> Infallible {
+    if let Err(error) = read_ahead(Reader::new(input), ahead, seen).await {
+        tracing::error!(%error, "nothing more can be read from the client");
+    }
+    pending().await
+}
 
 /// Reads on while the messages before are still served: answers that nobody takes must not hide `exit`.
 async fn read_ahead(

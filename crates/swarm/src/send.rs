@@ -14,7 +14,7 @@ use super::event::{AppliedChange, Event, EventLog};
 use super::proposal::ProposalId;
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
-use starling_text::ChangeSet;
+use starling_text::{ChangeSet, Conflict};
 
 /// How often an edit is sent again at once when the user types faster than it arrives.
 const AT_ONCE: u32 = 3;
@@ -76,6 +76,30 @@ pub enum Purpose<'a> {
     TakeBackFile,
 }
 
+impl Purpose<'_> {
+    /// A change from one text to another, as it must be made in a newer version of the first.
+    fn over(
+        self,
+        file: &FilePath,
+        (from, to): (&str, &str),
+        changes: &ChangeSet,
+        current: &str,
+    ) -> Result<ChangeSet, Conflict> {
+        match self {
+            Purpose::Propose(_) => carry(file, from, changes, current),
+            Purpose::TakeBack | Purpose::TakeBackFile => {
+                let (before, after) = (to, from);
+                let made = MadeChange {
+                    file,
+                    before,
+                    after,
+                };
+                made.back_over(current)
+            }
+        }
+    }
+}
+
 /// Why a change was not applied. Nothing was changed.
 #[derive(Debug, Clone)]
 pub enum Failure {
@@ -104,7 +128,7 @@ pub async fn send(
     purpose: Purpose<'_>,
 ) -> Result<Sent, Failure> {
     let began = Instant::now();
-    // Of a change that is taken back, the base is the text with it.
+    // The text that the change makes of its base: of one that is taken back, the text without it.
     let former = changes.apply(base).map_err(|mismatch| Failure::Editor {
         why: mismatch.to_string(),
     })?;
@@ -123,17 +147,7 @@ pub async fn send(
         }
         tries += 1;
         let (current, is_there) = current_or_new(editor.as_ref(), file, base).await?;
-        let over = match purpose {
-            Purpose::Propose(_) => carry(file, base, changes, &current.text),
-            Purpose::TakeBack | Purpose::TakeBackFile => {
-                let made = MadeChange {
-                    file,
-                    before: &former,
-                    after: base,
-                };
-                made.back_over(&current.text)
-            }
-        };
+        let over = purpose.over(file, (base, &former), changes, &current.text);
         let changes = over.map_err(|conflict| Failure::Conflict {
             why: conflict.in_lines(base),
             current: Arc::clone(&current.text),

@@ -1,7 +1,5 @@
 //! Changes for an editor that takes no versioned edits: they are kept as patches, and its user is told.
 
-use std::path::PathBuf;
-
 use super::{Entry, Runs};
 use crate::protocol::ProposalParams;
 use starling_swarm::{ProposalId, RunId};
@@ -19,7 +17,7 @@ impl Runs {
 
     /// Keeps a proposal that was not applied as a patch, and tells the user where, where the editor cannot
     /// take any edit.
-    pub(super) fn keep_as_patch(&self, run: &RunId, proposal: ProposalId) {
+    pub(super) fn keep_as_patch(&self, run: &RunId, seq: u64, proposal: ProposalId) {
         if self.takes_edits() {
             return;
         }
@@ -37,6 +35,9 @@ impl Runs {
                 return;
             }
             entry.patches.insert(proposal, path.clone());
+            if seq < entry.begins {
+                return;
+            }
             diff
         };
         let runs = self.clone();
@@ -66,11 +67,8 @@ impl Runs {
     pub(super) fn patches_told(&self, run: &RunId) -> Option<String> {
         let entries = self.lock();
         let patches = entries.get(&run.0).map(|entry: &Entry| &entry.patches)?;
-        let paths: Vec<String> = patches.values().map(|path| shown(path)).collect();
+        let paths = patches.values().map(|path| path.display().to_string());
+        let paths: Vec<String> = paths.collect();
         (!paths.is_empty()).then(|| format!("{TAKES_NO_EDITS}; patches: {}", paths.join(", ")))
     }
-}
-
-fn shown(path: &PathBuf) -> String {
-    path.display().to_string()
 }

@@ -116,7 +116,7 @@ impl Runs {
         } else if let Event::ProposalNotApplied { proposal, .. }
         | Event::ProposalConflicted { proposal, .. } = event
         {
-            self.keep_as_patch(id, *proposal);
+            self.keep_as_patch(id, seq, *proposal);
         }
     }
 
