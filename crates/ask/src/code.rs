@@ -243,7 +243,7 @@ impl Code {
         let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
         code.truncate(most);
         let shown = code.iter().chain(tests.iter().take(TEST_USES));
-        // What holds for all is said once.
+        // If every use is uncertain, a single note replaces a note on each line.
         let by_name = shown.clone().all(is_unsure);
         let mut lines: Vec<String> = shown.map(|usage| use_line(usage, by_name)).collect();
         lines.dedup();

@@ -155,7 +155,7 @@ impl Index {
         self.opened();
     }
 
-    /// Returns the contents of the index. Calls [`Index::warm`] first.
+    /// Returns the contents of the index, after reading changed files like [`Index::warm`].
     pub fn report(&self) -> Report {
         let opened = self.opened();
         let mut report = Report {

@@ -19,7 +19,7 @@ const MAKES_NAMES: [&str; 6] = [
     "setattr",
     "vars",
 ];
-/// A class that mentions one of these words may define attributes at run time.
+/// A class in a module that mentions one of these words may define attributes at run time.
 const MAKES_ATTRIBUTES: [&str; 7] = [
     "__getattr__",
     "__getattribute__",

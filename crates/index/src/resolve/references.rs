@@ -14,9 +14,9 @@ use starling_syntax::{FilePath, SymbolPath};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     pub file: FilePath,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Bytes from the start of the line, from 0.
+    /// Byte offset from the start of the line.
     pub column: u32,
     /// Byte offset in the file.
     pub offset: u32,
@@ -43,7 +43,7 @@ pub enum Certainty {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
     pub uses: Vec<Use>,
-    /// Whether everything was looked at; else the code was too entangled.
+    /// False if the search ran out of steps, so that references may be missing.
     pub complete: bool,
 }
 
