@@ -114,9 +114,8 @@ impl Index {
         Index::begin(snapshot, Origin::Store(store))
     }
 
-    /// Copies the stored index of the directory `like` to the directory `of`, another checkout of
-    /// the same project. Reuse is safe, because a file's entry is only used if the file's content
-    /// matches.
+    /// Lets the index of the directory `of` start from the stored index of the directory `like`,
+    /// another checkout of the same project. An entry is only used if the file's content matches.
     ///
     /// # Errors
     /// No index is stored for `like`, or the cache cannot be written. The index of `of` is then

@@ -34,9 +34,9 @@ pub struct Snapshot {
 pub enum Held {
     /// The text of a buffer, or of a file that is already read.
     Text(Arc<str>),
-    /// Not read yet; as it was when it was listed.
+    /// The stamp of a listed file that is not read yet.
     OnDisk(Stamp),
-    /// Not listed.
+    /// The file is not listed.
     Nothing,
 }
 

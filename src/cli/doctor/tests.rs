@@ -275,7 +275,7 @@ async fn a_variable_that_tests_need_and_do_not_see_is_told() {
     );
 }
 
-/// What is said of the tests of a project with these files.
+/// Returns the findings about the tests of a project with these files.
 async fn of_tests(files: &[(&str, &str)]) -> Vec<Finding> {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
