@@ -59,7 +59,7 @@ fn endpoint(url: &str) -> ModelConfig {
     }
 }
 
-/// An endpoint that answers each connection with a status.
+/// Starts an endpoint that responds to each connection with this status.
 async fn server(status: &'static str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
