@@ -36,7 +36,7 @@ pub enum FlawKind {
 pub struct Block {
     /// The block as the model wrote it.
     pub source: String,
-    /// The block with corrected citations; [`UNVERIFIED`] replaces each wrong citation.
+    /// The block with corrected citations; `UNVERIFIED` replaces each wrong citation.
     pub text: String,
     pub citations: Vec<Citation>,
     /// Corrected citations, as pairs of the original and the corrected text.
@@ -189,7 +189,7 @@ impl Block {
         &self.borne_out
     }
 
-    /// Returns the text with [`UNCITED`] after each claim that [`Block::without_citation`] returns.
+    /// Returns the text with `UNCITED` after each claim that [`Block::without_citation`] returns.
     pub fn marked(&self, borne_out: &BTreeSet<String>) -> String {
         let mut text = self.text.clone();
         let mut from = 0;

@@ -284,7 +284,7 @@ pub fn line(text: &str) -> Said {
     }
 }
 
-/// Like [`line`], for a completed run, which has no agents to steer.
+/// Like [`line()`], for a completed run, which has no agents to steer.
 pub fn line_of_ended(text: &str) -> Said {
     match text.trim().to_ascii_lowercase().as_str() {
         "s" | "skip" => Said::Skip,

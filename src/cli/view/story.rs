@@ -452,7 +452,8 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     lines
 }
 
-/// Formats diagnostics. Remarks that concern the whole run are not repeated for each change.
+/// Formats diagnostics. Returns nothing without a language server, which is reported once for the
+/// run.
 fn diagnostics_evidence(found: &DiagnosticEvidence) -> Vec<Line> {
     match found {
         DiagnosticEvidence::Absent => Vec::new(),

@@ -211,7 +211,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Whether a top-level module is in [`STANDARD`].
+/// Whether a top-level module belongs to the standard library, according to `STANDARD`.
 pub(super) fn is_standard(name: &str) -> bool {
     STANDARD.contains(&name)
 }
