@@ -281,8 +281,8 @@ impl Ended {
         self.open.insert(lead);
     }
 
-    /// Whether every proposal was answered or skipped. If none was skipped, the run ends on its
-    /// own.
+    /// Whether every proposal was answered or skipped, and at least one was skipped. If none was
+    /// skipped, the run ends without this check.
     pub fn is_through(&self, state: &RunState) -> bool {
         self.skipped > 0 && self.held.is_empty() && state.reviews.is_empty() && self.open.is_empty()
     }

@@ -226,7 +226,7 @@ pub struct Viewer<'a> {
     stopping: bool,
     /// The completed run under review.
     ended: Option<Ended>,
-    /// Files that the user edited for proposals and that were not accepted.
+    /// The user's edits of proposals that the server has not accepted.
     mine: BTreeMap<ProposalId, Vec<EditedDocument>>,
 }
 

@@ -87,8 +87,9 @@ pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
     }
 }
 
-/// Asks at a terminal whether to trust a project that has a configuration file, if there is no decision
-/// or the file has changed since. A replay does not work on the project, so it does not ask.
+/// Asks at a terminal whether to trust a project that has a configuration file, if there is no
+/// decision or the file has changed since. A replay does not work on the project, so it does not
+/// ask.
 ///
 /// # Errors
 /// The decision cannot be saved, or the terminal cannot be used.

@@ -200,8 +200,8 @@ fn nothing_left(
     Ok(Outcome::NotSettled)
 }
 
-/// Reports the outcome of an undo, the number of proposals that were planned, and code that it may
-/// have broken.
+/// Reports the outcome of an undo. The last argument holds the number of planned proposals and a
+/// warning about code that may be broken.
 fn ended(
     args: &UndoArgs,
     run: &PastRun,
