@@ -1,4 +1,4 @@
-//! `starling ask`: a question about the code, its answer as it comes, and the steps that lead to it.
+//! `starling ask`: answers a question about the code, and streams the answer and its steps.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,7 +54,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         .map_err(|error| WrongUse(error.to_string()))?;
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
     let files = spawn_blocking(move || workspace.snapshot(Default::default())).await?;
-    // Said before weights are loaded.
+    // Fail before the slow loading of weights.
     if files.files().is_empty() {
         return Err(as_wrong_use(AskError::NothingToRead(
             files.root().to_owned(),
@@ -137,7 +137,7 @@ fn as_wrong_use(error: AskError) -> anyhow::Error {
     }
 }
 
-/// A model that does not exist is wrong use; one that does not answer is not.
+/// Converts an error. An unknown model is wrong use; a model that does not respond is not.
 fn named(error: ModelsError) -> anyhow::Error {
     match error {
         ModelsError::UnknownName { .. }
@@ -147,15 +147,15 @@ fn named(error: ModelsError) -> anyhow::Error {
     }
 }
 
-/// What a person sees while a question is answered: steps on stderr, the answer on stdout, and a line
-/// that tells what is being waited for.
+/// The display while a question is answered: steps on stderr, the answer on stdout, and a status
+/// line.
 struct Waiting {
     state: Mutex<WaitingState>,
 }
 
 struct WaitingState {
     status: Option<Status>,
-    /// What the model does now.
+    /// The model's current activity.
     doing: String,
     since: Instant,
 }
@@ -176,7 +176,7 @@ impl Waiting {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the seconds of the line up to date.
+    /// Updates the seconds in the status line.
     async fn tick(self: Arc<Self>) {
         let mut every = tokio::time::interval(Duration::from_millis(500));
         loop {
@@ -189,7 +189,7 @@ impl Waiting {
         self.state().status = None;
     }
 
-    /// Whoever reads stdout or stderr may have gone; then nobody needs to be told.
+    /// Prints a step. Ignores errors, because stdout or stderr may be closed.
     fn show(&self, step: &Step, paint: Paint) {
         let mut state = self.state();
         if let Step::Writing { tail } = step {
@@ -232,7 +232,7 @@ impl WaitingState {
     }
 }
 
-/// A step as a person wants to see it.
+/// Formats a step for the terminal.
 fn lines_of(step: &Step) -> Vec<Line> {
     let dim = |text: String| Line::of(Style::Dim, &text);
     match step {
@@ -306,7 +306,7 @@ fn lines_of(step: &Step) -> Vec<Line> {
     }
 }
 
-/// The places that the answer rests on, and what it cost.
+/// Prints the citations of the answer and its cost.
 fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if !answer.citations.is_empty() {
@@ -330,7 +330,7 @@ fn end(answer: &Answer, out: Paint, err: Paint) -> io::Result<()> {
     )
 }
 
-/// Why an answer is only the best so far.
+/// Returns why an answer is incomplete.
 fn unfinished(ended: &Ended) -> Option<String> {
     let why = match ended {
         Ended::Answered => return None,
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(shown(&Step::Enough { turns: 1 }), ["enough after 1 turn"]);
         assert_eq!(shown(&Step::Enough { turns: 2 }), ["enough after 2 turns"]);
         assert_eq!(shown(&Step::Restarted).len(), 1);
-        // The answer itself goes elsewhere.
+        // The answer itself goes to stdout.
         assert!(
             shown(&Step::Said {
                 text: "x".to_owned()

@@ -1,4 +1,4 @@
-//! A task of several lines, written in the user's editor as `git commit` asks for a message.
+//! Task input in the user's editor, similar to commit messages of `git commit`.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -9,17 +9,17 @@ use starling_workspace::{HostPrograms, Variables};
 
 use starling_sandbox::Scratch;
 
-/// Begins the line below which nothing belongs to the task.
+/// Prefix of the line that ends the task.
 const END: &str = "-- ";
 const ABOUT: &str = "\n-- Write the task above this line, save and quit; an empty task ends the command. @path/to/file names a\n\
     -- file and #Class.method a symbol.\n";
 
-/// Whether a person can be asked for a task in an editor.
+/// Whether the user can be asked for a task in an editor.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// The command of the user's editor: `VISUAL`, else `EDITOR`, else `vi`.
+/// Returns the command of the user's editor: `VISUAL`, else `EDITOR`, else `vi`.
 pub fn editor() -> String {
     let set = |name| {
         std::env::var(name)
@@ -31,7 +31,7 @@ pub fn editor() -> String {
         .unwrap_or_else(|| "vi".to_owned())
 }
 
-/// Opens an editor on an empty task and returns what was written.
+/// Opens an editor with an empty task and returns the text that the user wrote.
 ///
 /// # Errors
 /// The editor cannot be started or fails.
@@ -46,11 +46,11 @@ pub fn write_task(editor: &str) -> anyhow::Result<String> {
     Ok(above_the_end(&text))
 }
 
-/// Runs the editor on these files; its command may hold arguments (`code --wait`). An editor that lies in
+/// Runs the editor on these files. The command may have arguments (`code --wait`). An editor inside
 /// the project is not started.
 ///
 /// # Errors
-/// It cannot be started or fails.
+/// The editor cannot be started or fails.
 pub fn open(editor: &str, paths: &[PathBuf]) -> anyhow::Result<()> {
     const INSTEAD: &str = "set EDITOR to another";
     let mut words = editor.split_whitespace();
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// An editor that runs a script with the file as `$1`.
+    /// Returns an editor command that runs a script with the file as `$1`.
     fn scripted(folder: &Path, script: &str) -> String {
         let path = folder.join("edit.sh");
         std::fs::write(&path, script).unwrap();

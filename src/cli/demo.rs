@@ -1,4 +1,4 @@
-//! `starling demo`: the bundled broken project, repaired in a temporary directory.
+//! `starling demo`: repairs the bundled broken project in a temporary directory.
 
 use std::path::PathBuf;
 
@@ -47,14 +47,14 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
     outcome
 }
 
-/// A recording instead of a model: the project that it was made over, what it was asked, and where it is.
+/// Unpacks the bundled recording and its project, and returns them with the recorded parameters.
 fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
     let text = RECORDING.context("this build holds no recording: run the demo without --replay")?;
     let project = Project::unpack(RECORDING_PROJECT)?;
     let recording = project.scratch.path().join("recording.jsonl");
     std::fs::write(&recording, text)
         .with_context(|| format!("{}: not written", recording.display()))?;
-    // The recorded proxy user decides again.
+    // Repeat the decisions of the recorded proxy user.
     let mut params = RunParams {
         approve: Some(Approval::Proxy),
         ask_intent: Some(AskIntent::Contract),
@@ -71,7 +71,7 @@ fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
     Ok((project, params, world))
 }
 
-/// The first demo fetches the default weights, when they are what it would run on.
+/// Downloads the default weights if the demo would use them.
 async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
     let here = std::env::temp_dir();
     let wrong = |error: ConfigError| WrongUse(error.to_string());
@@ -97,7 +97,7 @@ fn task(text: &str) -> RunParams {
     }
 }
 
-/// What the recorded run was asked.
+/// Returns the task and driver of the recorded run.
 fn recorded(text: &str) -> Option<(String, starling_core::Driver)> {
     text.lines().find_map(|line| {
         let stamped: Stamped = serde_json::from_str(line).ok()?;
@@ -108,11 +108,11 @@ fn recorded(text: &str) -> Option<(String, starling_core::Driver)> {
     })
 }
 
-/// The directory of the project in its scratch directory.
+/// The name of the project's directory in the scratch directory.
 const PROJECT: &str = "project";
 
-/// Files in a temporary directory, which goes with this, unless it is kept; after a kill the next run
-/// sweeps it.
+/// Files in a temporary directory that is deleted on drop, unless it is kept. After a kill, the
+/// next run deletes the directory.
 struct Project {
     files: Files,
     scratch: Scratch,
@@ -135,7 +135,7 @@ impl Project {
         self.scratch.path().join(PROJECT)
     }
 
-    /// Whether a file is another than it was.
+    /// Whether any file has changed.
     fn is_changed(&self) -> bool {
         let root = self.root();
         let same = |(path, text): &(&str, &str)| {

@@ -11,28 +11,29 @@ use starling_server::protocol::{EditedDocument, FileState};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
-/// The files of a proposal, as they would be, beside the project.
+/// The proposed files of a proposal, in a temporary directory.
 pub struct Editing {
     _folder: Scratch,
     files: Vec<Opened>,
-    /// What the user wrote before and what cannot be carried over to the text as it is now.
+    /// Earlier edits of the user that conflict with the current text.
     beside: Vec<PathBuf>,
 }
 
-/// A file that is edited.
+/// A file that the user edits.
 struct Opened {
     path: PathBuf,
     file: FileState,
-    /// What the user's version is a change of.
+    /// The text on which the user's version is based.
     before: String,
 }
 
 impl Editing {
-    /// Writes the files where an editor can open them: as the user left them before, where `mine` holds
-    /// them, else as they are proposed.
+    /// Writes the files to a temporary directory for an editor. A file in `mine` has the user's
+    /// earlier edits; any other file has the proposed text.
     ///
     /// # Errors
-    /// Nothing waits, it conflicts with the user's text, or the files cannot be written.
+    /// There is no proposed file, a file conflicts with the user's text, or the files cannot be
+    /// written.
     pub fn begin(files: Vec<FileState>, mine: &[EditedDocument]) -> anyhow::Result<Editing> {
         anyhow::ensure!(!files.is_empty(), "nothing waits that could be edited");
         let folder = Scratch::temporary()?;
@@ -47,7 +48,7 @@ impl Editing {
                     path.display()
                 );
             };
-            // The name tells the editor which language it is.
+            // The editor detects the language from the name.
             let directory = folder.path().join(format!("{}", number + 1));
             std::fs::create_dir(&directory)?;
             let written = mine.iter().find(|one| one.uri == file.uri);
@@ -71,7 +72,7 @@ impl Editing {
         })
     }
 
-    /// Waits until the user has closed the editor.
+    /// Opens the editor and waits until it is closed.
     ///
     /// # Errors
     /// The editor cannot be started or fails.
@@ -81,7 +82,7 @@ impl Editing {
         tokio::task::spawn_blocking(move || compose::open(&editor, &paths)).await?
     }
 
-    /// The files that the user changed.
+    /// Returns the files that the user changed.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -107,7 +108,7 @@ fn write(path: PathBuf, text: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// What the user wrote, as a change of the text as it is now; `None` when both changed the same place.
+/// Applies the user's changes to the current text. Returns `None` if both change the same lines.
 fn over(mine: &EditedDocument, now: &str) -> Option<String> {
     let path = mine.uri.to_file_path().unwrap_or_default();
     let file = FilePath::new(path.to_string_lossy());
@@ -144,7 +145,7 @@ mod tests {
         let mine = editing.edited().unwrap();
         let again = Editing::begin(now(), &mine).unwrap();
         assert_eq!(again.edited().unwrap(), mine);
-        // The project's text went on, elsewhere and in the same place.
+        // The project's text changed, first elsewhere and then in the same place.
         let typed = vec![state("x = 1\n\n\ny = 9\n", "x = 2\n\n\ny = 9\n")];
         let again = Editing::begin(typed, &mine).unwrap().edited().unwrap();
         assert_eq!(again[0].text, "x = (3\n\n\ny = 9\n");

@@ -1,6 +1,6 @@
-//! The projects that travel inside the program.
+//! The projects that are embedded in the program.
 
-/// Paths and texts.
+/// Paths and texts of files.
 pub type Files = &'static [(&'static str, &'static str)];
 
 macro_rules! files {
@@ -23,7 +23,7 @@ pub const DEMO: Files = files!("demo":
     "tests/test_fees.py",
 );
 
-/// The project that the recording was made over.
+/// The project of the embedded recording.
 pub const RECORDING_PROJECT: Files = files!("replay-project":
     "TASK.md",
     "parcels/__init__.py",
@@ -36,7 +36,7 @@ pub const RECORDING_PROJECT: Files = files!("replay-project":
     "tests/test_quote.py",
 );
 
-/// The trajectory that `starling demo --replay` plays.
+/// The trajectory that `starling demo --replay` replays.
 pub const RECORDING: Option<&str> = Some(include_str!("../../fixtures/replay/parcels.jsonl"));
 
 #[cfg(test)]

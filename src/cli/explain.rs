@@ -1,4 +1,4 @@
-//! `starling config explain`: what a setting means, which value it has, and where that comes from.
+//! `starling config explain`: the meaning, value and origin of each setting.
 
 use std::fmt::Write;
 
@@ -11,18 +11,18 @@ use starling_config::{KeyInfo, Loaded, is_section, key_info, keys, nearest};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
     pub key: String,
-    /// As TOML; `None` when unset.
+    /// The value as TOML; `None` if unset.
     pub value: Option<String>,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub origin: String,
     pub default: Option<String>,
-    /// What can be set.
+    /// The type of the setting.
     #[serde(rename = "type")]
     pub kind: String,
     pub doc: String,
 }
 
-/// The key is not known.
+/// No setting has this key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no setting is called {key}{}; `starling config explain` lists all", suggestion(.nearest))]
 pub struct NoSuchKey {
@@ -37,10 +37,10 @@ fn suggestion(nearest: &Option<String>) -> String {
     }
 }
 
-/// One setting, all of a section, or all there are.
+/// Explains one setting, all settings of a section, or all settings.
 ///
 /// # Errors
-/// [`NoSuchKey`], with the nearest that there is.
+/// No setting has this key. The error suggests the nearest key.
 pub fn explain(loaded: &Loaded, key: Option<&str>) -> Result<Vec<Explained>, NoSuchKey> {
     let values = serde_json::to_value(&loaded.config).unwrap_or_default();
     let names = match key {
@@ -62,7 +62,8 @@ pub fn explain(loaded: &Loaded, key: Option<&str>) -> Result<Vec<Explained>, NoS
         .collect())
 }
 
-/// The keys that begin so. Keys of models stand once for each model, or once for all there could be.
+/// Returns the keys with a prefix. Model keys are repeated for each model, or listed once for the
+/// placeholder `NAME`.
 fn names(loaded: &Loaded, prefix: &str) -> Vec<String> {
     let asked = prefix
         .strip_prefix("models.")
@@ -100,7 +101,7 @@ fn explain_one(loaded: &Loaded, values: &Value, key: &str, info: &KeyInfo) -> Ex
     }
 }
 
-/// For a reader.
+/// Formats settings for the terminal.
 pub fn as_text(settings: &[Explained]) -> String {
     let mut text = String::new();
     for setting in settings {

@@ -1,4 +1,4 @@
-//! Weights that a run would need and that are not here yet: offered at a terminal, before anything is done.
+//! Offers to download missing weights at a terminal, before a run starts.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -13,11 +13,11 @@ use starling_config::ModelKind;
 use starling_models::registry::{ModelSource, role_sources};
 use starling_models::weights::{self, KnownModel, WeightsError};
 
-/// Offers to fetch the weights of the local model, where it is to be used and they are missing. Elsewhere
-/// the one who loads them says how they are fetched.
+/// Offers to download the weights of the local model if it is used and they are missing. Without a
+/// terminal, the error of loading the model explains how to download them.
 ///
 /// # Errors
-/// The terminal cannot be read, or the weights cannot be fetched.
+/// The terminal cannot be read, or the download fails.
 pub async fn offer(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Result<()> {
     if cfg!(not(feature = "local")) || is_json || !can_ask() {
         return Ok(());
@@ -30,7 +30,7 @@ pub async fn offer(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Res
     Ok(())
 }
 
-/// The known models that are configured and whose weights are not here.
+/// Returns the configured known models whose weights are missing.
 fn missing(root: &Path, world: &WorldArgs) -> Vec<&'static KnownModel> {
     let config = configuration(root, world).map(|loaded| loaded.config);
     let roles = config.map(|config| role_sources(&config, world.model.as_deref()));

@@ -1,5 +1,5 @@
-//! Which model to use where nothing is configured and a provider's key is in the environment: asked once
-//! at a terminal, told in one line elsewhere.
+//! Selects a model if none is configured and a provider's key is in the environment: asks once at a
+//! terminal, and prints a note elsewhere.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -15,22 +15,22 @@ use starling_models::providers::{Provider, with_key};
 use starling_models::registry::base_url;
 use starling_text::harmless;
 
-/// How long an endpoint may take to list its models.
+/// Maximum time for an endpoint to list its models.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Models of an endpoint that are shown.
+/// Maximum number of listed models to show.
 const LISTED_MOST: usize = 12;
 
-/// Whether nothing says which model to use.
+/// Whether no model is configured.
 fn is_open(config: &Config) -> bool {
     let roles = &config.roles;
     config.models.is_empty() && roles.agent.is_empty() && roles.scout.is_empty()
 }
 
-/// Where no model is configured and a key is in the environment: asks which model to use and remembers
-/// the answer, or tells in one line that the local one is used.
+/// If no model is configured and a key is in the environment, asks for a model and saves the
+/// answer, or prints a note that the local model is used.
 ///
 /// # Errors
-/// The answer cannot be remembered.
+/// The answer cannot be saved.
 pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyhow::Result<()> {
     let Ok(loaded) = configuration(root, world) else {
         return Ok(());
@@ -54,7 +54,7 @@ pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyho
     Ok(())
 }
 
-/// Asks which model to use; `None` where there is no key, nobody to ask, or no answer.
+/// Asks for a model. Returns `None` if there is no key, no terminal or no answer.
 ///
 /// # Errors
 /// The terminal cannot be read or written.
@@ -66,7 +66,7 @@ pub async fn ask() -> anyhow::Result<Option<Choice>> {
     ask_about(&seen).await
 }
 
-/// Whether a person can be asked a question.
+/// Whether the user can be asked a question.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -116,7 +116,7 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
     }))
 }
 
-/// What the configuration says of a provider's model, besides its name.
+/// Returns the configuration of a provider's models, without the model's name.
 fn settings(provider: Provider) -> ModelConfig {
     // OpenAI's address and key are the defaults, and follow OPENAI_BASE_URL.
     if provider.variable == "OPENAI_API_KEY" {
@@ -129,7 +129,7 @@ fn settings(provider: Provider) -> ModelConfig {
     }
 }
 
-/// Asks for a provider: `Some(None)` is the local model, `None` no answer.
+/// Asks for a provider: `Some(None)` is the local model, `None` is no answer.
 fn ask_provider(
     seen: &[Provider],
     heard: &mut impl BufRead,
@@ -168,14 +168,14 @@ fn ask_provider(
     }
 }
 
-/// Asks for the name of a model, of those that the endpoint lists where it lists some.
+/// Asks for the name of a model, with the endpoint's list if there is one.
 fn ask_model(
     provider: Provider,
     listed: &[String],
     heard: &mut impl BufRead,
     shown: &mut impl Write,
 ) -> io::Result<Option<String>> {
-    // Those whose price is known come first: they are the well-known ones.
+    // Models with a known price are well known and come first.
     let mut names: Vec<&String> = listed.iter().collect();
     names.sort_by_key(|name| list_price(name).is_none());
     for name in names.iter().take(LISTED_MOST) {
@@ -209,7 +209,7 @@ fn ask_model(
     }
 }
 
-/// A line without the spaces around it; `None` at the end of the input.
+/// Reads a trimmed line; returns `None` at the end of the input.
 pub fn answer(heard: &mut impl BufRead, shown: &mut impl Write) -> io::Result<Option<String>> {
     shown.flush()?;
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `starling init`: a configuration to begin with, in the user's own file.
+//! `starling init`: writes an initial configuration to the user's file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,12 +13,12 @@ use starling_config::{Config, ModelConfig, user_file};
 use starling_models::providers::with_key;
 use starling_models::registry::resolve;
 
-/// The model that plays every part, and how it is configured.
+/// The model for all roles and its configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// A name for `roles.agent`.
     pub name: String,
-    /// `None` where the name needs no section of its own, as `local`.
+    /// `None` if the name needs no section, such as `local`.
     pub model: Option<ModelConfig>,
 }
 
@@ -30,7 +30,8 @@ impl Choice {
         }
     }
 
-    /// A model of an endpoint. The name of a section holds only letters, digits, `-` and `_`.
+    /// Creates a choice of an endpoint's model. Other characters than letters, digits, `-` and `_`
+    /// are replaced in the section's name.
     pub fn of(model: ModelConfig) -> Choice {
         let served = model.model.clone().unwrap_or_default();
         let last = served.rsplit('/').next().unwrap_or(&served);
@@ -84,7 +85,7 @@ fn there_already(path: &Path) -> WrongUse {
     ))
 }
 
-/// The model of `--model`.
+/// Returns the model of `--model`.
 fn named(name: &str) -> Result<Choice, WrongUse> {
     let source = resolve(&Config::default(), name).map_err(|error| WrongUse(error.to_string()))?;
     Ok(match &source.settings.model {
@@ -96,7 +97,7 @@ fn named(name: &str) -> Result<Choice, WrongUse> {
     })
 }
 
-/// The file that a model like `gguf:PATH` is read from, if it is not there.
+/// Returns the path of a model such as `gguf:PATH` if the file does not exist.
 fn missing_file(model: &str) -> Option<String> {
     let source = resolve(&Config::default(), model).ok()?;
     source
@@ -105,10 +106,10 @@ fn missing_file(model: &str) -> Option<String> {
         .filter(|path| !Path::new(path).is_file())
 }
 
-/// Remembers a choice: in a new file, or at the end of one that says nothing of models.
+/// Saves a choice in a new file, or at the end of a file without models.
 ///
 /// # Errors
-/// The file cannot be written, or would not be read with the choice in it; then it stays as it is.
+/// The file cannot be written, or would be invalid with the choice. It is unchanged then.
 pub fn remember(path: &Path, choice: &Choice) -> anyhow::Result<()> {
     let before = match fs::read_to_string(path) {
         Ok(before) => before,
@@ -151,7 +152,7 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The sections of a choice.
+/// Returns the configuration sections of a choice.
 fn chosen(choice: &Choice) -> String {
     let mut text = format!(
         "[roles]\n\
@@ -197,7 +198,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// A whole file. What is switched off holds the defaults, or an example.
+/// Returns the text of a whole configuration file. Commented lines hold the defaults or an example.
 fn text(choice: Option<&Choice>) -> String {
     let models = match choice {
         Some(choice) => chosen(choice),
@@ -349,7 +350,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("[limits]\ncalls = 7 # mine\n"), "{text}");
         assert_eq!(read(&text).0.roles.agent, ["local"]);
-        // A second section of that name would not be read.
+        // A second section of that name would be invalid.
         let again = remember(&path, &Choice::local()).unwrap_err().to_string();
         assert!(again.contains("agent = [\"local\"]"), "{again}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);

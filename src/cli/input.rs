@@ -1,4 +1,4 @@
-//! What the user says while a run goes on: keys, lines, or Ctrl-C.
+//! User input during a run: keys, lines, or Ctrl-C.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// How soon the reader of keys notices that it is no longer needed.
+/// Interval at which the key reader checks whether to stop.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// One thing from the keyboard.
+/// A single input of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Key(KeyEvent),
-    /// Text from the clipboard: never an answer by itself.
+    /// Text from the clipboard, which is never an answer by itself.
     Pasted(String),
     Resized,
     Line(String),
-    /// No more lines will come.
+    /// The end of the input.
     Closed,
     Interrupt,
 }
 
-/// Where inputs come from.
+/// The source of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The terminal is in raw mode.
+    /// Keys of a terminal in raw mode.
     Keys,
     Lines,
-    /// stdin is used up or not ours; only Ctrl-C is heard.
+    /// stdin is used up or unavailable; only Ctrl-C is read.
     Nothing,
 }
 
-/// A stream of inputs; its reader ends when it is dropped.
+/// A stream of inputs. Its reader thread ends when the stream is dropped.
 #[derive(Debug)]
 pub struct Inputs {
     inputs: mpsc::UnboundedReceiver<Input>,
     over: Arc<AtomicBool>,
-    /// Another program reads the keys.
+    /// Whether another program reads the keys.
     paused: Arc<AtomicBool>,
 }
 
-/// Signals that come at the same time are one: `timeout` sends its signal to the program and again to
-/// the program's group, and that must not count as asking twice.
+/// Merges signals that arrive at the same time. `timeout` sends a signal to the program and again
+/// to its process group, and that must not count as two requests.
 #[derive(Default)]
 struct Signals {
     last: Option<Instant>,
@@ -61,7 +61,7 @@ impl Signals {
 }
 
 impl Inputs {
-    /// Inputs, and where they are put in.
+    /// Creates a stream and the sender of its inputs.
     pub fn channel() -> (mpsc::UnboundedSender<Input>, Inputs) {
         let (tell, inputs) = mpsc::unbounded_channel();
         let (over, paused) = Default::default();
@@ -73,26 +73,27 @@ impl Inputs {
         (tell, inputs)
     }
 
-    /// The next input. Cancel safe.
+    /// Returns the next input. Cancel safe.
     pub async fn next(&mut self) -> Option<Input> {
         self.inputs.recv().await
     }
 
-    /// Stops reading keys while another program uses the terminal, or starts reading again. Keys that were
-    /// read before are dropped.
+    /// Pauses or resumes reading keys while another program uses the terminal. Drops keys that are
+    /// already read.
     pub async fn pause(&mut self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
-        // The reader may be waiting for a key already.
+        // The reader may already wait for a key.
         tokio::time::sleep(2 * GLANCE).await;
         while self.inputs.try_recv().is_ok() {}
     }
 
-    /// Inputs of this process; where no answer can come, that is the first thing said.
+    /// Creates the input stream of this process. If no answer is possible, the first input is
+    /// [`Input::Closed`].
     pub fn of(source: Source) -> Inputs {
         let (tell, inputs) = Inputs::channel();
         let interrupts = tell.clone();
         tokio::spawn(async move {
-            // A terminal that is closed and a polite kill end a run as Ctrl-C does.
+            // SIGHUP and SIGTERM end a run like Ctrl-C.
             let (Ok(mut term), Ok(mut hangup)) = (
                 signal(SignalKind::terminate()),
                 signal(SignalKind::hangup()),
@@ -124,7 +125,7 @@ impl Inputs {
                 std::thread::spawn(move || read_lines(&tell));
             }
             Source::Nothing => {
-                // The receiver is right here.
+                // Cannot fail, because the receiver is in scope.
                 let _ = tell.send(Input::Closed);
             }
         }
@@ -169,7 +170,7 @@ fn read_lines(tell: &mpsc::UnboundedSender<Input>) {
             return;
         }
     }
-    // The receiver may be gone: then nobody needs to know.
+    // If the receiver is dropped, the input is no longer needed.
     let _ = tell.send(Input::Closed);
 }
 

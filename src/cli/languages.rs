@@ -1,11 +1,11 @@
-//! What a project is written in, for the user: symbols are known in Python only.
+//! Detects whether a project has files with symbols. Only Python has symbols.
 
 use std::path::Path;
 
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{Overlay, Workspace};
 
-/// Said where a project has no file with symbols.
+/// Message for a project without files with symbols.
 pub const NO_SYMBOLS: &str = "no Python file is here: symbols are known in Python only, and other text \
                               files are read and changed as a whole";
 
@@ -14,13 +14,14 @@ pub fn has_symbols(files: &[FilePath]) -> bool {
     files.iter().any(is_known)
 }
 
-/// How many files have symbols, and how many have none.
+/// Returns the number of files with and without symbols.
 pub fn count(files: &[FilePath]) -> (usize, usize) {
     let known = files.iter().filter(|file| is_known(file)).count();
     (known, files.len() - known)
 }
 
-/// Whether any file of a project has symbols. Most projects show one at their root.
+/// Whether any file of a project has symbols. The root is checked first, because it suffices for
+/// most projects.
 pub fn has_symbols_at(root: &Path) -> bool {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut names = entries.map(|entry| FilePath::new(&*entry.file_name().to_string_lossy()));

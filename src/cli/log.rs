@@ -1,4 +1,4 @@
-//! Logs: to stderr, or while a live view is drawn, to the view.
+//! Logs to stderr, or to the live view while there is one.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 static VIEW: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
 
-/// Logs what `STARLING_LOG` asks for; warnings when it asks for nothing.
+/// Starts logging with the filter in `STARLING_LOG`; the default is warnings.
 pub fn start() {
     let filter = EnvFilter::try_from_env("STARLING_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -20,14 +20,14 @@ pub fn start() {
         .init();
 }
 
-/// Sends log lines here as long as the receiver lives.
+/// Redirects log lines to the returned receiver until the receiver is dropped.
 pub fn divert() -> mpsc::UnboundedReceiver<String> {
     let (lines, receiver) = mpsc::unbounded_channel();
     *VIEW.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
     receiver
 }
 
-/// One log line; `tracing` writes it whole.
+/// A writer for one log line; `tracing` writes a line in a single call.
 struct Log;
 
 impl Write for Log {

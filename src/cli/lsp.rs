@@ -1,6 +1,6 @@
-//! `starling lsp`. The client is answered by threads of their own; runs and questions work on others,
-//! which give way to them: indexing on all cores delays no keystroke. What the workers start, tests and
-//! language servers among it, gives way as well.
+//! `starling lsp`. Dedicated threads handle client requests. Runs and queries use worker threads
+//! with lower priority, so that indexing on all cores does not delay a keystroke. Child processes
+//! of the workers, such as tests and language servers, have the lower priority as well.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::services::services;
 use super::slices;
 use starling_server::{Leave, Restore, serve};
 
-/// How much less than the editor the workers matter, as `nice` counts it.
+/// Increment of the niceness of worker threads.
 const LESS: i32 = 10;
 
 /// Runs the command.
@@ -39,7 +39,7 @@ fn workers() -> io::Result<Runtime> {
         .enable_all()
         .thread_name("worker")
         .on_thread_start(|| {
-            // On Linux this is of the one thread, and of what it starts.
+            // On Linux this applies to the current thread and its children only.
             if let Err(error) = nice(LESS) {
                 tracing::info!(%error, "a worker gives way to nobody");
             }

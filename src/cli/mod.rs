@@ -1,4 +1,4 @@
-//! The command line: arguments in, terminal out.
+//! The command line interface.
 
 mod args;
 mod ask;
@@ -40,7 +40,7 @@ use args::{Cli, Command, ConfigCommand, WorldArgs};
 
 const NO_DIRECTORY: &str = "the current directory is gone";
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Settled,
@@ -59,12 +59,12 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// The command was not used as it can be.
+/// The command was used incorrectly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
-/// Everything from the arguments to the exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
+/// Runs the program and returns its exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
 /// without proof.
 pub fn main() -> ExitCode {
     #[cfg(feature = "local")]
@@ -84,14 +84,14 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = runtime.block_on(dispatch(cli.command));
-    // A thread that reads stdin would never end by itself.
+    // Do not wait for a thread that reads stdin: it may never end.
     runtime.shutdown_background();
     match outcome {
         Ok(outcome) => outcome.into(),
-        // Whoever read our output has gone: there is nobody left to tell.
+        // The reader of stdout has closed the pipe, so there is no one to report to.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(1),
         Err(error) => {
-            // stderr may be gone as well.
+            // stderr may be closed as well.
             let _ = writeln!(std::io::stderr(), "starling: {error:#}");
             let wrong_use = error.downcast_ref::<WrongUse>().is_some();
             ExitCode::from(if wrong_use { 2 } else { 1 })

@@ -1,4 +1,4 @@
-//! `starling models`: weights of local models.
+//! `starling models`: manages the weights of local models.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Settled)
 }
 
-/// Fetches weights, with a progress bar.
+/// Downloads weights with a progress bar.
 pub async fn pull(name: &str) -> anyhow::Result<PathBuf> {
     let name = name.to_owned();
     Ok(tokio::task::spawn_blocking(move || pull_now(&name)).await??)

@@ -1,4 +1,4 @@
-//! Which directory is the project: the one given, else the root found from the current directory.
+//! Finds the project's root: the given directory, or one found from the current directory.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::WrongUse;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// Files that stand at the root of a project.
+/// Files at the root of a project.
 const MANIFESTS: [&str; 6] = [
     "pyproject.toml",
     "setup.py",
@@ -19,7 +19,7 @@ const MANIFESTS: [&str; 6] = [
     "go.mod",
 ];
 
-/// Files that mark a project where there is no manifest.
+/// Files that mark a project without a manifest.
 const MARKS: [&str; 8] = [
     "Pipfile",
     "tox.ini",
@@ -30,21 +30,21 @@ const MARKS: [&str; 8] = [
     "requirements.txt",
     REQUIREMENTS,
 ];
-/// `requirements-dev.txt` and the like.
+/// Pattern for requirement files such as `requirements-dev.txt`.
 const REQUIREMENTS: &str = "requirements*.txt";
-/// Makes a directory a package.
+/// The file that makes a directory a package.
 const PACKAGE: &str = "__init__.py";
 
-/// Why a directory is taken for the project.
+/// Why a directory is the project's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Given,
     Git,
-    /// It holds this file.
+    /// The directory contains this file.
     Manifest(&'static str),
-    /// It holds the package around the current directory.
+    /// The directory contains the package around the current directory.
     Package,
-    /// Nothing that marks a project was found.
+    /// No mark of a project was found.
     CurrentDirectory,
 }
 
@@ -56,12 +56,13 @@ pub struct Project {
 }
 
 impl Project {
-    /// The directory given, else the root of the git repository around the current directory, else the
-    /// nearest directory upward with a manifest, else the nearest with another mark of a project, else the
-    /// directory that holds the package around the current directory, else the current directory.
+    /// Finds the project's root: the given directory, else the root of the git repository around
+    /// the current directory, else the nearest parent with a manifest, else the nearest parent with
+    /// another mark of a project, else the directory that contains the package around the current
+    /// directory, else the current directory.
     ///
     /// # Errors
-    /// [`WrongUse`], if the directory given does not exist or is not a directory.
+    /// [`WrongUse`] if the given directory does not exist or is not a directory.
     pub fn find(given: Option<&Path>) -> anyhow::Result<Project> {
         let path = match given {
             Some(path) => path.to_owned(),
@@ -82,7 +83,7 @@ impl Project {
         Ok(around(start, home.as_deref()))
     }
 
-    /// For the first line of a run.
+    /// Describes the project for the first line of a run.
     pub fn describe(&self) -> String {
         let root = self.root.display();
         match self.reason {
@@ -99,17 +100,17 @@ impl Project {
     }
 }
 
-/// The root of the project, as a path. See [`Project::find`].
+/// Returns the path of the project's root. See [`Project::find`].
 ///
 /// # Errors
-/// As of [`Project::find`].
+/// The errors of [`Project::find`].
 pub fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(Project::find(given)?.root)
 }
 
-/// The project around a directory. Directories above it count up to the home directory, which itself
-/// is no project of what lies below it; and only while they have the same owner, so that nobody else
-/// can put a manifest above a project.
+/// Finds the project around a directory. The search ends below the home directory, which is not a
+/// project of its subdirectories, and at a directory with another owner, so that no other user can
+/// place a manifest above a project.
 fn around(start: PathBuf, home: Option<&Path>) -> Project {
     let owner = |path: &Path| path.metadata().ok().map(|data| data.uid());
     let of_start = owner(&start);
@@ -154,7 +155,7 @@ fn around(start: PathBuf, home: Option<&Path>) -> Project {
     }
 }
 
-/// Whether a directory holds a file of this name.
+/// Whether a directory contains a file of this name.
 fn has(place: &Path, file: &str) -> bool {
     if file != REQUIREMENTS {
         return place.join(file).is_file();
@@ -169,7 +170,7 @@ fn has(place: &Path, file: &str) -> bool {
     })
 }
 
-/// Whether a directory is the root of a git repository, or of a work tree of one.
+/// Whether a directory is the root of a git repository or work tree.
 fn is_repository(place: &Path) -> bool {
     let git = place.join(".git");
     let is_work_tree =
@@ -230,7 +231,7 @@ mod tests {
             let expected = expected.copied().unwrap_or(REQUIREMENTS);
             assert_eq!((root.as_str(), reason), ("p", Reason::Manifest(expected)));
         }
-        // Documents have requirements of their own.
+        // A requirements file in a subdirectory does not make the subdirectory a project.
         let files = ["p/pyproject.toml", "p/a/requirements.txt"];
         let expected = ("p".to_owned(), Reason::Manifest("pyproject.toml"));
         assert_eq!(found(&files, "p/a"), expected);
@@ -244,10 +245,10 @@ mod tests {
         let files = ["p/a/__init__.py", "p/a/b/__init__.py"];
         assert_eq!(found(&files, "p/a/b"), ("p".into(), Reason::Package));
         assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
-        // A directory without one is no part of the package around it.
+        // A directory without `__init__.py` is not part of the package around it.
         let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
         assert_eq!(found(&["p/a/__init__.py"], "p/a/b"), alone);
-        // Nothing above the home directory counts, nor the home directory itself.
+        // The home directory and its parents do not count.
         let files = ["__init__.py", "p/__init__.py", "requirements.txt"];
         assert_eq!(found(&files, "p"), ("p".into(), Reason::CurrentDirectory));
         let files = ["p/__init__.py", "p/a/__init__.py"];
@@ -258,7 +259,7 @@ mod tests {
     fn stays_below_the_home_directory() {
         let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
         assert_eq!(found(&[], "p/a/b"), alone);
-        // A repository of settings in the home directory is not the project of everything in it.
+        // A repository in the home directory is not the project of its subdirectories.
         assert_eq!(found(&[".git/HEAD", "package.json"], "p/a/b"), alone);
         assert_eq!(found(&[".git/HEAD"], ""), (String::new(), Reason::Git));
         let (dir, home) = bed(&[]);
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn ignores_directories_of_other_owners() {
         if !rustix::process::getuid().is_root() {
-            // Only an administrator can give a directory away.
+            // Only root can change the owner of a directory.
             return;
         }
         let (_dir, home) = bed(&["p/.git/HEAD", "p/a/setup.py"]);

@@ -1,4 +1,4 @@
-//! `starling review`: the proposals that waited for review when their run ended are offered again.
+//! `starling review`: offers proposals again that waited for review when their run ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -28,11 +28,11 @@ use starling_server::{self, HeldRun, Restore, WaitingReview, WaitingRun};
 use starling_swarm::{Event, Part, ProposalId, Record};
 use starling_text::{harmless, new_file_diff, unified_diff};
 
-/// How a review came to its end.
+/// The end of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reviewed {
     Through,
-    /// The user wants no more questions.
+    /// The user stopped the review.
     Stopped,
 }
 
@@ -45,7 +45,7 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
         let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;
         runs.retain(|run| run.id == found.id);
         if runs.is_empty() {
-            // Tells what is wrong with a damaged one.
+            // Report an error if the trajectory is damaged.
             PastRun::read(&found.path)?;
             let mut held = starling_server::held(&trajectories, &root);
             held.retain(|run| run.id == found.id);
@@ -84,7 +84,7 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Says why there is nothing to review here: `nothing`, or which program has the runs open.
+/// Reports why there is nothing to review: `nothing`, or the program that has the runs open.
 fn say_nothing(json: bool, held: &[HeldRun], nothing: &str) -> anyhow::Result<Outcome> {
     if held.is_empty() {
         say(json, nothing)?;
@@ -107,7 +107,7 @@ fn say_nothing(json: bool, held: &[HeldRun], nothing: &str) -> anyhow::Result<Ou
     Ok(Outcome::NotSettled)
 }
 
-/// The program that has a file locked, as the system lists it.
+/// Returns the program that holds a lock on a file, according to `/proc/locks`.
 fn holder(path: &Path) -> Option<String> {
     let inode = path.metadata().ok()?.ino();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -121,7 +121,8 @@ fn holder(path: &Path) -> Option<String> {
     })
 }
 
-/// The process that holds a lock on the file with this inode: `1: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF`.
+/// Returns the process that holds a lock on the file with this inode, from a line such as
+/// `1: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF`.
 fn holder_in(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip_while(|word| *word != "FLOCK");
@@ -131,7 +132,7 @@ fn holder_in(locks: &str, inode: u64) -> Option<u32> {
     })
 }
 
-/// How many proposals of these runs were ever applied.
+/// Returns the number of proposals of these runs that were ever applied.
 fn applied(runs: &[WaitingRun]) -> usize {
     let read = runs.iter().filter_map(|run| PastRun::read(&run.path).ok());
     read.map(|run| run.changes.len()).sum()
@@ -174,19 +175,19 @@ async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<
     Ok(())
 }
 
-/// How long a server may take to offer a run again.
+/// Maximum time for a server to offer a run again.
 pub const OFFERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// A run that is over, as far as its review needs it.
+/// A completed run under review.
 pub struct Ended {
     root: PathBuf,
     reviews: Vec<WaitingReview>,
     started: Option<std::time::SystemTime>,
-    /// Asked about as soon as the server has told everything that happened before.
+    /// Reviews to show once the server has sent all earlier events.
     held: VecDeque<Review>,
-    /// The number of the last event that happened before.
+    /// The sequence number of the last earlier event.
     last: u64,
-    /// Proposals that were answered, and whose answer was not carried out yet.
+    /// Proposals with an answer that is not carried out yet.
     open: BTreeSet<ProposalId>,
     pub skipped: usize,
 }
@@ -194,7 +195,7 @@ pub struct Ended {
 impl Ended {
     pub fn new(run: &WaitingRun, root: &Path) -> Ended {
         let mut events = run.records.iter().filter(|record| match &record.record {
-            // The server does not tell the end of a run that comes back.
+            // The server does not send the end of a restored run.
             Record::Event(event) => event.is_told() && !matches!(event, Event::RunFinished { .. }),
             Record::Exchange(_) => false,
         });
@@ -209,7 +210,7 @@ impl Ended {
         }
     }
 
-    /// The first line of a review.
+    /// Formats the first line of a review.
     pub fn head(run: &WaitingRun) -> Vec<Line> {
         let when = starling_history::started(&run.id)
             .map_or(String::new(), |at| format!(" · {}", moment(at)));
@@ -222,7 +223,7 @@ impl Ended {
         ]
     }
 
-    /// What was known when the run ended.
+    /// Returns the state of the run at its end.
     pub fn state(run: &WaitingRun) -> RunState {
         let mut state = RunState::default();
         for record in &run.records {
@@ -237,7 +238,7 @@ impl Ended {
         state
     }
 
-    /// Whether an event is the question about a proposal that waits.
+    /// Whether an event asks for the review of a waiting proposal.
     pub fn asks(&self, params: &EventParams) -> bool {
         match &params.event {
             Event::ReviewAsked { proposal, .. } => {
@@ -247,7 +248,7 @@ impl Ended {
         }
     }
 
-    /// Whether an event happened before the run ended. After the last of them the user is asked.
+    /// Whether an event happened before the run ended. The last such event starts the questions.
     pub fn is_earlier(&mut self, params: &EventParams, state: &mut RunState) -> bool {
         if params.seq <= self.last {
             if params.seq == self.last {
@@ -280,12 +281,13 @@ impl Ended {
         self.open.insert(lead);
     }
 
-    /// Whether every proposal was answered or skipped; if none was skipped, the run itself ends.
+    /// Whether every proposal was answered or skipped, and at least one was skipped. If none was
+    /// skipped, the run ends without this check.
     pub fn is_through(&self, state: &RunState) -> bool {
         self.skipped > 0 && self.held.is_empty() && state.reviews.is_empty() && self.open.is_empty()
     }
 
-    /// Shows a proposal as it would change the text now.
+    /// Updates a proposal's diff against the current text.
     pub fn renew(&self, lead: ProposalId, state: &mut RunState) {
         let Some(review) = self.reviews.iter().find(|review| review.lead == lead) else {
             return;

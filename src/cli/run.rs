@@ -1,4 +1,4 @@
-//! `starling run`: one task through the headless editor.
+//! `starling run`: performs one task through the headless editor.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal, Read, Write};
@@ -36,16 +36,16 @@ use starling_server::{Restore, WaitingRun};
 use starling_swarm::{Proof, ProposalId};
 use starling_workspace::{PathPolicy, private_file};
 
-/// Keys pressed sooner after a question was shown were meant for something else, and so were those that
-/// follow such a key without a longer pause.
+/// Time after a question appears in which keys are dropped, because the user cannot have read it.
+/// Keys that follow a dropped key within this time are dropped as well.
 const READING: Duration = Duration::from_millis(400);
-/// The live view is drawn this often while nothing happens.
+/// Interval at which the live view is redrawn without events.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// A terminal that cannot be drawn over is told this often what is being waited for.
+/// Interval at which a dumb terminal reports what the run waits for.
 const TELL_WAIT: Duration = Duration::from_secs(15);
 
-/// How a run is shown.
+/// How a run is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     Terminal,
@@ -61,11 +61,11 @@ impl Show {
     }
 }
 
-/// Where answers of the user may come from.
+/// Whether stdin is available for the user's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     Free,
-    /// The task was read from it.
+    /// The task was read from stdin.
     Used,
 }
 
@@ -73,7 +73,7 @@ pub enum Stdin {
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     if let Some(parent) = args.end_with_parent {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have ended before that was said.
+        // The parent may have ended before the death signal was set.
         if getppid().map(Pid::as_raw_pid) != Some(parent) {
             anyhow::bail!("the process that started this one has ended");
         }
@@ -145,10 +145,10 @@ fn is_empty_device() -> bool {
     stdin.is_ok() && stdin == rustix::fs::stat("/dev/null").map(id)
 }
 
-/// What can be known to be wrong before anything is done: a run would only say that it failed.
+/// Checks for errors that would make a run fail, before the run starts.
 ///
 /// # Errors
-/// [`WrongUse`], in words.
+/// [`WrongUse`] with a description of the first problem.
 pub fn check(
     root: &Path,
     params: &RunParams,
@@ -166,7 +166,7 @@ pub fn check(
         None => config.run.approve == starling_core::Approval::Ask,
     };
     if by_person && (stdin == Stdin::Used || is_empty_device()) {
-        // Said before a model is paid.
+        // Fail before any model call costs money.
         let message =
             "nobody can answer: stdin is used up; approve by --approve auto or --approve proxy";
         return Err(WrongUse(message.to_owned()).into());
@@ -178,7 +178,7 @@ pub fn check(
     Ok(())
 }
 
-/// Begins a run and shows it to its end.
+/// Starts a run and displays it until its end.
 pub async fn follow(
     root: &Path,
     params: RunParams,
@@ -207,33 +207,33 @@ pub async fn follow(
     Ok(outcome)
 }
 
-/// One run on one screen.
+/// The display of one run.
 pub struct Viewer<'a> {
     editor: &'a HeadlessEditor,
     state: RunState,
     prompt: Prompt,
-    /// When the last question was shown.
+    /// The time at which the last question appeared.
     asked_at: Instant,
-    /// When the last key was dropped because it came too early.
+    /// The time at which the last early key was dropped.
     dropped_at: Option<Instant>,
     screen: Screen,
-    /// The review that the user was last asked about.
+    /// The review in the last question.
     asked: Option<Review>,
     tree: Tree,
-    /// Lines that came ahead of their questions, in order.
+    /// Lines that were entered before their questions, in order.
     lines: VecDeque<String>,
-    /// The user has asked to stop already.
+    /// Whether the user has already asked to stop.
     stopping: bool,
-    /// What is reviewed of a run that is over.
+    /// The completed run under review.
     ended: Option<Ended>,
-    /// What the user wrote in place of proposals, and what was not taken.
+    /// The user's edits of proposals that the server has not accepted.
     mine: BTreeMap<ProposalId, Vec<EditedDocument>>,
 }
 
-/// Whether to go on.
+/// The next action after an input.
 enum Next {
     Go,
-    /// The user edits what is asked about.
+    /// Open the editor for the proposal in question.
     Edit,
     Stop,
 }
@@ -256,7 +256,7 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// Shows what waits in a run that is over, until everything is answered or left for later.
+    /// Shows the reviews of a completed run until each is answered or skipped.
     pub async fn review(
         editor: &'a HeadlessEditor,
         mut screen: Screen,
@@ -287,7 +287,7 @@ impl<'a> Viewer<'a> {
         })
     }
 
-    /// A run from its beginning to what is said at its end.
+    /// Starts a run and displays it, up to the summary.
     async fn show(
         mut self,
         root: &Path,
@@ -396,7 +396,7 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// A review of a run that is over ends with its last answer, also where proposals are left for later.
+    /// Stops after the last answer about a completed run, even if some proposals were skipped.
     fn through(&self) -> Next {
         let nothing_left = |ended: &Ended| ended.is_through(&self.state);
         match self.ended.as_ref().is_some_and(nothing_left) {
@@ -405,7 +405,7 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// Shows the first of the waiting reviews, once.
+    /// Shows the first review, unless it is already shown.
     fn ask(&mut self) -> io::Result<()> {
         if let (Some(ended), Some(Review::Proposal { id, .. })) =
             (&self.ended, self.state.reviews.front())
@@ -427,9 +427,9 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
-    /// Whether a key is dropped because it was typed before the question can have been read, or goes on
-    /// with such keys. Ctrl-C is never dropped, and a text that was begun before the question goes on, but
-    /// Enter may have been meant for something else.
+    /// Whether to drop a key because it was typed before the user can have read the question, or
+    /// directly after a dropped key. Ctrl-C is never dropped. Text that was started before the
+    /// question continues, but Enter is dropped because it may have been meant for something else.
     fn is_too_early(&self, key: KeyEvent) -> bool {
         if self.asked.is_none() || key.modifiers.contains(KeyModifiers::CONTROL) {
             return false;
@@ -443,12 +443,12 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// Whether the last dropped key is so recent that the next key belongs to it.
+    /// Whether the last key was dropped so recently that the next one belongs to it.
     fn is_in_dropped_burst(&self) -> bool {
         self.dropped_at.is_some_and(|at| at.elapsed() < READING)
     }
 
-    /// Drops a key that came too early; the first of a burst is told.
+    /// Drops an early key. Only the first key of a burst causes a message.
     fn drop_key(&mut self) -> io::Result<()> {
         let is_told = self.is_in_dropped_burst();
         self.dropped_at = Some(Instant::now());
@@ -459,7 +459,7 @@ impl<'a> Viewer<'a> {
         self.screen.say(&[Line::of(Style::Warning, line)])
     }
 
-    /// What waits for an answer.
+    /// Returns the kind of question that waits for an answer.
     fn awaited(&self) -> Asked {
         match self.state.reviews.is_empty() {
             true => Asked::Nothing,
@@ -481,7 +481,7 @@ impl<'a> Viewer<'a> {
                 None
             }
             Input::Interrupt => Some(Said::Quit),
-            // Behind others, even this waits for its question.
+            // Quitting takes effect at once, unless earlier lines wait for their questions.
             Input::Line(line) if self.lines.is_empty() && prompt::line(&line) == Said::Quit => {
                 Some(Said::Quit)
             }
@@ -500,7 +500,7 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// Lines answer questions in order: one that comes early waits for its own.
+    /// Answers questions with the entered lines in order. Early lines wait for their questions.
     async fn take_lines(&mut self, run: &HeadlessRun) -> anyhow::Result<Next> {
         while !self.state.reviews.is_empty()
             && let Some(line) = self.lines.pop_front()
@@ -513,7 +513,7 @@ impl<'a> Viewer<'a> {
         Ok(Next::Go)
     }
 
-    /// An answer that came as a line.
+    /// Parses an answer that was entered as a line.
     fn said(&self, line: &str) -> Said {
         match self.ended {
             Some(_) => prompt::line_of_ended(line),
@@ -524,7 +524,7 @@ impl<'a> Viewer<'a> {
     async fn follow(&mut self, said: Said, run: &HeadlessRun) -> anyhow::Result<Next> {
         match said {
             Said::Quit if self.stopping => return Ok(Next::Stop),
-            // Whatever waits goes on waiting.
+            // Open reviews stay open.
             Said::Quit if self.ended.is_some() => {
                 self.stopping = true;
                 return Ok(Next::Stop);
@@ -543,7 +543,7 @@ impl<'a> Viewer<'a> {
             Said::Help => {
                 let keys = prompt::keys(self.awaited()).iter();
                 let mut keys: Vec<Line> = keys.map(|line| Line::of(Style::Dim, line)).collect();
-                // What is drawn anew shows the choices anyway.
+                // The live view shows the choices anyway.
                 if !self.screen.is_live() {
                     keys.push(Line::plain(self.state.choices()));
                 }
@@ -570,14 +570,14 @@ impl<'a> Viewer<'a> {
             Verdict::Steer { text } => self.editor.steer(&run.id, target, &text).await,
         };
         if let Err(error) = answered {
-            // Its time had passed; the run goes on.
+            // The answer was too late; the run continues.
             self.screen
                 .say(&[Line::of(Style::Warning, &error.to_string())])?;
         }
         Ok(())
     }
 
-    /// Opens the proposal that is asked about in the user's editor, and sends what becomes of it.
+    /// Opens the proposal in question in the user's editor and sends the result.
     async fn edit(&mut self, run: &HeadlessRun, inputs: &mut Inputs) -> anyhow::Result<()> {
         let said = match self.state.reviews.front() {
             Some(Review::Proposal { id, .. }) => {
@@ -588,7 +588,7 @@ impl<'a> Viewer<'a> {
                 self.screen.leave(false)?;
                 inputs.pause(false).await;
                 match edited {
-                    // The event says that it is checked.
+                    // An event will report that the result is being checked.
                     Ok(true) => None,
                     Ok(false) => Some(format!("nothing was changed: {id} waits as it was")),
                     Err(error) => Some(format!("{error:#}")),
@@ -603,7 +603,8 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
-    /// Whether the user changed a file in the editor; the changed files were sent.
+    /// Lets the user edit a proposal and sends the changed files. Returns whether a file was
+    /// changed.
     async fn edited(&mut self, run: &HeadlessRun, id: ProposalId) -> anyhow::Result<bool> {
         let shown = self.editor.proposal(&run.id, id).await?;
         let mine = self.mine.get(&id).map_or(&[][..], Vec::as_slice);
@@ -638,7 +639,7 @@ fn outcome(finished: &Finished) -> Outcome {
     }
 }
 
-/// The next log line; never, where logs go to stderr.
+/// Returns the next log line. Never completes if logs go to stderr.
 async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
     match logs {
         Some(logs) => logs.recv().await,
@@ -646,10 +647,10 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
     }
 }
 
-/// All of stdin, where `-` stands for the text.
+/// Reads all of stdin, for an argument `-`.
 ///
 /// # Errors
-/// It cannot be read, or is not UTF-8.
+/// stdin cannot be read, or is not UTF-8.
 pub fn read_stdin() -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
         eprintln!("type the text, then Ctrl-D:");
@@ -661,13 +662,13 @@ pub fn read_stdin() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The project, if the current directory does not lead to it.
+/// Returns the project's root if it is not found from the current directory.
 pub fn to_name(root: &Path) -> Option<&Path> {
     let here = project::root(None);
     Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
 }
 
-/// Keeps the whole change beside the trajectory, for other programs.
+/// Writes the whole change to a patch file beside the trajectory, for other programs.
 fn write_patch(state: &RunState, trajectory: &Path) {
     let diff = state.finished.as_ref().map_or("", |one| &one.diff);
     if diff.is_empty() {
@@ -695,7 +696,7 @@ mod tests {
     };
     use starling_swarm::{Ending, Event, Party, ProposalId, Spent, StopReason};
 
-    /// What was written.
+    /// The collected output.
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -716,7 +717,7 @@ mod tests {
         }
     }
 
-    /// Asks about an intent, then about two proposals; or until it is cancelled.
+    /// Asks about an intent and then about two proposals, unless cancelled.
     async fn asks(scene: Scene) {
         let view = |id| ProposalView {
             id,
@@ -762,7 +763,7 @@ mod tests {
         let paper = Paper::default();
         let viewer = Viewer::new(&editor, screen(paper.clone()));
         let mut show = std::pin::pin!(viewer.show(folder.path(), task("x"), heard));
-        // Each answer is given when there is a new question.
+        // Give each answer when a new question appears.
         for (asked, input) in inputs.iter().enumerate() {
             let questions =
                 |text: String| text.matches(CHOICES).count() + text.matches("\"intent\"").count();
@@ -908,7 +909,7 @@ mod tests {
         Input::Key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
-    /// A viewer with its first question on the screen.
+    /// Creates a viewer that shows its first question.
     async fn asked<'e>(editor: &'e HeadlessEditor, paper: &Paper) -> (Viewer<'e>, HeadlessRun) {
         let mut run = editor.run(task("x")).await.unwrap();
         let mut viewer = Viewer::new(editor, lines(paper.clone()));
@@ -938,7 +939,7 @@ mod tests {
         assert!(viewer.state.reviews.is_empty());
     }
 
-    /// Lets the time pass in which keys are too early.
+    /// Moves time forward so that keys are no longer too early.
     fn age(viewer: &mut Viewer<'_>) {
         viewer.asked_at -= READING;
         viewer.dropped_at = viewer.dropped_at.map(|at| at - READING);
@@ -951,7 +952,7 @@ mod tests {
         let paper = Paper::default();
         let (mut viewer, run) = asked(&editor, &paper).await;
         viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
-        // The question can have been read by now, but the rest of the word belongs to its first letter.
+        // By now the question may have been read, but the other letters belong to the first one.
         viewer.asked_at -= READING;
         for code in [
             KeyCode::Char('b'),
@@ -1010,7 +1011,7 @@ mod tests {
             let note = run.notes.recv().await.unwrap();
             viewer.note(&note).unwrap();
         }
-        // What was typed about one question is not about the next.
+        // Text that was typed about one question is not an answer to the next.
         while viewer.state.reviews.is_empty() {
             let note = run.notes.recv().await.unwrap();
             viewer.note(&note).unwrap();
@@ -1043,7 +1044,7 @@ mod tests {
             viewer.note(&note).unwrap();
         }
         viewer.ask().unwrap();
-        // The question has just come: the text grows, and Enter does not send it yet.
+        // The question has just appeared: the text grows, but Enter does not send it yet.
         type_in(&mut viewer, "ke a\n", &run).await;
         assert_eq!(viewer.state.reviews.len(), 1);
         viewer.asked_at -= READING;

@@ -1,4 +1,4 @@
-//! Where a run is shown: JSON lines, plain lines, or a live view at the bottom of a terminal.
+//! Displays a run: as JSON lines, plain lines, or a live view at the bottom of a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -18,15 +18,15 @@ use super::view::text::{Line, Paint, Style};
 use super::view::tree::view;
 use starling_headless::RunNote;
 
-/// A way to show a run, and where to.
+/// A display of a run and its output stream.
 pub struct Screen {
     kind: Kind,
     out: Box<dyn Write + Send>,
-    /// A key alone is no answer, and the user was told so.
+    /// Whether the user was told to press Enter after a key.
     is_enter_told: bool,
 }
 
-/// Said once where keys cannot be read one by one.
+/// Printed once if keys cannot be read individually.
 const ENTER: &str = "press Enter after the key: this terminal cannot be drawn over";
 
 #[derive(Debug)]
@@ -36,11 +36,11 @@ enum Kind {
     Live(Live),
 }
 
-/// The live view and what it has drawn.
+/// The live view and its drawn lines.
 #[derive(Debug)]
 pub struct Live {
     paint: Paint,
-    /// Widths of the lines at the bottom.
+    /// Widths of the drawn lines at the bottom.
     drawn: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ impl Screen {
         }
     }
 
-    /// A live view where both ends are a terminal, else lines.
+    /// Creates a live view if stdin and stdout are a terminal, or plain lines otherwise.
     pub fn lively() -> Screen {
         let paint = Paint::of_stdout();
         let mut out = Box::new(io::stdout());
@@ -69,7 +69,7 @@ impl Screen {
         if !terminal || is_dumb() || enable_raw_mode().is_err() {
             return Screen::lines(out, paint);
         }
-        // A cursor that stays visible does no harm.
+        // A visible cursor is harmless, so errors are ignored.
         let _ = execute!(out, Hide, EnableBracketedPaste);
         let live = Live {
             paint,
@@ -85,12 +85,12 @@ impl Screen {
         }
     }
 
-    /// Whether lines go to a terminal on which nothing can be drawn over.
+    /// Whether plain lines go to a terminal without cursor movement.
     pub fn is_dumb_terminal(&self) -> bool {
         matches!(self.kind, Kind::Lines(_)) && io::stdout().is_terminal()
     }
 
-    /// Shows something that happened.
+    /// Displays an event or intent of the run.
     pub fn note(&mut self, note: &RunNote, state: &RunState, prompt: &Prompt) -> io::Result<()> {
         if let Kind::Json = self.kind {
             writeln!(self.out, "{}", json(note)?)?;
@@ -104,7 +104,7 @@ impl Screen {
         self.draw(state, prompt)
     }
 
-    /// Shows what the user is asked now.
+    /// Displays a review that waits for the user.
     pub fn ask(&mut self, review: &Review, state: &RunState) -> io::Result<()> {
         let mut lines = story::question(review, state);
         if let Kind::Lines(_) = self.kind {
@@ -117,7 +117,7 @@ impl Screen {
         self.say(&lines)
     }
 
-    /// Lines that stay.
+    /// Prints permanent lines.
     pub fn say(&mut self, lines: &[Line]) -> io::Result<()> {
         match &mut self.kind {
             Kind::Json => {}
@@ -139,7 +139,7 @@ impl Screen {
         self.out.flush()
     }
 
-    /// Draws the live part anew.
+    /// Redraws the live view.
     pub fn draw(&mut self, state: &RunState, prompt: &Prompt) -> io::Result<()> {
         let Kind::Live(live) = &mut self.kind else {
             return Ok(());
@@ -157,7 +157,7 @@ impl Screen {
         self.out.flush()
     }
 
-    /// Leaves the terminal to another program, or takes it back.
+    /// Hands the terminal to another program, or takes it back.
     pub fn leave(&mut self, leaves: bool) -> io::Result<()> {
         self.say(&[])?;
         if let Kind::Live(_) = self.kind {
@@ -175,7 +175,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Ends the live view; what is said from now on are plain lines.
+    /// Ends the live view. Later output consists of plain lines.
     pub fn settle(&mut self) -> io::Result<()> {
         if let Kind::Live(live) = &self.kind {
             let paint = live.paint;
@@ -186,7 +186,7 @@ impl Screen {
     }
 }
 
-/// The header and the end of what is typed stay; agents give way, and the header at last.
+/// Removes lines until the view fits. The header and the end of the input stay longest.
 fn fit(lines: &mut Vec<Line>, room: usize) {
     let over = lines.len().saturating_sub(room);
     let header = usize::from(room > 1);
@@ -194,7 +194,7 @@ fn fit(lines: &mut Vec<Line>, room: usize) {
 }
 
 impl Live {
-    /// Takes away what was drawn, also when the terminal has become narrower since.
+    /// Clears the drawn lines, even if the terminal has become narrower.
     fn clear(&mut self, out: &mut impl Write) -> io::Result<()> {
         let width = usize::from(size().0).max(1);
         let rows: usize = self
@@ -211,7 +211,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Best effort: the terminal may be gone.
+        // Best effort: the terminal may be closed.
         let _ = execute!(io::stdout(), Show, DisableBracketedPaste);
         let _ = disable_raw_mode();
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     impl Paper {
-        /// What was written since the last look.
+        /// Returns the output since the last call.
         fn take(&self) -> String {
             let bytes = std::mem::take(&mut *self.0.lock().unwrap());
             String::from_utf8(bytes).unwrap()
@@ -359,7 +359,7 @@ mod tests {
         screen.draw(&state, &Prompt::default()).unwrap();
         let first = paper.take();
         assert!(!first.contains("\x1b[4A"), "nothing was above: {first:?}");
-        // The header, the agent, the question and how to answer it.
+        // The header, the agent, the question and the choices.
         assert_eq!(first.matches("\r\n").count(), 4, "{first:?}");
         show(&mut screen, &steered("faster"));
         let second = paper.take();

@@ -1,4 +1,4 @@
-//! The real world for a server: configuration, models, tests and snapshots.
+//! The real services of a server: configuration, models, tests and snapshots.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ use starling_server::{Defaults, Opened, Opening, Restore, Services, swarm};
 use starling_swarm::RoleModels;
 use starling_workspace::{Workspace, sweep_leftovers};
 
-/// A run has begun long before.
+/// Delay of the first sweep, so that it does not slow down the start of a run.
 const SWEEP_AFTER: Duration = Duration::from_secs(5);
 
-/// Services as the command line wants them, with who does the work of runs.
+/// Creates the services of the command line. `workers` executes the runs.
 ///
 /// # Errors
-/// There is no place for a cache.
+/// There is no cache directory.
 pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
@@ -72,7 +72,7 @@ pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::
     })
 }
 
-/// The models that runs can use: those of the configuration, the local one, and the providers whose keys
+/// Returns the available models: configured models, the local model, and the providers whose keys
 /// are in the environment.
 fn model_list(config: &Config, choice: Option<&str>, variables: Variables<'_>) -> ModelsReply {
     let configured = config.models.iter().map(|(name, settings)| ModelItem {
@@ -98,7 +98,7 @@ fn model_list(config: &Config, choice: Option<&str>, variables: Variables<'_>) -
     }
 }
 
-/// What a configured model is: what it is called at its endpoint and where that is, or its file.
+/// Describes a configured model by its name and endpoint, or by its file.
 fn detail(settings: &starling_config::ModelConfig, variables: Variables<'_>) -> String {
     match settings.kind {
         ModelKind::Openai => {
@@ -113,7 +113,7 @@ fn detail(settings: &starling_config::ModelConfig, variables: Variables<'_>) -> 
     }
 }
 
-/// Fetches the weights of a known model for an editor.
+/// Downloads the weights of a known model for an editor.
 fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
     weights::pull(model, &mut |progress| match progress {
         Progress::Waiting => {}
@@ -127,7 +127,7 @@ fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
 /// Reads the configuration for a project.
 ///
 /// # Errors
-/// The first thing that is wrong in it.
+/// The configuration is invalid; the error describes the first problem.
 pub fn configuration(
     root: &Path,
     args: &WorldArgs,
@@ -137,8 +137,8 @@ pub fn configuration(
     starling_config::load(&Sources::of_process(file, trust, args.set.clone()))
 }
 
-/// What the endpoints of a run's models say against them before a token is spent: a name that they do
-/// not list. Some servers accept names that they do not list, so that this is no error.
+/// Returns warnings about models that their endpoints do not list, before any token is spent. These
+/// are only warnings, because some servers accept unlisted names.
 pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
     const DEADLINE: Duration = Duration::from_secs(2);
     let variables = |name: &str| std::env::var(name).ok();
@@ -165,7 +165,7 @@ pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
     doubts
 }
 
-/// What of a project's settings is not followed.
+/// Returns the reasons why some of the project's settings are ignored.
 fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
     match configuration(root, args) {
         Ok(loaded) => loaded.warnings.iter().map(ToString::to_string).collect(),
@@ -177,9 +177,9 @@ struct World {
     args: WorldArgs,
     cache: PathBuf,
     shadows: OnceCell<Shadows>,
-    /// Language servers, which later runs find warm.
+    /// Language servers, which stay warm for later runs.
     servers: ServerPool,
-    /// The models of the last run: weights are slow to load.
+    /// The models of the last run, kept because weights are slow to load.
     models: Mutex<Option<OpenModels>>,
 }
 
@@ -213,7 +213,7 @@ impl World {
         let open = move || Index::open(workspace.snapshot(overlay), cache);
         let index = Arc::new(spawn_blocking(open).await?);
         let read = index.clone();
-        // Reading all files takes a while, and the run needs them anyway.
+        // Reading all files is slow, and the run needs the files anyway.
         spawn_blocking(move || read.warn_of_skipped());
         let shadows = self
             .shadows
@@ -256,12 +256,12 @@ impl World {
         })
     }
 
-    /// Removes what dead processes left behind, then finds out how shadows are made here.
+    /// Removes the shadows of dead processes, then determines how to create shadows.
     async fn first_shadows(&self, root: PathBuf, policy: Policy) -> anyhow::Result<Shadows> {
         let cache = self.cache.clone();
         let swept = spawn_blocking(move || sweep_scratch(&cache)).await?;
         tracing::info!(count = swept.len(), "removed shadows of dead processes");
-        // Not while the run starts: it walks through the whole tree.
+        // The sweep walks the whole tree and would slow down the start of the run.
         tokio::spawn(async move {
             tokio::time::sleep(SWEEP_AFTER).await;
             spawn_blocking(move || sweep_leftovers(&root)).await
@@ -285,7 +285,7 @@ impl World {
                 return Ok(open.models.clone());
             }
             let models = Models::open(&config, choice.as_deref())?;
-            // A recording counts its answers: each run reads it from the beginning.
+            // A replay model has a position in its recording, so each run opens a new one.
             if !models.agent.profile().replayed {
                 *last = Some(OpenModels {
                     config,
@@ -299,13 +299,13 @@ impl World {
     }
 }
 
-/// Files that agents change like any other: those of the configuration and of the command line.
+/// Returns the globs of files that agents may change, from the configuration and the command line.
 pub(super) fn allowed_writes(config: &Config, args: &WorldArgs) -> Vec<String> {
     let globs = config.run.allow_write.iter().chain(&args.allow_write);
     globs.cloned().collect()
 }
 
-/// What the user lets tests do.
+/// Returns the sandbox policy for tests from the configuration.
 pub(super) fn policy(config: &starling_config::Sandbox) -> Policy {
     Policy {
         bounds: Bounds {
@@ -322,7 +322,7 @@ pub(super) fn policy(config: &starling_config::Sandbox) -> Policy {
     }
 }
 
-/// The container that tests run in, where one is wished for.
+/// Returns the container for tests, if one is configured.
 fn container(config: &starling_config::Sandbox) -> Option<Container> {
     Some(Container {
         image: config.container.clone()?,
@@ -333,7 +333,8 @@ fn container(config: &starling_config::Sandbox) -> Option<Container> {
     })
 }
 
-/// Where language servers are looked for. What a project brings is started only when it is trusted.
+/// Returns the search paths of language servers. Programs of the project are used only if the
+/// project is trusted.
 pub fn places(root: &Path, args: &WorldArgs) -> Places {
     let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
         starling_config::Trust::Trusted => OwnPrograms::Allowed,

@@ -1,4 +1,4 @@
-//! The file of a session of `starling ask`: wherever the user wants it.
+//! The session file of `starling ask`, at a path that the user chooses.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,19 +10,19 @@ use super::WrongUse;
 use starling_ask::session::Session;
 use starling_workspace::{Snapshot, private_file, read_text, write_given};
 
-/// A longer session is not resumed.
+/// Maximum size in bytes of a session to resume.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A file that can be read, if it is there, and written.
+/// A session file that is readable, if it exists, and writable.
 pub struct SessionFile {
     path: PathBuf,
 }
 
 impl SessionFile {
-    /// Looks at the file before anything is done that costs. Nothing is left there.
+    /// Checks the file before any costly work. Leaves no file behind.
     ///
     /// # Errors
-    /// [`WrongUse`], if the session cannot be kept there.
+    /// [`WrongUse`] if the session cannot be written there.
     pub fn open(path: &Path) -> Result<SessionFile, WrongUse> {
         let wrong = |error: io::Error| {
             WrongUse(format!(
@@ -40,10 +40,10 @@ impl SessionFile {
         })
     }
 
-    /// The session in the file; a new one where there is none yet.
+    /// Reads the session, or creates one if there is no file.
     ///
     /// # Errors
-    /// [`WrongUse`], if something else is in the file.
+    /// [`WrongUse`] if the file is not a valid session.
     pub fn read(&self, files: &Snapshot) -> Result<Session, WrongUse> {
         let wrong = |what: String| WrongUse(format!("session {}: {what}", self.path.display()));
         let text = match read_text(&self.path, MAX_BYTES) {
@@ -61,10 +61,10 @@ impl SessionFile {
             .map_err(|error| wrong(error.to_string()))
     }
 
-    /// Writes what was learnt, whole or not at all.
+    /// Writes the session atomically.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written.
     pub fn keep(&self, session: &Session) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(session)?;
         let write = || {
@@ -82,7 +82,7 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Whether a file could be made or replaced there.
+/// Checks that a file can be created or replaced.
 fn try_to_write(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -90,7 +90,7 @@ fn try_to_write(path: &Path) -> io::Result<()> {
     if path.exists() {
         OpenOptions::new().append(true).open(path)?;
     }
-    // A link leads to the directory in which its file is replaced.
+    // A file behind a link is replaced in the directory of the link's target.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut place = directory(&path);
     while !place.exists() {
@@ -119,7 +119,7 @@ mod tests {
         let files = Workspace::open(root.clone())
             .unwrap()
             .snapshot(Default::default());
-        // Outside, called like a secret, in a new directory, and a file that is there and empty.
+        // A path outside the project, a name like a secret, a new directory, and an empty file.
         for name in [
             "deep/../../s.json",
             ".env",

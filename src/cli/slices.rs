@@ -1,20 +1,20 @@
-//! How long a thread may run before another that waits: Linux lets one that is at work keep its slice,
-//! 3 ms by itself, even from one that matters more, unless that one's slice is shorter (6.12 and later;
-//! elsewhere nothing is done, nor is it needed).
+//! Time slices of threads. On Linux 6.12 and later, a running thread keeps its slice (3 ms by
+//! default) even from a thread of higher priority, unless that thread has a shorter slice. Other
+//! systems do not need this, so the functions do nothing there.
 
 use std::time::Duration;
 
-/// Of threads that answer at once: the least that Linux knows.
+/// The slice of threads that must respond at once: Linux's minimum.
 pub(super) const SHORTEST: Duration = Duration::from_micros(100);
-/// Of threads that work for long.
+/// The slice of worker threads.
 pub(super) const OF_WORKERS: Duration = Duration::from_micros(200);
 
-/// Sets the slice of this thread and of those that it starts.
+/// Sets the slice of this thread and its future child threads.
 pub(super) fn of_this_thread(slice: Duration) {
     set(0, slice);
 }
 
-/// Sets the slices of all threads that this process has, and of those that they start.
+/// Sets the slice of all threads of this process and their future child threads.
 pub(super) fn of_all_threads(slice: Duration) {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return of_this_thread(slice);
@@ -31,15 +31,15 @@ fn set(thread: libc::pid_t, slice: Duration) {
     use libc::{SYS_sched_getattr, SYS_sched_setattr, sched_attr, syscall};
 
     let size = size_of::<sched_attr>();
-    // SAFETY: all fields are numbers, for which zero is a value.
+    // SAFETY: all fields are integers, for which zero is a valid value.
     let mut attr: sched_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes at most `size` bytes to `attr`, which is as large.
+    // SAFETY: the kernel writes at most `size` bytes to `attr`, which has that size.
     let found = unsafe { syscall(SYS_sched_getattr, thread, &mut attr, size, 0) };
     if found != 0 || attr.sched_policy != libc::SCHED_OTHER as u32 {
         return;
     }
     attr.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: the kernel reads `attr.size` bytes of `attr`, which it wrote itself.
+    // SAFETY: the kernel reads `attr.size` bytes of `attr`, a size that the kernel itself wrote.
     if unsafe { syscall(SYS_sched_setattr, thread, &attr, 0) } != 0 {
         tracing::debug!(error = %std::io::Error::last_os_error(), "the slice stays as it is");
     }
@@ -75,7 +75,7 @@ mod tests {
         .unwrap();
         assert_eq!((own.1, started.1), (less, less));
         assert_eq!(slice().0, before, "the others keep theirs");
-        // Before Linux 6.12 there is nothing to set: it reads as zero.
+        // Linux before 6.12 has no slice setting: it reads as zero.
         if before > 0 {
             assert_eq!(u128::from(own.0), OF_WORKERS.as_nanos());
             assert_eq!(own.0, started.0);

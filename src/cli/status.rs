@@ -1,4 +1,4 @@
-//! One line at the bottom of the terminal that says what is being waited for, and for how long.
+//! A status line at the bottom of the terminal: the current operation and its duration.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal;
 
-/// What takes less time is not worth a line.
+/// Minimum duration of an operation to show a status line.
 const PATIENCE: Duration = Duration::from_millis(400);
 const FRAME: Duration = Duration::from_millis(120);
-/// Characters of a message that are shown, however wide the terminal is.
+/// Maximum number of characters of a message, regardless of the terminal's width.
 const SHOWN_MOST: usize = 200;
 
-/// A line on stderr, drawn anew several times a second. Nothing is drawn where stderr is no terminal, or a
-/// dumb one.
+/// A status line on stderr that is redrawn several times a second. Nothing is drawn if stderr is
+/// not a terminal, or a dumb one.
 pub struct Status {
     bar: ProgressBar,
 }
@@ -45,7 +45,7 @@ impl Status {
         self.bar.set_message(line);
     }
 
-    /// Prints something that stays, without the status line in between.
+    /// Prints permanent output with the status line hidden.
     pub fn beside<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)
     }
@@ -57,7 +57,7 @@ impl Drop for Status {
     }
 }
 
-/// Runs work that lists or reads the files of a project, and shows how far it has come.
+/// Runs work that lists or reads the files of a project, and shows the progress.
 pub fn while_reading<R>(work: impl FnOnce() -> R) -> R {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -79,7 +79,7 @@ pub fn while_reading<R>(work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// How far the reading of the project's files has come.
+/// Formats the progress of reading the project's files.
 pub fn reading(progress: Option<(usize, usize)>) -> String {
     match progress {
         Some((done, all)) => format!(

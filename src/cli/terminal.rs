@@ -1,23 +1,23 @@
-//! What the terminal can do.
+//! Properties of the terminal.
 
 use crossterm::terminal;
 
-/// Columns and rows of a terminal that does not say how large it is.
+/// Columns and rows if the terminal does not report its size.
 const SIZE: (u16, u16) = (80, 24);
 
-/// Columns and rows of the terminal.
+/// Returns the columns and rows of the terminal.
 pub fn size() -> (u16, u16) {
     usable(terminal::size().ok())
 }
 
-/// A size of 0 is no size: serial lines, some containers and `script` report it.
+/// Replaces a size of 0, which serial lines, some containers and `script` report.
 fn usable(reported: Option<(u16, u16)>) -> (u16, u16) {
     let (columns, rows) = reported.unwrap_or_default();
     let or = |reported: u16, default| if reported == 0 { default } else { reported };
     (or(columns, SIZE.0), or(rows, SIZE.1))
 }
 
-/// Whether the terminal understands neither colours nor movements of the cursor.
+/// Whether the terminal supports neither colours nor cursor movement.
 pub fn is_dumb() -> bool {
     is_dumb_as(std::env::var("TERM").ok().as_deref())
 }

@@ -1,4 +1,4 @@
-//! `starling trust`, and the question that is asked once.
+//! `starling trust`, and the trust question that is asked once for each project.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use starling_config::{
 use starling_models::registry::role_sources;
 use starling_text::harmless;
 
-/// More lines than this of a project's file are not shown.
+/// Maximum number of lines of a project's configuration file to show.
 const LINES: usize = 40;
 
 /// Runs the command.
@@ -52,7 +52,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Settled)
 }
 
-/// What trust in a project starts, a line each.
+/// Lists the programs that run if the project is trusted, one on each line.
 fn programs(file: &ProjectFile) -> Vec<String> {
     let line = |one: &Starter| {
         let setting = harmless(&one.setting);
@@ -69,7 +69,7 @@ fn programs(file: &ProjectFile) -> Vec<String> {
     lines
 }
 
-/// What was decided about a project whose file is this one; `--trust` decides for this time.
+/// Returns the saved decision about a project with this configuration file. `--trust` overrides it.
 pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
     if given == Trust::Trusted {
         return Trust::Trusted;
@@ -87,11 +87,12 @@ pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
     }
 }
 
-/// Asks about a project that brings a configuration and was not decided about, where a person sits at a
-/// terminal. A replay is no work on the project: it asks nothing.
+/// Asks at a terminal whether to trust a project that has a configuration file, if there is no
+/// decision or the file has changed since. A replay does not work on the project, so it does not
+/// ask.
 ///
 /// # Errors
-/// The decision cannot be kept, or nothing can be asked.
+/// The decision cannot be saved, or the terminal cannot be used.
 pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     let at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !at_terminal || args.json || args.task == "-" {
@@ -117,7 +118,7 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
         Some(Decision::Trusted(_)) => Asked::Again,
         None => Asked::First,
     };
-    // What is shown is what is trusted.
+    // Trust exactly the text that is shown, even if the file changes meanwhile.
     let file = ProjectFile::of(root);
     let decision = ask(&file, asked, &mut io::stdin().lock(), &mut io::stderr())?;
     if decision.is_some() {
@@ -130,11 +131,11 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     First,
-    /// Its file was another then.
+    /// The user was asked about an earlier version of the file.
     Again,
 }
 
-/// Shows the file and asks; `None` where no answer came.
+/// Shows the file and asks. Returns `None` if there is no answer.
 fn ask(
     file: &ProjectFile,
     asked: Asked,
@@ -189,7 +190,7 @@ mod tests {
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
         let file = ProjectFile::at(path);
-        // The file is another by the time of the answer.
+        // The file changes before the answer.
         std::fs::write(file.path(), "[limits]\n").unwrap();
         let mut shown = Vec::new();
         let decision = ask(&file, asked, &mut answers.as_bytes(), &mut shown).unwrap();

@@ -1,4 +1,4 @@
-//! `starling undo`: takes back what a run changed.
+//! `starling undo`: reverts the changes of a run.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -70,7 +70,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     if wanted.is_empty() {
         open.forget_journal();
         if interrupted.is_some_and(|interrupted| chosen.is_subset(&interrupted)) {
-            // It had come to its end, but for its record.
+            // The undo was complete except for its record.
             let outcome = UndoOutcome {
                 undone: chosen.into_iter().rev().collect(),
                 ..UndoOutcome::default()
@@ -88,7 +88,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     undo.take_back(open, &wanted).await
 }
 
-/// Where trajectories lie.
+/// Returns the directory of the trajectories.
 pub fn trajectories() -> anyhow::Result<PathBuf> {
     let cache = cache_dir().context(
         "there is no home directory, so no run was recorded: set STARLING_CACHE_DIR to the directory that \
@@ -97,7 +97,7 @@ pub fn trajectories() -> anyhow::Result<PathBuf> {
     Ok(cache.join("runs"))
 }
 
-/// A name that is no run is wrong use.
+/// Converts an error. An unknown run name is wrong use.
 pub fn told(error: HistoryError) -> anyhow::Error {
     match error {
         HistoryError::Unknown(_)
@@ -109,14 +109,14 @@ pub fn told(error: HistoryError) -> anyhow::Error {
     }
 }
 
-/// What the user wants to be taken back.
+/// The run and proposal to undo, as requested by the user.
 struct Wish {
     run: Option<String>,
     proposal: Option<ProposalId>,
 }
 
 impl Wish {
-    /// `#3` in place of a run is a proposal of the newest one.
+    /// Parses the arguments. `#3` in place of a run selects a proposal of the newest run.
     fn of(args: &UndoArgs) -> Result<Wish, WrongUse> {
         match args.run.as_deref().and_then(|run| run.strip_prefix('#')) {
             Some(number) => {
@@ -151,8 +151,8 @@ impl Wish {
     }
 }
 
-/// The run that was named; else one whose undo was interrupted; else the newest that changed something
-/// that was not taken back.
+/// Selects the named run; else a run with an interrupted undo; else the newest run with changes
+/// that are not undone.
 async fn choose(
     trajectories: &Path,
     root: &Path,
@@ -181,7 +181,7 @@ async fn choose(
     Ok(None)
 }
 
-/// Everything is taken back already.
+/// Reports that everything is already undone.
 fn nothing_left(
     args: &UndoArgs,
     run: &PastRun,
@@ -200,8 +200,8 @@ fn nothing_left(
     Ok(Outcome::NotSettled)
 }
 
-/// Tells what became of an undo, of how many proposals that were to be taken back, and what it may have
-/// broken.
+/// Reports the outcome of an undo. The last argument holds the number of planned proposals and a
+/// warning about code that may be broken.
 fn ended(
     args: &UndoArgs,
     run: &PastRun,
@@ -223,7 +223,7 @@ fn ended(
     )
 }
 
-/// An undo that was chosen.
+/// An undo that the user selected.
 struct Undo<'a> {
     editor: Arc<dyn Editor>,
     root: &'a Path,
@@ -277,7 +277,7 @@ impl Undo<'_> {
         ended(self.args, &open.run, &outcome, (possible, warning))
     }
 
-    /// Says which later runs are in the way.
+    /// Adds the later runs that block the undo.
     async fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
         if refused
             .iter()
@@ -302,8 +302,8 @@ impl Undo<'_> {
     }
 }
 
-/// Warns of an undo that takes back only some of what was chosen. Proposals of one run may need each
-/// other also where nothing of it is recorded: each was checked over those before it.
+/// Warns if an undo reverts only some of the chosen proposals. Proposals of one run may depend on
+/// each other without a record, because each was checked on top of the earlier ones.
 fn left_alone(refused: &[Refusal], gone: &BTreeSet<ProposalId>) -> Option<String> {
     let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
     let names = |ids: &BTreeSet<ProposalId>| {
@@ -320,7 +320,7 @@ fn left_alone(refused: &[Refusal], gone: &BTreeSet<ProposalId>) -> Option<String
     })
 }
 
-/// What an undo would do.
+/// Formats the planned undo.
 fn shown(
     run: &PastRun,
     wanted: &BTreeSet<ProposalId>,
@@ -380,7 +380,7 @@ fn shown(
     lines
 }
 
-/// What would have been undone of the proposals that stay, and why they stay.
+/// Formats the diffs of the proposals that stay, and why they stay.
 fn stay(run: &PastRun, refused: &[Refusal]) -> Vec<Line> {
     let mut lines = Vec::new();
     for one in refused.iter().filter(|one| !one.diff.is_empty()) {
@@ -413,7 +413,7 @@ fn stay(run: &PastRun, refused: &[Refusal]) -> Vec<Line> {
 fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if outcome.undone.len() < planned {
-        // Something changed while the user read.
+        // A file changed while the user read the plan.
         lines.extend(stay(run, &outcome.refused));
     }
     let names = |ids: Vec<String>| words::few(&ids);
@@ -446,7 +446,7 @@ fn symbols(symbols: &[SymbolPath]) -> String {
     words::few(&names)
 }
 
-/// Asks until there is an answer; the end of stdin is a no.
+/// Asks until the user answers; the end of stdin counts as no.
 fn agreed(proposals: usize) -> anyhow::Result<bool> {
     let what = words::count(proposals as u64, "proposal");
     loop {
@@ -469,7 +469,7 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
     }
 }
 
-/// Lines for a person; with `--json` they go to stderr.
+/// Prints lines for the user; with `--json` they go to stderr.
 fn say(json: bool, lines: &[Line]) -> io::Result<()> {
     for line in lines {
         match json {
@@ -485,16 +485,16 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What became of an undo, as JSON.
+/// The outcome of an undo, as JSON.
 #[derive(Serialize)]
 struct Taken<'a> {
     /// `None` if there is no run to undo.
     run: Option<&'a RunId>,
     undone: Vec<ProposalId>,
-    /// Proposals that were not in the files any more: nothing was taken back of them.
+    /// Proposals whose changes were no longer in the files, so that nothing was reverted.
     absent: Vec<ProposalId>,
     refused: Vec<Stays<'a>>,
-    /// What may be broken, because proposals were taken back alone that others belong to.
+    /// A warning about code that may be broken, because related proposals stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
@@ -504,7 +504,7 @@ struct Stays<'a> {
     proposal: ProposalId,
     file: Option<&'a str>,
     lines: Option<(usize, usize)>,
-    /// The other proposal for which it stays, where nothing else is in the way.
+    /// The other proposal that prevents the undo, if nothing else does.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_by: Option<ProposalId>,
     why: &'a str,
@@ -535,11 +535,11 @@ struct Listed {
     run: RunId,
     started: Option<String>,
     task: String,
-    /// The proposals that were ever applied.
+    /// Number of proposals that were ever applied.
     applied: usize,
-    /// Those of them that were taken back.
+    /// Number of applied proposals that were undone.
     undone: usize,
-    /// Whether the run is still going on.
+    /// Whether the run is in progress.
     running: bool,
     /// Why the trajectory cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -596,7 +596,7 @@ impl Listed {
     }
 }
 
-/// Lists the runs of the project, the newest first.
+/// Lists the runs of the project, newest first.
 async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Outcome> {
     let editor = DiskEditor::new(root);
     let mut listed = Vec::new();
@@ -615,7 +615,7 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     Ok(Outcome::Settled)
 }
 
-/// A time in UTC, for example `2026-11-23 04:10 UTC`.
+/// Formats a time in UTC, for example `2026-11-23 04:10 UTC`.
 pub fn moment(at: SystemTime) -> String {
     let since = at.duration_since(SystemTime::UNIX_EPOCH);
     let minutes = since.map_or(0, |since| since.as_secs() / 60);
@@ -628,9 +628,9 @@ pub fn moment(at: SystemTime) -> String {
     )
 }
 
-/// The date so many days after the first of January 1970, in the Gregorian calendar.
+/// Returns the Gregorian date `days` days after 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
-    // Counted from the first of March of the year 0, so that a leap day is the last of its year.
+    // Count from March 1 of year 0, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! An answer as blocks: paragraphs, items of a list, fences; each checked as a whole.
+//! Splits an answer into blocks (paragraphs, list items, fences) and checks each block as a whole.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::cite::{Checker, Citation, Cited, Claim, Mark, Verdict, claims, range, words};
 
-/// A citation that was taken out of an answer.
+/// A citation that was removed from an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// As the model wrote it.
+    /// The citation as the model wrote it.
     pub citation: String,
     pub claim: String,
     pub why: String,
 }
 
-/// Something wrong in a block.
+/// A problem in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// The claim, in the block's source.
+    /// The byte range of the claim in the block's source.
     pub span: Range<usize>,
     pub what: FlawKind,
 }
@@ -27,19 +27,19 @@ pub struct Flaw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlawKind {
     WrongCitation(Dropped),
-    /// A claim about code that rests on nothing.
+    /// A claim about code without a supporting citation.
     Uncited,
 }
 
-/// A block and what its check found.
+/// A block and the result of its check.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// As the model wrote it.
+    /// The block as the model wrote it.
     pub source: String,
-    /// With citations mended, and marks in place of those that are wrong.
+    /// The block with corrected citations; `UNVERIFIED` replaces each wrong citation.
     pub text: String,
     pub citations: Vec<Citation>,
-    /// Citations that were mended: as written, as they are now.
+    /// Corrected citations, as pairs of the original and the corrected text.
     pub moved: Vec<(String, String)>,
     pub wrong: Vec<Flaw>,
     /// Claims without a citation.
@@ -52,17 +52,17 @@ pub struct Block {
 #[derive(Debug, Clone)]
 struct Bare {
     span: Range<usize>,
-    /// The names that it is about.
+    /// The code names in the claim.
     names: BTreeSet<String>,
-    /// It stands behind a sentence with a citation.
+    /// True if a sentence with a citation precedes the claim.
     is_behind: bool,
 }
 
-/// Words of a sentence that names no code and says something all the same.
+/// Minimum number of words that make a sentence without code names a claim.
 const WORDS: usize = 4;
-/// Stands where a citation was wrong.
+/// Replaces a wrong citation.
 const UNVERIFIED: &str = "unverified";
-/// Stands behind a claim that has no citation.
+/// Follows a claim without a citation.
 const UNCITED: &str = " [uncited]";
 
 impl Block {
@@ -106,7 +106,7 @@ impl Block {
         block
     }
 
-    /// Checks the lines of one citation; what is to be shown in its place.
+    /// Checks each line range of a citation and returns the text that replaces the citation.
     fn check_cited(&mut self, cited: &Cited, claim: &Claim, checker: &Checker) -> String {
         let mark = &cited.mark;
         let mut good: Vec<Citation> = Vec::new();
@@ -150,7 +150,7 @@ impl Block {
         shown
     }
 
-    /// In brackets of its own only where the citation had none.
+    /// Returns the marker for a wrong citation, in brackets unless the citation already has them.
     fn unverified(&self, mark: &Mark) -> String {
         let before = &self.source[..mark.span.start];
         match before.rfind(['[', '(']) > before.rfind([']', ')']) {
@@ -159,8 +159,9 @@ impl Block {
         }
     }
 
-    /// Claims that rest on nothing, if these names are borne out elsewhere: half of the names of a claim
-    /// make it a summary of what is cited there.
+    /// Returns the unsupported claims. `borne_out` holds the names that cited claims mention: a
+    /// claim is supported if at least half of its names are among them, because it then summarizes
+    /// cited claims.
     pub fn uncited(&self, borne_out: &BTreeSet<String>) -> Vec<Flaw> {
         let flaw = |span: &Range<usize>| Flaw {
             span: span.clone(),
@@ -173,8 +174,8 @@ impl Block {
             .collect()
     }
 
-    /// All claims that are marked: those that rest on nothing, those that stand behind a sentence with a
-    /// citation and have none of their own, and those that name no code.
+    /// Returns every claim to mark: unsupported claims, uncited claims that follow a cited
+    /// sentence, and claims that name no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
         let is_marked = |bare: &&Bare| {
             bare.is_behind || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
@@ -188,12 +189,12 @@ impl Block {
         &self.borne_out
     }
 
-    /// The text, with a mark behind each claim that rests on nothing.
+    /// Returns the text with `UNCITED` after each claim that [`Block::without_citation`] returns.
     pub fn marked(&self, borne_out: &BTreeSet<String>) -> String {
         let mut text = self.text.clone();
         let mut from = 0;
         for span in self.without_citation(borne_out) {
-            // Bare claims hold no citation, so they stand in the text as they stand in the source.
+            // Bare claims hold no citation, so the text contains them unchanged from the source.
             let claim = self.source[span].trim_end();
             if let Some(at) = text[from..].find(claim) {
                 from += at + claim.len();
@@ -204,7 +205,7 @@ impl Block {
         text
     }
 
-    /// The source with claims replaced; an empty replacement leaves a claim out.
+    /// Returns the source with the given claims replaced. An empty replacement deletes the claim.
     pub fn replaced(&self, mut claims: Vec<(Range<usize>, String)>) -> String {
         let mut text = self.source.clone();
         claims.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
@@ -224,26 +225,26 @@ impl Block {
 }
 
 impl Bare {
-    /// Half of the names of a claim make it a summary of what is cited for them.
+    /// Whether fewer than half of the claim's names appear in cited claims.
     fn rests_on_nothing(&self, borne_out: &BTreeSet<String>) -> bool {
         self.names.intersection(borne_out).count() * 2 < self.names.len()
     }
 }
 
-/// Whether a sentence claims something: no heading, no row of a table, no question, and not the words
-/// before a list.
+/// Whether a sentence makes a claim. Headings, table rows, questions and list introductions
+/// make none.
 fn says_something(sentence: &str, claim: &Claim) -> bool {
     let sentence = sentence.trim();
     let is_frame = sentence.starts_with(['#', '|']) || sentence.ends_with([':', '?']);
     !claim.own_names.is_empty() || !is_frame && words(sentence).len() >= WORDS
 }
 
-/// Whether a block, or a line, begins a fence of code.
+/// Whether a block or line starts a fenced code block.
 pub fn is_fence(text: &str) -> bool {
     text.trim_start().starts_with("```")
 }
 
-/// The blocks of a text; together they are the text.
+/// Splits a text into blocks. The blocks joined together equal the text.
 pub fn blocks(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at, mut fenced, mut blank) = (0, 0, false, false);
@@ -265,12 +266,12 @@ pub fn blocks(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a line begins an item of a list, a heading or a row of a table.
+/// Whether a line starts a list item, a heading or a table row.
 fn starts_item(line: &str) -> bool {
     !item_head(line.trim_start()).is_empty() || line.trim_start().starts_with(['#', '|'])
 }
 
-/// `- `, `* ` or `1. ` at the start of a line.
+/// Returns the list marker (`- `, `* `, `1. `) at the start of a line, or an empty string.
 fn item_head(line: &str) -> &str {
     for bullet in ["- ", "* ", "+ ", "• "] {
         if line.starts_with(bullet) {

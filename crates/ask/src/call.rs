@@ -1,4 +1,4 @@
-//! One model call: reserved in the ledger before it is made, watched, settled.
+//! A single model call: reserves its budget, watches the stream and settles the cost.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,19 +13,19 @@ use starling_core::{
 };
 use starling_swarm::ledger::{CallBudget, Exhausted, Ledger};
 
-/// Answers are short; a longer one is cut, and what is there is checked.
+/// Maximum length of an answer. A longer answer is cut and the received part is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
 
 /// A conversation with a model.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// The same for the same question, so that a recording finds it.
+    /// The conversation's name. Equal questions get equal names, so that recordings match.
     pub name: String,
     pub messages: Vec<Message>,
     calls: u64,
 }
 
-/// Why a call gave no reply.
+/// Why a call returned no reply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallFailed {
     #[error(transparent)]
@@ -51,7 +51,7 @@ impl Conversation {
         self.messages.push(Message::User { text: text.into() });
     }
 
-    /// The next request of the conversation.
+    /// Builds the next request of the conversation.
     fn request(&self, model: &dyn ChatModel, tools: Vec<ToolSpec>) -> ChatRequest {
         ChatRequest {
             conversation: self.name.clone(),
@@ -67,18 +67,18 @@ impl Conversation {
     }
 }
 
-/// Makes the calls of one question.
+/// Makes the model calls of one question.
 pub struct Caller<'a> {
     pub ledger: &'a Ledger,
     pub steps: &'a Arc<Steps>,
 }
 
 impl Caller<'_> {
-    /// Asks a model for the next message of a conversation; what it writes goes to the draft as it
-    /// comes. The reply is not yet part of the conversation.
+    /// Requests the next message of a conversation and streams its text to the draft. The reply is
+    /// not added to the conversation.
     ///
     /// # Errors
-    /// The ledger has no room, or the model failed.
+    /// Fails if the budget has no room or the model fails.
     pub async fn call(
         &self,
         who: &str,
@@ -113,8 +113,8 @@ impl Caller<'_> {
         });
     }
 
-    /// Whether two more calls like the next one of a conversation can be paid: one to look further,
-    /// one to answer.
+    /// Whether the budget has room for two more calls like the conversation's next one: a tool call
+    /// and the answer.
     pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
         let tools = tools::specs(starling_core::ToolCalling::Native, tools::Seat::Reader);
         let next = conversation.request(model, tools);
@@ -123,7 +123,7 @@ impl Caller<'_> {
     }
 }
 
-/// Turns what happens during a call into steps, and what is written into a draft.
+/// Reports the events of a call as steps and streams its text to a draft.
 struct Watch<'a> {
     caller: &'a Caller<'a>,
     who: &'a str,

@@ -1,5 +1,5 @@
-//! Which symbols a question leads to: those that it names, those that its words lead to, and those that
-//! the last answer was about.
+//! Finds the symbols that are relevant to a question: symbols it names, symbols that match its
+//! words, and symbols of the last answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,20 @@ use super::session::Session;
 use starling_index::{Certainty, Definition, Located, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath};
 
-/// Uses of a class that are listed.
+/// Maximum number of uses to list for a class.
 const CLASS_USES: usize = 8;
-/// Named symbols whose users are shown, and how many users.
+/// Maximum number of named symbols whose users are shown.
 const USED: usize = 2;
 const USERS: usize = 5;
-/// Lines of one word that are looked at.
+/// Maximum number of hits to examine for one word.
 const HITS: usize = 100;
-/// Symbols of one file, before those of others.
+/// Maximum number of symbols of one file that precede those of other files.
 const PER_FILE: usize = 3;
-/// Definitions of a name beyond which it says nothing.
+/// Maximum number of definitions of a name. A name with more is too ambiguous.
 const SHARED: usize = 4;
 
-/// What the names of code in a question stand for, where that is plain. `Class.method` means the
-/// method, not the class.
+/// Returns the definitions of the code names in a question, if unambiguous. `Class.method` selects
+/// the method, not the class.
 pub fn named(code: &Code, question: &str) -> Vec<Definition> {
     let dotted = dotted(question);
     let part = |name: &String| {
@@ -51,14 +51,14 @@ pub fn named(code: &Code, question: &str) -> Vec<Definition> {
     found
 }
 
-/// A signature for type checkers, without a body.
+/// Whether a symbol is a signature for type checkers, without a body.
 fn is_overload(code: &Code, symbol: &SymbolPath) -> bool {
     let overloads = |decorator: &String| decorator.ends_with("overload");
     code.symbol(symbol)
         .is_ok_and(|found| found.symbol.contract.decorators.iter().any(overloads))
 }
 
-/// `Class.method` as it is written, its parts being names.
+/// Returns the dotted names (`Class.method`) in a question.
 fn dotted(question: &str) -> Vec<String> {
     question
         .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
@@ -68,7 +68,7 @@ fn dotted(question: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words with a capital that begin no sentence: they may be classes or constants.
+/// Returns capitalized words that do not start a sentence: they may be classes or constants.
 fn capitals(question: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut begins = true;
@@ -85,8 +85,9 @@ fn capitals(question: &str) -> Vec<String> {
     found
 }
 
-/// What uses are listed of: the symbols that are named, then attributes and the like; each by its name
-/// for a reader and as the index knows it, and how many uses at most. Classes are used all over.
+/// Returns the symbols whose uses to list: named definitions, then attributes and other dotted
+/// names. Each has its display name, its name in the index and its maximum number of uses. Classes
+/// have a lower maximum, because they are used in many places.
 pub fn used(named: &[Definition], question: &str, most: usize) -> Vec<(String, String, usize)> {
     let defined = named.iter().map(|found| {
         let name = found.symbol.name.split('#').next().unwrap_or_default();
@@ -114,7 +115,7 @@ pub fn used(named: &[Definition], question: &str, most: usize) -> Vec<(String, S
     used
 }
 
-/// What the question names, what it leads to by its words, and what the last answer was about.
+/// Returns the candidate symbols, each with the reason for its selection.
 pub fn candidates(
     code: &Code,
     question: &str,
@@ -138,7 +139,7 @@ pub fn candidates(
     for symbol in users(code, named) {
         add(&symbol, "uses what is named".to_owned());
     }
-    // A follow-up says little by itself.
+    // A follow-up question has few words, so the search includes the previous question.
     let last = session.turns().last();
     let text = last.map_or_else(
         || question.to_owned(),
@@ -147,7 +148,7 @@ pub fn candidates(
     let mut of_file: BTreeMap<FilePath, usize> = BTreeMap::new();
     let located = code.index().locate(&text, 4 * most).into_iter();
     let located = located.filter(|located| !is_overload(code, &located.symbol));
-    // What one file has too much of comes last.
+    // Excess symbols of one file come last.
     let (mut located, more): (Vec<Located>, Vec<Located>) = located.partition(|located| {
         let count = of_file.entry(located.symbol.file.clone()).or_default();
         *count += 1;
@@ -155,7 +156,7 @@ pub fn candidates(
     });
     located.extend(more);
     if located.is_empty() || mostly_plain(code) {
-        // Files without symbols are found by their lines alone.
+        // Files without symbols can only be found by their lines.
         for symbol in by_lines(code, question) {
             add(&symbol, "holds words of the question".to_owned());
         }
@@ -170,7 +171,7 @@ pub fn candidates(
     found
 }
 
-/// The symbols that use what is named, as far as that is sure, code alone.
+/// Returns the symbols outside tests that certainly or likely use the named definitions.
 fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
     let mut users: Vec<SymbolPath> = Vec::new();
     for definition in named.iter().take(USED) {
@@ -189,7 +190,7 @@ fn users(code: &Code, named: &[Definition]) -> Vec<SymbolPath> {
     users
 }
 
-/// Whether hardly a file has a grammar.
+/// Whether less than a fifth of the files have a grammar.
 fn mostly_plain(code: &Code) -> bool {
     let files = code.files().files();
     let read = files
@@ -198,7 +199,8 @@ fn mostly_plain(code: &Code) -> bool {
     read.count() * 5 < files.len()
 }
 
-/// The symbols (of files without a grammar: the files) whose lines hold the most of the words.
+/// Returns the symbols whose lines contain the most words of the question. For files without a
+/// grammar, returns the files.
 fn by_lines(code: &Code, question: &str) -> Vec<SymbolPath> {
     let mut held: BTreeMap<SymbolPath, usize> = BTreeMap::new();
     let words: BTreeSet<&str> = question

@@ -1,4 +1,4 @@
-//! The code as a reader sees it: lines with their numbers, so that they can be cited.
+//! The code as shown to a reader: lines with their numbers, so that they can be cited.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use starling_swarm::reading::{
 use starling_syntax::{FilePath, SymbolPath, outline};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// The most of one look.
+/// Maximum size of one tool result.
 const LOOK: Tokens = Tokens(4_500);
-/// What each target of a look gets at least.
+/// Minimum share of a tool result for each of its targets.
 const LEAST: Tokens = Tokens(1_200);
 const TARGETS: usize = 8;
 const HITS: usize = 25;
 const USES: usize = 60;
-/// Uses that are looked at; the surest come first.
+/// Maximum number of uses to examine; the most certain ones come first.
 const LOOKED_AT: usize = 400;
-/// Hits and uses in tests that are shown; code comes first.
+/// Maximum number of hits in tests to show.
 const TEST_HITS: usize = 5;
 const TEST_USES: usize = 6;
 
-/// Read-only access to the code. Files that the workspace does not list (ignored ones, secrets) are
-/// out of reach.
+/// Read-only access to the code, without the files that the workspace does not list (ignored files
+/// and secrets).
 #[derive(Clone)]
 pub struct Code {
     files: Snapshot,
@@ -46,7 +46,7 @@ impl Code {
         &self.files
     }
 
-    /// Paths that are found in a text because they are known.
+    /// Returns the known paths that contain unusual characters.
     pub fn unusual_paths(&self) -> UnusualPaths {
         self.files.unusual_paths()
     }
@@ -55,7 +55,8 @@ impl Code {
         self.lookup.index()
     }
 
-    /// What a text names by `@path` and `#Symbol`; an ambiguous mention is all that it may mean.
+    /// Returns the symbols that a text mentions by `@path` and `#Symbol`. An ambiguous mention
+    /// returns every possible symbol.
     pub fn mentioned_in(&self, text: &str) -> Vec<SymbolPath> {
         let mentions = self.lookup.mentions_in(text).into_iter();
         let symbols = mentions.flat_map(|mention| match mention {
@@ -66,10 +67,10 @@ impl Code {
         symbols.collect()
     }
 
-    /// A symbol by its path.
+    /// Returns a symbol by its path.
     ///
     /// # Errors
-    /// A text for the model which names what there is instead.
+    /// Returns a message for the model that lists existing alternatives.
     pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
         match self.listed(&path.file) || !self.exists(&path.file) {
             true => self.lookup.symbol(path),
@@ -77,7 +78,7 @@ impl Code {
         }
     }
 
-    /// Answers a look.
+    /// Runs a code-reading tool and returns its result.
     pub fn look(&self, look: &Look) -> String {
         match look {
             Look::Read(read) => self.read(&read.symbols),
@@ -131,7 +132,7 @@ impl Code {
         }
     }
 
-    /// The text of a listed file.
+    /// Returns the text of a listed file.
     fn text(&self, file: &FilePath) -> Result<Arc<str>, String> {
         match self.listed(file) {
             true => self.files.read(file).map_err(|error| error.to_string()),
@@ -150,13 +151,14 @@ impl Code {
         self.files.read(file).is_ok()
     }
 
-    /// The source of a symbol, numbered; where it is too long, its head and what bears the words.
+    /// Returns the numbered source of a symbol. A source that is too long is reduced to its head
+    /// and the lines in focus.
     pub fn source(&self, found: &Found, focus: &Focus, most: Tokens) -> String {
         let lines = chosen(found, focus, most, Layout::Numbered);
         self.excerpt(found, lines, most)
     }
 
-    /// Chosen lines of a symbol, numbered.
+    /// Returns the chosen lines of a symbol, numbered.
     pub fn excerpt(&self, found: &Found, lines: BTreeSet<usize>, most: Tokens) -> String {
         let (first, last) = found.symbol.lines;
         let path = &found.symbol.path;
@@ -222,11 +224,11 @@ impl Code {
         }
     }
 
-    /// Where a symbol or a name is used: code first, then a few tests; what is unsure says so.
+    /// Lists the uses of a symbol or name: code first, then a few tests. Marks uncertain uses.
     pub fn references(&self, name: &str, most: usize) -> String {
         let mut usages = self.index().references(name, LOOKED_AT);
         if usages.found.is_empty() {
-            // By its path nothing leads there; its name may stand somewhere.
+            // The full path has no uses; search for the bare name.
             let last = name.rsplit(['.', ':']).next().unwrap_or(name);
             let last = last.split('#').next().unwrap_or(last);
             usages = self.index().references(last, LOOKED_AT);
@@ -241,7 +243,7 @@ impl Code {
         let left_out = code.len().saturating_sub(most) + tests.len().saturating_sub(TEST_USES);
         code.truncate(most);
         let shown = code.iter().chain(tests.iter().take(TEST_USES));
-        // What holds for all is said once.
+        // If every use is uncertain, a single note replaces a note on each line.
         let by_name = shown.clone().all(is_unsure);
         let mut lines: Vec<String> = shown.map(|usage| use_line(usage, by_name)).collect();
         lines.dedup();
@@ -270,7 +272,7 @@ fn use_line(usage: &Usage, by_name: bool) -> String {
     }
 }
 
-/// `path:12 (Class.method) text`
+/// Formats a hit as `path:12 (Class.method) text`.
 fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
     let text: String = text.trim().chars().take(140).collect();
     match symbol.is_module() {

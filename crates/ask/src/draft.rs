@@ -1,4 +1,5 @@
-//! An answer while it is written: a block is shown as soon as it and all before it are found right.
+//! The draft of an answer. A block is shown as soon as the block and all blocks before it pass
+//! their checks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,19 +9,19 @@ use super::cite::{Checker, Citation};
 use super::example::Example;
 use super::step::{Step, Steps};
 
-/// Characters of an unfinished answer that are shown as it is written.
+/// Number of characters of an unfinished answer to show while it is written.
 const TAIL: usize = 60;
 
-/// The draft of an answer.
+/// A partly written answer whose blocks are checked as they arrive.
 pub struct Draft {
     checker: Checker,
-    /// What the model was shown and may repeat.
+    /// The prompt's example; sentences that repeat it are removed from the answer.
     example: Example,
     steps: Arc<Steps>,
-    /// What has come so far, unfinished.
+    /// The text received so far.
     coming: String,
     blocks: Vec<Block>,
-    /// How many blocks have been shown.
+    /// Number of blocks shown.
     shown: usize,
 }
 
@@ -33,17 +34,17 @@ pub struct Checked {
     pub uncited: Vec<String>,
 }
 
-/// A claim to be mended, and where it stands.
+/// A claim to correct, and its block.
 #[derive(Debug, Clone)]
 pub struct Problem {
     block: usize,
     flaw: Flaw,
     pub claim: String,
-    /// What is wrong, for the model.
+    /// The problem, as described to the model.
     pub what: String,
 }
 
-/// The end of a text, on one line.
+/// Returns the end of a text on a single line.
 fn tail(text: &str) -> String {
     let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
     let words: Vec<&str> = text[from..].split_whitespace().collect();
@@ -62,19 +63,19 @@ impl Draft {
         }
     }
 
-    /// The same without what repeats the example of this prompt.
+    /// Sets the example to the one in this prompt; sentences that repeat it are removed.
     pub fn without_example(self, prompt: &str) -> Self {
         let example = Example::of(prompt, &self.checker);
         Draft { example, ..self }
     }
 
-    /// More of the answer has come.
+    /// Appends a piece of the answer and shows the blocks that pass their checks.
     pub fn push(&mut self, delta: &str) {
         self.coming.push_str(delta);
         self.steps.live(Step::Writing {
             tail: tail(&self.coming),
         });
-        // The last block may go on.
+        // The last block may be incomplete.
         let coming = self.example.taken_out(&self.coming, &self.checker);
         let whole: Vec<&str> = blocks(&coming);
         let whole = &whole[..whole.len().saturating_sub(1)];
@@ -86,7 +87,7 @@ impl Draft {
         }
     }
 
-    /// The answer begins anew, for example after a lost connection.
+    /// Discards the answer so far, for example after a lost connection.
     pub fn restart(&mut self) {
         if self.shown > 0 {
             self.steps.live(Step::Restarted);
@@ -96,7 +97,7 @@ impl Draft {
         self.shown = 0;
     }
 
-    /// The whole answer has come.
+    /// Replaces the received text with the complete answer.
     pub fn complete(&mut self, text: &str) {
         let text = self.example.taken_out(text.trim(), &self.checker);
         let whole = blocks(text.trim());
@@ -113,12 +114,12 @@ impl Draft {
         self.show_settled();
     }
 
-    /// Whether anything has been shown, or could be.
+    /// Whether no block has been received.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// What is to be mended before the rest can be shown.
+    /// Returns the claims that must be corrected before the remaining blocks can be shown.
     pub fn problems(&self) -> Vec<Problem> {
         let borne_out = self.borne_out();
         let mut problems: Vec<Problem> = Vec::new();
@@ -132,7 +133,7 @@ impl Draft {
                     }
                     FlawKind::Uncited => "no citation".to_owned(),
                 };
-                // A claim goes back once, with all that is wrong with it.
+                // Combine all problems of a claim, so that the model sees each claim once.
                 match problems.last_mut() {
                     Some(Problem {
                         block,
@@ -155,7 +156,7 @@ impl Draft {
         problems
     }
 
-    /// Puts claims in the place of those that were amiss; `None` leaves a claim out.
+    /// Replaces faulty claims with corrected ones. `None` deletes a claim.
     pub fn mend(&mut self, mended: Vec<(Problem, Option<String>)>) {
         for at in 0..self.blocks.len() {
             let claims: Vec<_> = mended
@@ -170,7 +171,8 @@ impl Draft {
         }
     }
 
-    /// Shows all that is left, marked where it is not borne out, and gives the whole.
+    /// Shows the remaining blocks, with markers on unsupported claims, and returns the whole
+    /// answer.
     pub fn finish(&mut self) -> Checked {
         let borne_out = self.borne_out();
         for at in self.shown..self.blocks.len() {
@@ -206,8 +208,8 @@ impl Draft {
             .collect()
     }
 
-    /// Shows blocks in order, as far as they are found right. What comes before the first citation
-    /// may be a word before tools are used, and waits.
+    /// Shows blocks in order up to the first with a problem. Shows nothing before the first
+    /// citation arrives, because text without one may be a remark that precedes tool calls.
     fn show_settled(&mut self) {
         let borne_out = self.borne_out();
         if borne_out.is_empty() {

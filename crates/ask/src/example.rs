@@ -1,19 +1,19 @@
-//! The example of a prompt, which a small model may repeat as if it were its answer.
+//! Detects answers in which a small model repeats the example of its prompt.
 
 use super::block::{blocks, is_fence};
 use super::cite::{Files, claims, marks};
 
-/// Sentences with fewer words are not told from others.
+/// Minimum number of words of a sentence to compare.
 const WORDS: usize = 4;
 
-/// The sentences of an example, by their words.
+/// The sentences of an example, split into words.
 #[derive(Debug, Clone, Default)]
 pub struct Example {
     sentences: Vec<Vec<String>>,
 }
 
 impl Example {
-    /// What stands in a prompt behind the line that begins with "Example".
+    /// Reads the example from a prompt: the text after the line that begins with "Example".
     pub fn of(prompt: &str, files: &impl Files) -> Self {
         let mut lines = prompt.lines();
         let head = lines.find(|line| line.starts_with("Example"));
@@ -26,7 +26,7 @@ impl Example {
         }
     }
 
-    /// A text without the sentences that repeat one of the example, whatever they cite for it.
+    /// Removes the sentences that repeat one of the example, regardless of their citations.
     pub fn taken_out(&self, text: &str, files: &impl Files) -> String {
         if self.sentences.is_empty() {
             return text.to_owned();
@@ -58,7 +58,7 @@ impl Example {
     }
 }
 
-/// The words of a sentence without its citations.
+/// Returns the words of a sentence without its citations.
 fn words(sentence: &str, files: &impl Files) -> Vec<String> {
     let mut prose = String::new();
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! The reader's turns: it sees what was gathered, looks further or puts questions to owners, all of a
-//! turn side by side, and answers as soon as it knows enough.
+//! The reader's turns. In each turn the reader calls tools or questions owners, all in parallel,
+//! and answers as soon as it has enough information.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,35 +24,35 @@ use starling_core::prompts::{
 };
 use starling_core::{ChatReply, Finish, ModelError, ToolCalling};
 
-/// Turns of the reader; in the last it has to answer.
+/// Maximum number of reader turns. In the last turn the reader must answer.
 const TURNS: u32 = 5;
-/// Calls of one turn.
+/// Maximum number of calls in a turn.
 const CALLS: usize = 8;
-/// Questions to owners, in all.
+/// Maximum number of questions to owners for one user question.
 const QUESTIONS: u32 = 8;
-/// With less time than this left, the reader answers with what it knows.
+/// The reader must answer if less than this time is left.
 const HURRY: Duration = Duration::from_secs(45);
 const READER: &str = "reader";
 const ANSWER_NOW: &str =
     "Answer now, with what you know; say what you do not know. No tools are left.";
 
-/// How an exploration ended.
+/// Why an exploration ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum Ended {
-    /// The reader knew enough.
+    /// The reader answered.
     Answered,
-    /// The answer is the best that the budget allowed.
+    /// The budget ran out; the answer is the best so far.
     BudgetUsedUp { what: String },
-    /// The answer is the best that the time allowed.
+    /// The time ran out; the answer is the best so far.
     OutOfTime { seconds: u64 },
-    /// The answer is what was known when the model failed.
+    /// The model failed; the answer is the best so far.
     ModelFailed { error: String },
-    /// The model did not come to an answer.
+    /// The model did not answer within its turns.
     Undecided,
 }
 
-/// One question being answered.
+/// The state of answering one question.
 pub struct Exploring<'a> {
     pub code: &'a Code,
     pub checker: &'a Checker,
@@ -88,10 +88,10 @@ impl<'a> Exploring<'a> {
         }
     }
 
-    /// The answer, or the best so far when something ends it before its time.
+    /// Returns the answer, or the best answer so far if the exploration ends early.
     ///
     /// # Errors
-    /// The model failed before anything was known.
+    /// The model failed before any information was found.
     pub async fn run(&self, prompt: String) -> Result<(Checked, Ended), ModelError> {
         let left = self.caller.ledger.time_left();
         let turns = async {
@@ -125,7 +125,7 @@ impl<'a> Exploring<'a> {
         Ok((self.draft().finish(), ended))
     }
 
-    /// What owners said and the user was told, for follow-up questions.
+    /// Returns the session with the owners' and the reader's answers, for follow-up questions.
     pub fn into_session(self) -> Session {
         self.session
             .into_inner()
@@ -170,7 +170,7 @@ impl<'a> Exploring<'a> {
             if last {
                 break;
             }
-            // What was written beside the calls is no answer.
+            // Text beside tool calls is not part of the answer.
             self.draft().restart();
             conversation.messages.push(tools::said(&reply));
             if calls.is_empty() {
@@ -201,13 +201,13 @@ impl<'a> Exploring<'a> {
             .await
     }
 
-    /// All calls of a turn, side by side.
+    /// Runs all calls of a turn in parallel.
     async fn carry_out(
         &self,
         calls: Vec<Call>,
         seen: &mut BTreeSet<String>,
     ) -> Vec<(Call, String)> {
-        // One that is refused for its place in the turn may be asked again.
+        // A call over the per-turn limit may be repeated later, so it is not recorded as seen.
         let fresh: Vec<bool> = calls
             .iter()
             .enumerate()
@@ -242,7 +242,7 @@ impl<'a> Exploring<'a> {
         });
     }
 
-    /// Puts a question to an owner, or answers it from memory.
+    /// Sends a question to an owner, or returns the remembered answer.
     async fn question(&self, question: &Question) -> String {
         let steps = self.caller.steps;
         steps.add(Step::Asked {
@@ -296,7 +296,7 @@ impl<'a> Exploring<'a> {
         }
     }
 
-    /// Checks the answer; what is amiss goes back once.
+    /// Checks the answer and sends faulty claims back to the model once.
     async fn answer(&self, conversation: &mut Conversation, reply: &ChatReply, turn: u32) {
         self.caller.steps.add(Step::Enough { turns: turn });
         if reply.finish == Finish::Length {
@@ -320,19 +320,19 @@ impl<'a> Exploring<'a> {
             claims: problems.iter().map(claim).collect(),
         };
         conversation.user(prompt.render());
-        // Not into the draft: this reply is no answer.
+        // This reply holds corrections, not an answer, so it stays out of the draft.
         let model = &self.models.reader;
         let mended = self
             .caller
             .call(READER, model, conversation, Vec::new(), None)
             .await;
-        // A failure has been told; the claims are marked.
+        // A failure is already reported, and the claims stay marked.
         if let Ok(mended) = mended {
             self.draft().mend(read_mended(&mended.text, problems));
         }
     }
 
-    /// Without an answer of the reader: what owners found, or where the question leads.
+    /// Returns a fallback answer: the owners' findings, or the symbols that match the question.
     fn what_is_known(&self) -> String {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -387,7 +387,8 @@ impl<'a> Exploring<'a> {
     }
 }
 
-/// `1: the claim with its citation`, or `1: drop`. What is not spoken of stays as it is.
+/// Parses corrections: `1: the claim with its citation`, or `1: drop`. Unlisted claims stay
+/// unchanged.
 fn read_mended(text: &str, problems: Vec<Problem>) -> Vec<(Problem, Option<String>)> {
     let mut mended = Vec::new();
     for (nth, problem) in (1_usize..).zip(problems) {

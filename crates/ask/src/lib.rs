@@ -1,7 +1,7 @@
-//! Questions about a code base, answered from the code with citations that were checked.
+//! Answers questions about a code base, with citations that are checked against the code.
 //!
-//! Read-only by construction: nothing in this module holds an editor, a proposal or a path to write
-//! to, and what a model can ask for ([`tools`]) has no variant that changes anything.
+//! This crate is read-only by construction: nothing here holds an editor, a proposal or a writable
+//! path, and no tool in [`tools`] changes a file.
 
 mod block;
 mod call;
@@ -37,41 +37,41 @@ use step::{Step, Steps, Watcher};
 pub use block::Dropped;
 pub use explore::Ended;
 
-/// A longer question is refused.
+/// Maximum length of a question. A longer question is refused.
 const LONGEST_QUESTION: Tokens = Tokens(4_000);
 
-/// What the user wants to know.
+/// The user's question and its limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     pub text: String,
     pub limits: Limits,
 }
 
-/// Who answers.
+/// The models that answer.
 #[derive(Clone)]
 pub struct Models {
     pub reader: Arc<dyn ChatModel>,
-    /// Speaks for the symbols that are questioned.
+    /// The model of the symbol owners.
     pub owner: Arc<dyn ChatModel>,
 }
 
-/// An answer and how it came about.
+/// An answer with its steps and costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub question: String,
     pub answer: String,
     pub citations: Vec<Citation>,
     pub steps: Vec<Step>,
-    /// Citations that were wrong and could not be mended.
+    /// Wrong citations that could not be corrected.
     pub dropped: Vec<Dropped>,
-    /// Claims about code that rest on no citation; they are marked in the answer.
+    /// Claims about code without a citation; the answer marks them.
     pub uncited: Vec<String>,
     pub ended: Ended,
     pub calls: u32,
     pub prompt_tokens: Tokens,
     pub output_tokens: Tokens,
     pub usd: Dollars,
-    /// Calls of models whose price is unknown.
+    /// Number of calls to models whose price is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u32,
     pub seconds: f64,
@@ -81,7 +81,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Why there is no answer.
+/// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
     #[error("the question is empty: say what you want to know")]
@@ -97,7 +97,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// Whether the question or the folder was wrong, rather than the world.
+    /// Whether the cause is the question or the directory, and not the model.
     pub fn is_wrong_use(&self) -> bool {
         match self {
             AskError::EmptyQuestion
@@ -108,12 +108,11 @@ impl AskError {
     }
 }
 
-/// Answers a question about the code of an index. `session` is what earlier questions taught; what
-/// this one teaches is in the session that comes back. The watcher is told of each step at once.
+/// Answers a question about the code of an index. `session` holds the results of earlier questions;
+/// the returned session also holds the results of this one. `watcher` receives each step at once.
 ///
-/// # Errors
-/// See [`AskError`]. When something ends the work before its time (the budget, the clock, a model that
-/// fails), the best answer so far comes back, and [`Answer::ended`] says so.
+/// # Errors See [`AskError`]. If the work ends early (budget, time limit, failing model), the
+/// function returns the best answer so far, with the reason in [`Answer::ended`].
 pub async fn ask(
     query: Query,
     index: Arc<Index>,
@@ -139,7 +138,7 @@ pub async fn ask(
     let material = {
         let (code, question, session) = (code.clone(), question.clone(), session.clone());
         let profile = models.reader.profile().clone();
-        // Reading a large code base takes a while, and must not hold up others.
+        // Reading a large code base is slow and would block other tasks.
         tokio::task::spawn_blocking(move || material::gather(&code, &question, &session, &profile))
             .await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))

@@ -1,5 +1,5 @@
-//! What a reader begins with, gathered without a model: the symbols that the question leads to with
-//! their source, where those that it names are used, and a map of the files around them.
+//! The reader's initial context, gathered without a model: the source of matching symbols, the uses
+//! of named symbols, and a map of the files around them.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -14,22 +14,22 @@ use starling_index::{Definition, Seed};
 use starling_swarm::reading::{Focus, Layout, chosen};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Models without tools and with a smaller window are small: they read little, and slowly.
+/// A model without tool calls and with a smaller window is small: it reads slowly and gets less.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
-/// With less room than this no further symbol is shown.
+/// Minimum room that is left for another symbol to be shown.
 const LEAST: Tokens = Tokens(100);
 
-/// How much of each kind a reader is given.
+/// Limits of each part of the initial context.
 #[derive(Debug, Clone, Copy)]
 struct Caps {
     symbols: usize,
-    /// All excerpts together.
+    /// Limit for all excerpts together.
     excerpts: Tokens,
     named: Tokens,
     first: Tokens,
     best: Tokens,
     rest: Tokens,
-    /// Symbols whose uses are listed, and how many uses.
+    /// Number of symbols whose uses are listed, and maximum number of uses of each.
     used: (usize, usize),
     map_tokens: usize,
 }
@@ -61,20 +61,20 @@ impl Caps {
     }
 }
 
-/// Whether a model gets one prompt and no tools.
+/// Whether a model gets a single prompt and no tools.
 pub fn is_small(profile: &ModelProfile) -> bool {
     profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
 }
 
-/// The first prompt, and what it is made of.
+/// The first prompt and the symbols in it.
 pub struct Material {
     pub prompt: String,
     pub located: Vec<Found>,
     pub millis: u64,
 }
 
-/// Gathers what the question leads to. Takes a second or two for a large code base that has not been
-/// read yet.
+/// Gathers the initial context of a question. Takes a second or two for a large code base that is
+/// not yet read.
 pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelProfile) -> Material {
     let began = Instant::now();
     let caps = Caps::of(profile);
@@ -117,7 +117,7 @@ pub fn gather(code: &Code, question: &str, session: &Session, profile: &ModelPro
     }
 }
 
-/// The sources of the candidates, as far as there is room; no line is shown twice.
+/// Returns the sources of the candidates within the limits. No line is shown twice.
 fn excerpts(
     code: &Code,
     candidates: &[(SymbolPath, String)],
@@ -140,7 +140,7 @@ fn excerpts(
             .collect();
         let most = match (is_named, at) {
             (true, _) => caps.named,
-            // What it holds is shown by itself.
+            // The symbols inside this one have excerpts of their own.
             (false, _) if !inside.is_empty() => caps.rest,
             (false, 0) => caps.first,
             (false, 1 | 2) => caps.best,
@@ -167,7 +167,7 @@ fn excerpts(
     excerpts
 }
 
-/// The folders at the top with their number of files.
+/// Lists the top-level directories with their number of files.
 fn folders(code: &Code) -> String {
     let files = code.files().files();
     let mut counts: Vec<(&str, usize)> = Vec::new();

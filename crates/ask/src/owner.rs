@@ -1,4 +1,4 @@
-//! Questions to the owners of symbols: each reads its own source and what that leads to, and reports.
+//! Questions to symbol owners. Each owner reads its own source and related code, and reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use starling_core::{ChatModel, ModelError, Tokens};
 use starling_swarm::reading::{Focus, cap};
 use starling_syntax::SymbolPath;
 
-/// Turns of one owner.
+/// Maximum number of turns of an owner.
 const TURNS: u32 = 3;
-/// How long an owner may take at most.
+/// Maximum time for an owner's answer.
 const DEADLINE: Duration = Duration::from_secs(180);
 const SOURCE: Tokens = Tokens(3_500);
 const USES: usize = 12;
 const ANSWER: Tokens = Tokens(900);
 const LOOKS: usize = 6;
 
-/// What an owner found.
+/// An owner's answer with its citations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     pub symbol: SymbolPath,
@@ -31,7 +31,7 @@ pub struct Report {
     pub citations: Vec<Citation>,
 }
 
-/// What asking an owner needs.
+/// The resources for questioning an owner.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     pub code: &'a Code,
@@ -41,7 +41,7 @@ pub struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Asks the owner of a symbol. `Err` is what to tell the asker instead.
+    /// Questions the owner of a symbol. `Err` holds a message for the model that asked.
     pub async fn ask(&self, question: &Question) -> Result<Report, String> {
         let symbol: SymbolPath = question
             .symbol
@@ -63,7 +63,7 @@ impl Asker<'_> {
         let name = format!("ask owner {symbol}: {}", head(&question.question, 60));
         let system = AskOwnerSystem {}.render();
         let mut conversation = Conversation::new(name, system, prompt.render());
-        // Half of the time that is left belongs to the answer.
+        // Half of the remaining time is reserved for the reader's answer.
         let deadline = DEADLINE.min(self.caller.ledger.time_left() / 2);
         let text = tokio::time::timeout(deadline, self.converse(&symbol, &mut conversation))
             .await
@@ -131,7 +131,7 @@ impl Asker<'_> {
         text
     }
 
-    /// A report holds only citations that are right.
+    /// Creates a report that holds only valid citations.
     fn report(&self, symbol: SymbolPath, text: &str) -> Report {
         let mut report = Report {
             symbol,
@@ -158,7 +158,7 @@ enum OwnerFailed {
     Undecided,
 }
 
-/// The step that tells of an answer.
+/// Returns the step that reports an owner's answer.
 pub fn answered(symbol: &str, answer: &str, source: Source) -> Step {
     Step::Answered {
         symbol: symbol.to_owned(),

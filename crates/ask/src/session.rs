@@ -1,5 +1,5 @@
-//! What was learnt, kept for follow-up questions. Whatever rests on a file whose text has changed is
-//! forgotten.
+//! Answers and findings kept for follow-up questions. An entry is discarded when the text of a file
+//! it depends on changes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ContentHash;
 use starling_workspace::Snapshot;
 
-/// The version of the form; others are not read.
+/// The version of the session format. Other versions are rejected.
 const VERSION: u32 = 1;
 const TURNS: usize = 6;
 const FINDINGS: usize = 40;
@@ -19,7 +19,7 @@ const FINDINGS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     version: u32,
-    /// The folder that it is about.
+    /// The directory of the code base.
     root: String,
     turns: Vec<Turn>,
     findings: Vec<Finding>,
@@ -35,7 +35,7 @@ pub struct Turn {
     files: Files,
 }
 
-/// What an owner said.
+/// An owner's answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     pub symbol: SymbolPath,
@@ -44,10 +44,10 @@ pub struct Finding {
     files: Files,
 }
 
-/// Files by the hash of the text that was seen.
+/// Files with the hash of the text that an entry depends on.
 type Files = BTreeMap<FilePath, ContentHash>;
 
-/// Why a session cannot be gone on with.
+/// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     #[error("it is of version {found}, this Starling reads version {VERSION}; begin a new one")]
@@ -57,7 +57,7 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// A session in which nothing has been asked.
+    /// Creates an empty session.
     pub fn new(files: &Snapshot) -> Self {
         Session {
             version: VERSION,
@@ -67,10 +67,10 @@ impl Session {
         }
     }
 
-    /// Goes on with a session over the files as they are now.
+    /// Resumes a session with the current files.
     ///
     /// # Errors
-    /// [`SessionError`].
+    /// The session has another version or belongs to another directory.
     pub fn resumed(mut self, files: &Snapshot) -> Result<Self, SessionError> {
         if self.version != VERSION {
             return Err(SessionError::Version {
@@ -90,7 +90,7 @@ impl Session {
         Ok(self)
     }
 
-    /// Earlier questions with their answers, the last one last.
+    /// Returns earlier questions with their answers, oldest first.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
     }
@@ -99,7 +99,7 @@ impl Session {
         &self.findings
     }
 
-    /// What the owner of a symbol has said to this question before.
+    /// Returns the owner's earlier answer to the same question.
     pub fn known(&self, symbol: &SymbolPath, question: &str) -> Option<&str> {
         let question = normal(question);
         self.findings

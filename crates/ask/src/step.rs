@@ -1,24 +1,24 @@
-//! Steps: what happens while a question is answered, to be watched and to be kept.
+//! The steps of answering a question, reported live and kept with the answer.
 
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened.
+/// One event while a question is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
-    /// Found without a model.
+    /// Symbols were found without a model.
     Located { symbols: Vec<Found>, millis: u64 },
-    /// A look into the code.
+    /// A model read code.
     Looked {
         by: String,
         tool: String,
         argument: String,
-        /// The first line of what was found.
+        /// The first line of the result.
         outcome: String,
     },
-    /// The owner of a symbol is asked.
+    /// The owner of a symbol is questioned.
     Asked {
         symbol: String,
         question: String,
@@ -29,44 +29,44 @@ pub enum Step {
         answer: String,
         source: Source,
     },
-    /// Enough is known to answer.
+    /// The reader has enough information and answers.
     Enough { turns: u32 },
-    /// A citation was a little off.
+    /// A citation was corrected.
     Mended { written: String, now: String },
-    /// Claims went back to the model.
+    /// Faulty claims were sent back to the model.
     SentBack { claims: Vec<String> },
-    /// What went wrong, and what is done about it.
+    /// A problem and the reaction to it.
     Trouble { who: String, what: String },
-    /// A piece of the answer, its citations checked.
+    /// A piece of the answer with checked citations.
     Said { text: String },
-    /// The last words that the model wrote of its answer, not checked yet. Not kept.
+    /// The last, unchecked words of the answer in progress. Not kept.
     Writing { tail: String },
-    /// What was said so far is void: the answer is written anew.
+    /// The pieces shown so far are void, because the answer is written again.
     Restarted,
 }
 
-/// A symbol that the question may be about.
+/// A symbol that may be relevant to the question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub symbol: String,
     pub why: String,
 }
 
-/// How an owner's answer came about.
+/// The origin of an owner's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     Model,
-    /// Asked before.
+    /// The answer to an earlier, equal question.
     Memory,
-    /// No answer in time, or none affordable.
+    /// No answer in time, or no budget for the question.
     Refused,
 }
 
-/// Is told of every step at once; must not wait.
+/// A callback that receives every step at once. It must not block.
 pub type Watcher = Box<dyn Fn(&Step) + Send + Sync>;
 
-/// Keeps the steps and passes them on.
+/// Keeps steps and passes them to the watcher.
 pub struct Steps {
     watcher: Watcher,
     kept: Mutex<Vec<Step>>,
@@ -86,7 +86,7 @@ impl Steps {
         kept.push(step);
     }
 
-    /// Passes a step on that is not worth keeping: the answer itself.
+    /// Passes a step to the watcher without keeping it.
     pub fn live(&self, step: Step) {
         (self.watcher)(&step);
     }

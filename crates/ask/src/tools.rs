@@ -1,4 +1,4 @@
-//! What a reader can ask for. There is no way to ask for a change: no variant says so.
+//! The tools that the models of `ask` can call. All of them are read-only.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use starling_core::{ChatReply, Finish, Message, ToolCall, ToolCalling, ToolSpec}
 use starling_swarm::reading::{Name, OutlineFile, Read, Search, first_word, schema, words};
 use starling_workspace::UnusualPaths;
 
-/// Where a model sits: both only look; the reader may put questions to owners as well.
+/// The role of a model. Both roles can read code; only the reader can question owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seat {
     /// Answers the user's question.
     Reader,
-    /// Answers a question about its symbol.
+    /// Answers a question about one symbol.
     Owner,
 }
 
-/// A look into the code.
+/// A call of a code-reading tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Look {
     Read(Read),
@@ -38,17 +38,17 @@ pub struct Question {
     pub why: String,
 }
 
-/// What a turn can ask for.
+/// A valid tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
     Look(Look),
     Question(Question),
 }
 
-/// One call of a reply. `Err` tells the model what is wrong with it.
+/// One tool call of a reply. `wanted` is `Err` with a message for the model if the call is invalid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Of the native call; `None` in the text protocol.
+    /// The ID of the native tool call, or `None` in the text protocol.
     id: Option<String>,
     pub tool: String,
     pub argument: String,
@@ -65,7 +65,7 @@ enum Tool {
     Question,
 }
 
-/// In a fixed order, so that provider caches hit.
+/// Returns the tools of a role, in a fixed order so that provider caches hit.
 fn tools_of(seat: Seat) -> &'static [Tool] {
     const ALL: [Tool; 6] = [
         Tool::Read,
@@ -139,7 +139,7 @@ impl Tool {
         })
     }
 
-    /// Of one line of the text protocol.
+    /// Parses the argument of one text-protocol line.
     fn of_line(self, rest: &str, paths: &UnusualPaths) -> Wanted {
         let name = || Name {
             name: rest.to_owned(),
@@ -169,7 +169,7 @@ impl Tool {
     }
 }
 
-/// The tools that are offered; none in the text protocol.
+/// Returns the tool specifications to send. The text protocol sends none.
 pub fn specs(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
     match calling {
         ToolCalling::Native => tools_of(seat).iter().map(|tool| tool.spec()).collect(),
@@ -177,8 +177,8 @@ pub fn specs(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
     }
 }
 
-/// What a reply asks for: tool calls under either protocol, lines that begin with `@` only under the
-/// text protocol, in which `paths` may stand with any characters.
+/// Returns the tool calls of a reply. Native calls count under either protocol; lines that begin
+/// with `@` count only under the text protocol. `paths` resolves paths with unusual characters.
 pub fn calls(
     calling: ToolCalling,
     seat: Seat,
@@ -246,7 +246,7 @@ fn plain(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Call> {
     lines.filter_map(call).collect()
 }
 
-/// The argument as a person wants to see it.
+/// Returns the call's argument as shown to the user.
 fn argument(wanted: &Wanted) -> String {
     match wanted {
         Wanted::Look(Look::Read(read)) => read.symbols.join(" "),
@@ -257,7 +257,7 @@ fn argument(wanted: &Wanted) -> String {
     }
 }
 
-/// The reply as a message of the conversation.
+/// Converts a reply to a message of the conversation.
 pub fn said(reply: &ChatReply) -> Message {
     Message::Assistant {
         text: reply.text.clone(),
@@ -265,7 +265,7 @@ pub fn said(reply: &ChatReply) -> Message {
     }
 }
 
-/// Results as messages: one for each native call, else one message of the user.
+/// Converts results to messages: one for each native call, and one user message for all others.
 pub fn results(results: Vec<(Call, String)>) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut plain = Vec::new();

@@ -1,5 +1,5 @@
-//! The code index: where things are, without a model. It is kept in the cache directory, brought up to
-//! a snapshot on the first question, and carried over to later snapshots.
+//! The code index: finds symbols and their uses without a model. The index is stored in the cache
+//! directory, updated to a snapshot by the first query, and reused for later snapshots.
 
 mod bm25;
 mod code;
@@ -55,25 +55,25 @@ use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
 use store::Store;
 
-/// Skipped files that one warning names.
+/// Number of skipped files that one warning names.
 const SKIPPED_MOST: usize = 3;
 
-/// The code of one snapshot.
+/// The index of one snapshot.
 #[derive(Debug)]
 pub struct Index {
     snapshot: Snapshot,
     origin: Origin,
     opened: OnceLock<Opened>,
-    /// Made on the first question to which it helps.
+    /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
 }
 
-/// Where the index begins.
+/// The data from which the index is built.
 #[derive(Debug)]
 enum Origin {
     Nothing,
     Store(Store),
-    /// Of an earlier snapshot: files with the same text are not read again.
+    /// The index of an earlier snapshot. Files with the same text are not parsed again.
     Earlier(Arc<Code>),
 }
 
@@ -85,47 +85,48 @@ struct Opened {
     trouble: Option<String>,
 }
 
-/// What an index holds and how it came to be.
+/// The contents of an index and how it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Files with a grammar.
+    /// Number of files with a grammar.
     pub files: usize,
     pub symbols: u64,
-    /// Occurrences of names.
+    /// Number of occurrences of names.
     pub references: u64,
-    /// Of their texts, without what programs wrote.
+    /// Total size of the files' texts in bytes, without generated code.
     pub bytes: u64,
-    /// Files that were parsed now.
+    /// Number of files that were parsed to build this index.
     pub parsed: usize,
     /// Whether a stored index was used.
     pub from_cache: bool,
-    /// Why a stored index was not used, or the new one not stored.
+    /// Why a stored index was not used, or the new index was not stored.
     pub trouble: Option<String>,
 }
 
 impl Index {
-    /// The index of a snapshot, in memory alone. Nothing is read before the first question.
+    /// Creates an index that is kept only in memory. Files are read by the first query.
     pub fn new(snapshot: Snapshot) -> Self {
         Index::begin(snapshot, Origin::Nothing)
     }
 
-    /// The index of a snapshot that begins with what is stored below the directory `cache`, and is
-    /// stored there when it is newer. Nothing is read before the first question.
+    /// Creates an index that starts from the one stored in the directory `cache`, and that is
+    /// stored there if it is newer. Files are read by the first query.
     pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
         let store = Store::new(&cache, snapshot.root());
         Index::begin(snapshot, Origin::Store(store))
     }
 
-    /// Lets the index of the folder `of` begin with what is stored of the folder `like`, another
-    /// checkout of the same project. Only the content of a file decides whether that still holds.
+    /// Lets the index of the directory `of` start from the stored index of the directory `like`,
+    /// another checkout of the same project. An entry is only used if the file's content matches.
     ///
     /// # Errors
-    /// Nothing is stored of `like`, or the cache cannot be written; the index is built anew then.
+    /// No index is stored for `like`, or the cache cannot be written. The index of `of` is then
+    /// built from scratch.
     pub fn lend(cache: &Path, like: &Path, of: &Path) -> std::io::Result<()> {
         Store::new(cache, of).begin_as(&Store::new(cache, like))
     }
 
-    /// The index of a later snapshot: only files with another text are read.
+    /// Creates the index of a later snapshot. Only files with a changed text are read.
     pub fn after(&self, snapshot: Snapshot) -> Self {
         let origin = match (self.opened.get(), &self.origin) {
             (Some(opened), _) => Origin::Earlier(opened.code.clone()),
@@ -149,13 +150,13 @@ impl Index {
         &self.snapshot
     }
 
-    /// Reads all files that changed, if that was not done yet. Every question does so; the first
-    /// time it takes about a second for thousands of files.
+    /// Reads all changed files, unless that is done. Every query does so; the first one takes about
+    /// a second for thousands of files.
     pub fn warm(&self) {
         self.opened();
     }
 
-    /// What the index holds; see [`Index::warm`].
+    /// Returns the contents of the index, after reading changed files like [`Index::warm`].
     pub fn report(&self) -> Report {
         let opened = self.opened();
         let mut report = Report {
@@ -176,8 +177,8 @@ impl Index {
         report
     }
 
-    /// Text files that are not in the index, with the reasons: files that are too long, have a deceptive
-    /// name, or are not text in the encoding that they declare.
+    /// Returns the text files that are not in the index, with the reasons: the file is too long,
+    /// has a deceptive name, or is not valid text in its declared encoding.
     pub fn skipped(&self) -> Vec<ReadError> {
         let code = self.code();
         let is_missing =
@@ -189,99 +190,103 @@ impl Index {
         skipped
     }
 
-    /// Lines with all words of `query`, in any case, the best `limit` of them.
+    /// Returns the best `limit` lines that contain all words of `query`, ignoring case.
     pub fn search(&self, query: &str, limit: usize) -> Hits {
         search::search(self.code(), &self.snapshot, query, "", limit)
     }
 
-    /// The same in files whose path holds `within`; where no line holds all words, the lines with most
-    /// of them.
+    /// Like [`Index::search`], in files whose path contains `within`. If no line contains all
+    /// words, returns the lines with the most of them.
     pub fn search_most(&self, query: &str, within: &str, limit: usize) -> Hits {
         search::search_most(self.code(), &self.snapshot, query, within, limit)
     }
 
-    /// The definitions of a name (`f`, `Class.method`, `module.Class`), code before tests.
+    /// Returns the definitions of a name (`f`, `Class.method`, `module.Class`), code before tests.
     pub fn definitions(&self, name: &str) -> Vec<Definition> {
         lookup::definitions(self.code(), name)
     }
 
-    /// The same without those that only the last part of a dotted name fits.
+    /// Like [`Index::definitions`], but all parts of a dotted name must match.
     pub fn definitions_of(&self, name: &str) -> Vec<Definition> {
         lookup::definitions_of(self.code(), name)
     }
 
-    /// The variables of modules that a name (`NAME`, `module.NAME`, `path/to/file.py::NAME`) means.
+    /// Returns the module-level variables that a name (`NAME`, `module.NAME`,
+    /// `path/to/file.py::NAME`) can mean.
     pub fn variables(&self, name: &str) -> Vec<Variable> {
         lookup::variables(self.code(), name)
     }
 
-    /// Every place that means a variable of a module, those that set it among them; `None`: the module does
-    /// not bind it.
+    /// Returns all uses of a module-level variable, including its assignments, or `None` if the
+    /// module does not bind the variable.
     pub fn variable_uses(&self, of: &Variable) -> Option<Usages> {
         lookup::variable_uses(self.code(), &self.snapshot, of)
     }
 
-    /// How a method stands to the bases of its class; what is no method stands alone.
+    /// Whether a method overrides a member of a base class. For other symbols: [`Heritage::Own`].
     pub fn heritage(&self, symbol: &SymbolPath) -> Heritage {
         resolve::Resolver::new(self.code()).heritage(symbol)
     }
 
-    /// Whether any attribute of a method's name can only be that method, as far as the code and its strings tell.
+    /// Whether every attribute with the method's name must be this method, judging by the code and
+    /// its strings.
     pub fn is_only_attribute(&self, method: &SymbolPath) -> bool {
         resolve::Resolver::new(self.code()).is_only_attribute(method)
             && !in_strings::is_field(&self.snapshot, method.base_name())
     }
 
-    /// Whether any file says an identifier.
+    /// Whether any file contains an identifier.
     pub fn mentions(&self, identifier: &str) -> bool {
         !self.code().mentioning(identifier).is_empty()
     }
 
-    /// What a symbol is; `None`: there is none of this path.
+    /// Describes a symbol, or returns `None` if no symbol has this path.
     pub fn describe(&self, symbol: &SymbolPath) -> Option<Description> {
         lookup::describe(self.code(), symbol)
     }
 
-    /// The statements that import a name into a file, the most used in the workspace first.
+    /// Returns statements that import a name into a file, the most used in the workspace first.
     pub fn importable(&self, name: &str, file: &FilePath) -> Vec<Importable> {
         importable::importable(self.code(), name, file)
     }
 
-    /// Where the name at a position is defined.
+    /// Returns the definitions of the name at a position.
     ///
     /// # Errors
-    /// No name stands there.
+    /// There is no name at the position.
     pub fn definition_at(&self, at: &Position) -> Result<Definitions, NoName> {
         position::definition_at(self.code(), &self.snapshot, at)
     }
 
-    /// The symbols whose names fit `query`, a name or parts and initials of one: the best `limit`, and
-    /// how many there are in all.
+    /// Returns the best `limit` symbols whose names match `query` (a name, parts of a name or
+    /// initials), and the total number of matches.
     pub fn symbols(&self, query: &str, limit: usize) -> (Vec<Definition>, usize) {
         fuzzy::symbols(self.code(), query, limit)
     }
 
-    /// Uses of a symbol, found by imports, scopes and types, where `name` says which: by its path
-    /// (`shop/cart.py::Cart.total`), or as the only one of its name; else of anything of that name.
-    /// At most `limit`, the certain ones first, code before tests.
+    /// Returns at most `limit` uses, the most certain first, code before tests. If `name`
+    /// identifies one symbol, by its path (`shop/cart.py::Cart.total`) or as the only symbol of
+    /// that name, its uses are found by imports, scopes and types. Otherwise any identifier of that
+    /// name counts.
     pub fn references(&self, name: &str, limit: usize) -> Usages {
         lookup::references(self.code(), &self.snapshot, name, limit)
     }
 
-    /// The strings of code and data files of which a name is a whole part (`"module:Class"`): something may
-    /// be found by them at run time.
+    /// Returns the strings in code and data files that contain a name as a whole part
+    /// (`"module:Class"`). Such strings may refer to the symbol at run time.
     pub fn in_strings(&self, name: &str) -> Vec<InString> {
         in_strings::in_strings(&self.snapshot, name)
     }
 
-    /// Whether a class, a function or the body of a module or a class gives a name a meaning anywhere, other
-    /// than by an import.
+    /// Whether any class, function, module body or class body binds a name by other means than an
+    /// import.
     pub fn is_defined(&self, name: &str) -> bool {
         lookup::is_defined(self.code(), name)
     }
 
-    /// The names that lead nowhere here and did not in `before`, of which only `changed` files differ:
-    /// imports of what a module does not define, and attributes that a module or a class does not have.
+    /// Returns the names that are unresolved here but not in `before`; the two differ only in the
+    /// `changed` files. Covers imports that a module does not define, and attributes that a module
+    /// or class does not have.
     pub fn newly_dangling(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
         let codes = (before.code(), self.code());
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
@@ -293,18 +298,18 @@ impl Index {
         shadow::shadowing(self.code(), &self.snapshot, new)
     }
 
-    /// The symbols that a text is likeliest about: a task, or the output of failing tests.
+    /// Returns the most relevant symbols for a text, such as a task or the output of failing tests.
     pub fn locate(&self, text: &str, limit: usize) -> Vec<Located> {
         locate::locate(self.corpus(), text, limit)
     }
 
-    /// The files that a text is likeliest about.
+    /// Returns the most relevant files for a text.
     pub fn locate_files(&self, text: &str, limit: usize) -> Vec<LocatedFile> {
         locate::locate_files(self.corpus(), text, limit)
     }
 
-    /// What [`Index::locate`] knows of its candidates, files and symbols; its weights are learnt from
-    /// these by `benches/locate`.
+    /// Returns the candidate files and symbols of [`Index::locate`] with their features.
+    /// `benches/locate` learns the weights from these.
     pub fn candidates(&self, text: &str) -> (Vec<Candidate>, Vec<Candidate>) {
         locate::candidates(self.corpus(), text)
     }
@@ -315,34 +320,34 @@ impl Index {
         locate::Corpus::new(code, table, &self.snapshot)
     }
 
-    /// The files that matter around `seed` with the signatures that matter in them, in at most
-    /// `tokens`.
+    /// Returns the relevant files around `seed` with their relevant signatures, in at most `tokens`
+    /// tokens.
     pub fn repository_map(&self, seed: Seed<'_>, tokens: usize) -> RepositoryMap {
         map::repository_map(self.code(), seed, tokens, |text, limit| {
             self.locate(text, limit)
         })
     }
 
-    /// The tests that are likeliest to show whether symbols work, nearest first: test functions,
-    /// or the module bodies of test files.
+    /// Returns the tests that most likely cover the symbols, nearest first: test functions, or the
+    /// module bodies of test files.
     pub fn nearest_tests(&self, symbols: &[SymbolPath], limit: usize) -> Vec<SymbolPath> {
         nearest::nearest_tests(self.code(), &self.snapshot, symbols, limit)
     }
 
-    /// What of a test a runner can be asked for by name: the test itself, or the body of its module,
-    /// which stands for the whole file.
+    /// Returns the symbol by which a test runner can run a test: the test itself, or the body of
+    /// its module, which stands for the whole file.
     pub fn runnable(&self, test: &SymbolPath) -> SymbolPath {
         nearest::runnable(self.code(), test)
     }
 
-    /// How many tests stand in a file.
+    /// Returns the number of tests in a file.
     pub fn tests_in(&self, file: &FilePath) -> usize {
         let code = self.code();
         code.find(file)
             .map_or(0, |file| nearest::tests_in(code, file))
     }
 
-    /// How many tests there are.
+    /// Returns the number of tests in the workspace.
     pub fn test_count(&self) -> usize {
         let code = self.code();
         let counts = code.files().map(|file| nearest::tests_in(code, file));
@@ -361,7 +366,7 @@ impl Index {
         })
     }
 
-    /// Logs which files are not in the index, once for each opening of the folder.
+    /// Logs the files that are not in the index. Called once each time the directory is opened.
     pub fn warn_of_skipped(&self) {
         let skipped = self.skipped();
         let shown: Vec<String> = skipped
@@ -395,8 +400,8 @@ impl Opened {
     }
 }
 
-/// Brings the stored index up to what is on disk, stores it, and lays the buffers over it: texts that
-/// nobody saved are not stored.
+/// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
+/// on top. Unsaved text is never stored.
 fn open(store: &Store, snapshot: &Snapshot) -> Opened {
     let stored = store.load();
     let disk = snapshot.without_overlay();
@@ -424,7 +429,7 @@ fn open(store: &Store, snapshot: &Snapshot) -> Opened {
     opened
 }
 
-/// Whether a file holds tests, by its path.
+/// Whether a file contains tests, judging by its path.
 pub fn is_test_file(file: &FilePath) -> bool {
     facts::is_test(file)
 }

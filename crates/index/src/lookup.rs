@@ -1,4 +1,4 @@
-//! Definitions and references of a name.
+//! Looks up the definitions and references of a name.
 
 use super::code::{Code, FileId, base_name};
 use super::facts::is_test;
@@ -8,53 +8,53 @@ use super::segment::hash_of;
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, references as references_in};
 use starling_workspace::Snapshot;
 
-/// Where a name is defined.
+/// The definition of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     pub symbol: SymbolPath,
     pub kind: SymbolKind,
     /// First and last line, from 1.
     pub lines: (u32, u32),
-    /// Where its name stands.
+    /// The line of the symbol's name, from 1.
     pub line: u32,
 }
 
-/// A variable of a module: a constant, say.
+/// A module-level variable, such as a constant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     pub file: FilePath,
     pub name: String,
-    /// Where the module's body sets it: byte offsets of its name.
+    /// Byte offsets of the variable's name where the module's body assigns it.
     pub set_at: Vec<u32>,
 }
 
-/// What a symbol is.
+/// The kind, signature and documentation of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     pub kind: SymbolKind,
-    /// Where its name stands, from 1.
+    /// The line of the symbol's name, from 1.
     pub line: u32,
     /// Decorators and `def …:`; empty for a module body.
     pub signature: String,
-    /// The first paragraph of its docstring.
+    /// The first paragraph of the symbol's docstring.
     pub doc: String,
 }
 
-/// Where a name is used.
+/// A use of a symbol or name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
     pub file: FilePath,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Bytes from the start of the line, from 0.
+    /// Byte offset from the start of the line.
     pub column: u32,
-    /// The line, without its indentation.
+    /// The text of the line, without indentation.
     pub text: String,
-    /// The symbol that owns it.
+    /// The innermost symbol that contains the use.
     pub symbol: SymbolPath,
     pub is_call: bool,
     pub is_import: bool,
-    /// That it is a use of what was asked for.
+    /// How certain it is that this is a use of the requested symbol.
     pub certainty: Certainty,
 }
 
@@ -62,13 +62,14 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usages {
     pub found: Vec<Usage>,
-    /// Whether these are all; else the limit was reached, or the code is too entangled.
+    /// False if the limit was reached or the resolver ran out of steps, so that uses may be
+    /// missing.
     pub complete: bool,
 }
 
-/// The symbols called `name`, code before tests. `Class.method`, `module.Class` and
-/// `path/to/file.py::f` are the last part where the parts before fit; where nothing fits whole, the
-/// last part alone decides.
+/// Returns the symbols called `name`, code before tests. A qualified name (`Class.method`,
+/// `module.Class`, `path/to/file.py::f`) returns the symbols that match all its parts. If none
+/// does, the last part alone decides.
 pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
     let mut found = called(code, name);
     let any_fits = found.iter().any(|(misfit, ..)| !misfit);
@@ -76,7 +77,7 @@ pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
     in_order(found)
 }
 
-/// The symbols that a name fits whole: `Stock.size` is never `Cart.size`.
+/// Returns the symbols that match all parts of a name: `Stock.size` never returns `Cart.size`.
 pub(super) fn definitions_of(code: &Code, name: &str) -> Vec<Definition> {
     let mut found = called(code, name);
     found.retain(|(misfit, ..)| !misfit);
@@ -91,8 +92,8 @@ fn in_order(mut found: Vec<(bool, bool, Definition)>) -> Vec<Definition> {
         .collect()
 }
 
-/// The symbols of which the last part of a name is the own name: whether the whole does not fit, whether it
-/// is of a test, and what it is.
+/// Returns the symbols that match the last part of a name. Each entry holds whether the other parts
+/// do not match, whether the symbol is in a test, and the definition.
 fn called(code: &Code, name: &str) -> Vec<(bool, bool, Definition)> {
     let (wanted, name) = split(name.trim());
     let last = base_name(&name);
@@ -127,8 +128,9 @@ pub(super) fn describe(code: &Code, symbol: &SymbolPath) -> Option<Description> 
     })
 }
 
-/// The variables of modules called `name`: `module.NAME` and `path/to/file.py::NAME` where the parts before fit.
-/// What a module also imports, or defines as a class or a function, is none of them.
+/// Returns the module-level variables called `name`. For `module.NAME` and `path/to/file.py::NAME`
+/// all parts must match. Names that the module also imports, or defines as a class or function, are
+/// excluded.
 pub(super) fn variables(code: &Code, name: &str) -> Vec<Variable> {
     let (wanted, name) = split(name.trim());
     let last = base_name(&name);
@@ -158,7 +160,7 @@ pub(super) fn variables(code: &Code, name: &str) -> Vec<Variable> {
     found
 }
 
-/// Whether the body of a module or a class of any file defines or sets a name.
+/// Whether the body of a module or class in any file defines or assigns a name.
 pub(super) fn is_defined(code: &Code, name: &str) -> bool {
     code.mentioning(name).into_iter().any(|file| {
         let names = Source::names(code, file).unwrap_or_default();
@@ -172,7 +174,7 @@ pub(super) fn is_defined(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Whether a binding makes a name, and does not bring it from elsewhere.
+/// Whether a binding creates the name rather than importing or declaring it.
 fn is_own(kind: BindingKind) -> bool {
     match kind {
         BindingKind::Class(_)
@@ -186,7 +188,7 @@ fn is_own(kind: BindingKind) -> bool {
     }
 }
 
-/// The file of a symbol path, and the name with dots between its parts.
+/// Splits a symbol path into its file, if any, and its name with dots between the parts.
 fn split(name: &str) -> (Option<FilePath>, String) {
     let file = name
         .split_once("::")
@@ -199,8 +201,8 @@ fn split(name: &str) -> (Option<FilePath>, String) {
     (file, name.replace("::", "."))
 }
 
-/// Whether the last parts of a dotted path are `name`. Without a number, each of several definitions
-/// in one place is meant.
+/// Whether a dotted path ends with `name`. If `name` has no number (`f#2`), numbers in the path are
+/// ignored, so that every definition of that name matches.
 fn ends_with_name(path: &str, name: &str) -> bool {
     let numbered = name.contains('#');
     let mut there = path.rsplit('.').map(|part| match part.find('#') {
@@ -210,9 +212,10 @@ fn ends_with_name(path: &str, name: &str) -> bool {
     name.rsplit('.').all(|part| there.next() == Some(part))
 }
 
-/// The uses of a symbol, found by imports, scopes and types, where `name` says which: by its path, or
-/// as the only one of its name. Else the identifiers called as the last part of `name`. Definitions
-/// are left out; the certain ones come first, code before tests.
+/// Returns the uses of a symbol, without definitions, found by imports, scopes and types. `name`
+/// must identify one symbol, by its path or as the only symbol of that name; otherwise the function
+/// returns the identifiers that equal the last part of `name`. The most certain uses come first,
+/// then code before tests.
 pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages {
     let symbol = symbol_of(code, name.trim());
     let resolved = symbol.and_then(|symbol| uses(code, snapshot, &symbol));
@@ -227,7 +230,8 @@ pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: us
     usages
 }
 
-/// The one symbol that a name means. A bare name of a method may mean a function of elsewhere.
+/// Returns the only symbol that a name can mean. A bare method name has none, because the name may
+/// also refer to a function elsewhere.
 fn symbol_of(code: &Code, name: &str) -> Option<SymbolPath> {
     let path = name.parse::<SymbolPath>().ok();
     if let Some(path) = path.filter(|path| code.number_of(path).is_some()) {
@@ -244,7 +248,7 @@ fn uses(code: &Code, snapshot: &Snapshot, symbol: &SymbolPath) -> Option<Usages>
     usages(code, snapshot, &references)
 }
 
-/// Every place that means a variable of a module, those that set it among them.
+/// Returns all uses of a module-level variable, including its assignments.
 pub(super) fn variable_uses(code: &Code, snapshot: &Snapshot, of: &Variable) -> Option<Usages> {
     let references = Resolver::new(code).variable_references(&of.file, &of.name)?;
     usages(code, snapshot, &references)
@@ -259,7 +263,7 @@ fn usages(code: &Code, snapshot: &Snapshot, references: &References) -> Option<U
         let known = code.find(&file[0].file)?;
         let text = snapshot.read(&file[0].file).ok();
         let text = text.filter(|text| hash_of(text) == code.view(known).hash);
-        // The file changed since it was read into the index.
+        // The file changed since it was indexed.
         let Some(text) = text else {
             usages.complete = false;
             continue;
@@ -334,7 +338,7 @@ fn by_name(code: &Code, snapshot: &Snapshot, name: &str, limit: usize) -> Usages
     usages
 }
 
-/// The line around an offset, without white space at its ends.
+/// Returns the line at an offset, trimmed.
 fn line_at(text: &str, offset: usize) -> &str {
     let end = text[offset..]
         .find('\n')

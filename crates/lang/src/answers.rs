@@ -1,4 +1,4 @@
-//! What others have heard of a language server, read as our own answers are.
+//! Parses language server responses that were received by someone else, such as an editor.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use starling_core::{Problem, Spot, TextRequest};
 use starling_syntax::FilePath;
 use starling_text::Encoding;
 
-/// The places of an answer about names, in the texts of the question, else in those on disk.
+/// Parses the locations in a response. Their texts come from the request or else from disk.
 ///
 /// # Errors
-/// What in it is no place.
+/// A description of the first invalid location.
 pub fn spots_of(
     answer: Value,
     request: &TextRequest,
@@ -23,10 +23,10 @@ pub fn spots_of(
     Ok(names::spots(&places, request, root))
 }
 
-/// The problems that diagnostics of a text tell of.
+/// Parses diagnostics of a text.
 ///
 /// # Errors
-/// What in them is no diagnostic.
+/// A description of the first invalid diagnostic.
 pub fn problems_of(
     items: &[Value],
     file: &FilePath,

@@ -1,4 +1,4 @@
-//! From a server's diagnostics to problems: places in bytes, kinds that tools write in their own ways.
+//! Converts diagnostics to problems: byte ranges, and the kinds of problems that each tool reports.
 
 use ropey::Rope;
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use starling_core::{Problem, ProblemKind, Severity};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
-/// A longer message is cut.
+/// Maximum length of a message in bytes. A longer message is cut.
 const LONGEST: usize = 600;
-/// More problems of one text are left out.
+/// Maximum number of problems of one text. Further ones are dropped.
 const MOST: usize = 2000;
 
 #[derive(Debug, Deserialize)]
@@ -53,10 +53,10 @@ impl WireRange {
     }
 }
 
-/// The problems of a text.
+/// Converts diagnostics of a text to problems.
 ///
 /// # Errors
-/// What in a server's answer is no diagnostic.
+/// A description of the first invalid diagnostic.
 pub(super) fn problems(
     items: &[Value],
     file: &FilePath,
@@ -80,7 +80,7 @@ pub(super) fn problems(
     items.iter().take(MOST).map(problem).collect()
 }
 
-/// What is no severity is as bad as can be.
+/// Converts a severity. An unknown or missing severity counts as an error.
 fn severity(number: Option<u8>) -> Severity {
     match number {
         Some(2) => Severity::Warning,
@@ -90,7 +90,7 @@ fn severity(number: Option<u8>) -> Severity {
     }
 }
 
-/// Without the explanations that some tools append.
+/// Removes the explanations that some tools append to a message.
 fn message(text: &str) -> String {
     let text = text.split("\n\ninfo:").next().unwrap_or(text).trim();
     let mut end = text.len().min(LONGEST);

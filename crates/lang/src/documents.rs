@@ -1,5 +1,4 @@
-//! The texts that a server holds in place of those on disk, and what it must be told so that it holds
-//! others.
+//! The open documents of a server, and the notifications that update them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +9,14 @@ use tower_lsp::lsp_types::Url;
 
 use starling_syntax::FilePath;
 
-/// Versions grow by more than one: a server that numbers texts by a count of its own does not hit the
-/// number of another text by chance.
+/// Increment of versions. It exceeds 1, so that a server that counts versions itself does not match
+/// the version of another text by chance.
 const STRIDE: i64 = 7;
 
-/// A notification for the server.
+/// The method and parameters of a notification.
 pub(super) type Notification = (&'static str, Value);
 
-/// Which texts are to stand over the disk; `None`: there is no such file.
+/// Texts that replace files on disk. `None` means that the file does not exist.
 pub(super) type Texts<'a> = BTreeMap<&'a FilePath, Option<&'a Arc<str>>>;
 
 /// The open documents of one server.
@@ -45,11 +44,12 @@ impl Documents {
         uri(&self.path(file))
     }
 
-    /// What brings the server to these texts and no others, and the version of `asked` among them:
-    /// a new one each time, so that the server speaks of it anew.
+    /// Returns the notifications that set the open documents to exactly these texts, and the
+    /// version of `asked`. `asked` always gets a new version, so that the server publishes its
+    /// diagnostics again.
     pub fn sync(&mut self, texts: &Texts<'_>, asked: &FilePath) -> (Vec<Notification>, i64) {
         let mut told = self.close_others(texts);
-        // What the asked file depends on is said before it.
+        // Send the file's dependencies first.
         for (file, text) in texts.iter().filter(|(file, _)| **file != asked) {
             told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
         }
@@ -58,7 +58,8 @@ impl Documents {
         (told, self.last)
     }
 
-    /// What brings the server to these texts and no others; nothing where it has them.
+    /// Returns the notifications that set the open documents to exactly these texts, without
+    /// repeating unchanged ones.
     pub fn show(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
         let mut told = self.close_others(texts);
         for (file, text) in texts {
@@ -67,7 +68,7 @@ impl Documents {
         told
     }
 
-    /// Whether the server has these texts and no others.
+    /// Whether the open documents are exactly these texts.
     pub fn has(&self, texts: &Texts<'_>) -> bool {
         let is_open = |(file, text): (&&FilePath, &Option<&Arc<str>>)| {
             let text = text.map_or("", |text| &**text);
@@ -93,7 +94,7 @@ impl Documents {
     fn close(&mut self, file: &FilePath) -> Vec<Notification> {
         self.open.remove(file);
         let document = json!({"uri": self.uri(file)});
-        // From here on the disk counts, where it may have changed since.
+        // The server reads the closed file from disk, where it may have changed.
         vec![
             ("textDocument/didClose", json!({"textDocument": document})),
             watched(&[(self.path(file), Fate::of(&self.path(file)))]),
@@ -132,14 +133,14 @@ impl Documents {
     }
 }
 
-/// Whether a text that the server has is given to it again.
+/// Whether to send an unchanged text again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Anew {
     Yes,
     No,
 }
 
-/// What became of a file on disk.
+/// The kind of a change to a file on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Created,
@@ -156,7 +157,7 @@ impl Fate {
     }
 }
 
-/// Tells a server what happened on disk.
+/// Creates a notification about changed files on disk.
 pub(super) fn watched(files: &[(PathBuf, Fate)]) -> Notification {
     let change = |(path, fate): &(PathBuf, Fate)| {
         let kind = match fate {
@@ -173,19 +174,19 @@ pub(super) fn watched(files: &[(PathBuf, Fate)]) -> Notification {
     )
 }
 
-/// The URI of an absolute path.
+/// Returns the URI of an absolute path.
 pub(super) fn uri(path: &Path) -> String {
     match Url::from_file_path(path) {
         Ok(uri) => uri.into(),
-        // Only of a relative path, and the root is absolute.
+        // The conversion fails only for relative paths, and the root is absolute.
         Err(()) => format!("file://{}", path.display()),
     }
 }
 
-/// The path of a URI of a file; servers write them in many ways.
+/// Returns the path of a file URI, in any of the formats that servers use.
 pub(super) fn path(uri: &str) -> Option<PathBuf> {
     let uri = Url::parse(uri).ok()?;
-    // A URI of another scheme may have the path of a file and another text.
+    // A URI with another scheme may contain a file's path but have different text.
     (uri.scheme() == "file").then(|| uri.to_file_path().ok())?
 }
 
@@ -232,7 +233,7 @@ mod tests {
         let both = [("a.py", Some("x")), ("b.py", Some("y"))];
         let told = sync(&mut documents, &both, "b.py");
         assert_eq!(told, ["didOpen b.py 14"]);
-        // What is asked about is said again, after what it may depend on.
+        // The requested file is sent again, after its possible dependencies.
         let changed = [("a.py", Some("x")), ("b.py", Some("z"))];
         let told = sync(&mut documents, &changed, "a.py");
         assert_eq!(told, ["didChange b.py 21", "didChange a.py 28"]);

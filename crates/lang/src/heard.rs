@@ -1,4 +1,4 @@
-//! What a server says by itself, as far as anybody waits for it.
+//! Collects a server's notifications and requests, as far as a task waits for them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,37 +11,37 @@ use super::documents::path;
 use super::known::section;
 use starling_rpc::{Connection, Incoming, Reply};
 
-/// Methods and progresses that are remembered at most: more is a flood.
+/// Maximum number of methods and progress tokens to keep, as a protection against floods.
 const MOST: usize = 1000;
 
-/// The text that diagnostics are waited for.
+/// The document version whose diagnostics are awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Awaited {
     pub path: PathBuf,
     pub version: i64,
 }
 
-/// What was heard so far. It holds one answer at most, however much a server says.
+/// The messages received so far. Holds at most one list of diagnostics, whatever the server sends.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     awaited: Option<Awaited>,
     /// Diagnostics of exactly the awaited version.
     pub exact: Option<Vec<Value>>,
-    /// The last diagnostics of the awaited file that named no version, and as which of all messages
-    /// they came.
+    /// The last diagnostics of the awaited file without a version, and their sequence number among
+    /// all messages.
     pub unversioned: Option<(u64, Vec<Value>)>,
-    /// Work that the server said it began and did not say it ended.
+    /// Tokens of progress that the server began and has not ended.
     pub at_work: BTreeSet<String>,
-    /// Methods that the server registered for itself.
+    /// Methods that the server registered dynamically.
     pub registered: BTreeSet<String>,
-    /// Its version, where it tells it in its log alone.
+    /// The server's version, if the server only writes it to its log.
     pub version: Option<String>,
-    /// Nothing more can come.
+    /// Whether the connection is closed.
     pub closed: bool,
 }
 
 impl Heard {
-    /// From now on diagnostics of this text are waited for; what came of others is forgotten.
+    /// Starts to wait for diagnostics of this text and discards those of others.
     pub fn await_text(&mut self, awaited: Awaited) {
         self.awaited = Some(awaited);
         self.exact = None;
@@ -62,7 +62,7 @@ impl Heard {
         match &params["version"] {
             Value::Null => self.unversioned = Some((order, items)),
             version if version.as_i64() == Some(awaited.version) => self.exact = Some(items),
-            // Of another text.
+            // Diagnostics of another version.
             _ => {}
         }
     }
@@ -87,7 +87,7 @@ impl Heard {
     }
 }
 
-/// Marks what was heard as complete when no more can come.
+/// Sets [`Heard::closed`] when dropped.
 struct Ear {
     heard: Arc<watch::Sender<Heard>>,
     settings: Value,
@@ -99,7 +99,7 @@ impl Drop for Ear {
     }
 }
 
-/// Listens to a server: for [`Connection::open`].
+/// Creates the message handler for [`Connection::open`].
 pub(super) fn listener(
     heard: Arc<watch::Sender<Heard>>,
     settings: Value,
@@ -133,7 +133,7 @@ impl Ear {
         }
     }
 
-    /// A server never gets to write anything: whatever it wants to apply is refused.
+    /// Replies to a server's request. Refuses all edits, because a server must never write.
     fn reply(&self, method: &str, params: &Value) -> Reply {
         match method {
             "workspace/configuration" => {
@@ -155,7 +155,7 @@ impl Ear {
     }
 }
 
-/// `Pyright language server 1.1.2 starting`
+/// Extracts the version from `Pyright language server 1.1.2 starting`.
 fn version(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once(" language server ")?;
     let version = rest.strip_suffix(" starting")?;

@@ -1,5 +1,5 @@
-//! Keeps one server: starts it when it is first needed, asks it one question after another, starts it
-//! again after a crash, later each time, and lets it go when nobody asks.
+//! Manages one language server: starts it on first use, sends it one request after another,
+//! restarts it after a crash with increasing delay, and stops it when it is idle.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use starling_core::{Problem, Relation, TextRequest};
 use starling_syntax::FilePath;
 use starling_workspace::Stamp;
 
-/// How long a server may take for its greeting.
+/// Maximum time for a server to start and complete the handshake.
 const START: Duration = Duration::from_secs(30);
-/// A server that is not asked for so long is let go.
+/// Idle time after which a server is stopped.
 const IDLE: Duration = Duration::from_secs(600);
-/// How long after each crash in a row the next start waits; after the last, there is none.
+/// Delay before each restart after consecutive crashes. After the last one, there is no restart.
 const WAITS: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_secs(1),
@@ -30,22 +30,22 @@ const WAITS: [Duration; 5] = [
     Duration::from_secs(15),
     Duration::from_secs(60),
 ];
-/// What is said of a server whose silence means nothing.
+/// Error message for a server that reports no problem in an invalid text.
 pub(super) const BLIND: &str = "it finds no error in a text that cannot be parsed: its checkers are \
                                 missing or switched off";
-/// A server that is late so often in a row is as good as crashed.
+/// Number of consecutive timeouts after which a server is treated as crashed.
 const LATE: u32 = 3;
-/// One that is late with names so often is not asked about them any more: while it looks for them, it
-/// finds no problems.
+/// Number of timeouts for names after which a server gets no more requests about names, because it
+/// cannot find problems while it searches for names.
 const LATE_WITH_NAMES: u32 = 2;
-/// Questions that wait. More are answered that there are too many.
+/// Maximum number of queued requests. Further requests are rejected.
 const QUEUE: usize = 64;
-/// News that nobody asks for.
+/// Maximum number of unread events.
 const NEWS: usize = 100;
 
-/// What a tool says, or why nothing is known.
+/// A tool's name and result, or the reason why there is no result.
 pub(super) type Said<T> = Result<(String, T), String>;
-/// The problems of a text, and the tool that found them.
+/// The problems of a text and the tool that found them.
 pub(super) type Found = Said<Vec<Problem>>;
 
 enum Job {
@@ -73,11 +73,11 @@ enum Job {
         deadline: Instant,
         tell: oneshot::Sender<Said<String>>,
     },
-    /// The files as they are on disk.
+    /// The stamps of the files on disk.
     Disk(Vec<(FilePath, Stamp)>),
 }
 
-/// What happened to servers, until somebody asks.
+/// Server events that are kept until they are read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct News(Arc<Mutex<VecDeque<String>>>);
 
@@ -96,19 +96,19 @@ impl News {
     }
 }
 
-/// A server as others ask it; clones share it. It ends with the last of them.
+/// A handle to a server. Clones share the server; it stops when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Keeper {
     pub name: String,
     pub root: PathBuf,
     pub news: News,
     jobs: mpsc::Sender<Job>,
-    /// Whether the server runs and has been greeted.
+    /// Whether the server runs and has completed the handshake.
     ready: Arc<AtomicBool>,
 }
 
 impl Keeper {
-    /// Keeps a server. Nothing is started before the first question.
+    /// Creates a handle. The server starts on the first request.
     pub fn new(about: About, launch: Launch) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let news = News::default();
@@ -136,15 +136,16 @@ impl Keeper {
         }
     }
 
-    /// Whether a question about a name is likely to have an answer soon. Nothing is started for one.
+    /// Whether a request about a name is likely to succeed soon. Requests about names do not start
+    /// a server.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// The places that stand in a relation to the name at a byte.
+    /// Returns the locations that have a relation to the name at a byte offset.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The reason why the locations are unknown.
     pub async fn places(
         &self,
         request: TextRequest,
@@ -164,10 +165,10 @@ impl Keeper {
         self.wait(job, answer, deadline, &late).await
     }
 
-    /// What is said of the name at a byte.
+    /// Returns the hover text of the name at a byte offset.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// The reason why the text is unknown.
     pub async fn hover(&self, request: TextRequest, at: usize) -> Said<String> {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
@@ -181,10 +182,10 @@ impl Keeper {
         self.wait(job, answer, deadline, &late).await
     }
 
-    /// The problems of a text.
+    /// Returns the problems of a text.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The reason why the problems are unknown.
     pub async fn diagnose(&self, request: TextRequest) -> Found {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
@@ -197,10 +198,10 @@ impl Keeper {
         self.wait(job, answer, deadline, &late).await
     }
 
-    /// Import statements from the quick fixes for a problem.
+    /// Returns import statements from the quick fixes for a problem.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The reason why the imports are unknown.
     pub async fn imports(
         &self,
         request: TextRequest,
@@ -218,7 +219,7 @@ impl Keeper {
         self.wait(job, answer, deadline, &late).await
     }
 
-    /// Tells which files there are now.
+    /// Sends the current list of files on disk to the server.
     pub fn disk(&self, files: Vec<(FilePath, Stamp)>) {
         if self.jobs.try_send(Job::Disk(files)).is_err() {
             self.news
@@ -245,7 +246,7 @@ impl Keeper {
     }
 }
 
-/// Crashes in a row.
+/// The consecutive crashes of a server.
 #[derive(Debug, Default)]
 struct Trouble {
     crashes: usize,
@@ -261,7 +262,7 @@ struct State {
     trouble: Trouble,
     late: u32,
     late_with_names: u32,
-    /// The files on disk as the server may know them.
+    /// The files on disk as last reported to the server.
     disk: HashMap<FilePath, Stamp>,
     ready: Arc<AtomicBool>,
 }
@@ -288,7 +289,7 @@ impl State {
         is_up && self.late_with_names < LATE_WITH_NAMES
     }
 
-    /// Nothing is asked for somebody who does not wait any more.
+    /// Runs a job, unless the caller no longer waits for the result.
     async fn carry_out(&mut self, job: Job) {
         match job {
             Job::Disk(files) => self.disk_is(files),
@@ -356,7 +357,8 @@ impl State {
         }
     }
 
-    /// A server that is slow with a name may be quick with problems: only its end counts against it.
+    /// Evaluates a result about a name. A server that is slow with names may be fast with
+    /// diagnostics, so a timeout does not count as a failure of the server.
     async fn of_name<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
         self.late_with_names += u32::from(matches!(found, Err(Failure::Late(_))));
         match found {
@@ -387,7 +389,7 @@ impl State {
         self.judged(found).await
     }
 
-    /// The running server, started if there is none.
+    /// Returns the running server, after starting it if needed.
     async fn ready(&mut self) -> Result<&mut Session, String> {
         if self.session.as_ref().is_some_and(Session::is_closed) {
             self.crashed("it crashed").await;
@@ -451,13 +453,13 @@ impl State {
         }
     }
 
-    /// Notes that a server is of no use now, and says so.
+    /// Records a failure of the server and returns the error message.
     async fn failed(&mut self, why: &str) -> String {
         self.crashed(why).await;
         format!("{}: {}", self.about.name, self.trouble.last)
     }
 
-    /// What a server's failure means for the server.
+    /// Updates the server's state after a result of a request.
     async fn judged<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
         let failure = match found {
             Ok(found) => {
@@ -476,7 +478,7 @@ impl State {
                         .await;
                 }
             }
-            // What it still says of old texts ends with it.
+            // Stopping the server prevents late diagnostics of older texts.
             Failure::Unprovable => self.session = None,
             Failure::Refused(_) | Failure::Unreadable(_) => {}
         }

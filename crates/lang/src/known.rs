@@ -1,4 +1,4 @@
-//! The language servers that Starling knows by name: how each is started and what it is told.
+//! The built-in language servers: start commands and settings.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub(super) struct Known {
     pub arguments: &'static [&'static str],
 }
 
-/// For Python.
+/// The servers for Python.
 pub(super) const KNOWN: [Known; 5] = [
     Known {
         name: "ty",
@@ -41,13 +41,14 @@ pub(super) const KNOWN: [Known; 5] = [
     },
 ];
 
-/// Whether a server, asked for something, looks through the whole workspace and hears nothing meanwhile:
-/// its diagnostics are worth more.
+/// Whether a server searches the whole workspace for this request and blocks meanwhile. Such
+/// requests are not sent, because the server's diagnostics are more valuable.
 pub(super) fn is_deaf_over(server: &str, provider: &str) -> bool {
     ["basedpyright", "pyright"].contains(&server) && provider == "implementationProvider"
 }
 
-/// What a server is told in its greeting: one that is built on Jedi, which interpreter to start.
+/// Returns the initialization options of a server. A server based on Jedi gets the interpreter to
+/// start.
 pub(super) fn options(server: &str, interpreter: Option<&Path>) -> Value {
     match interpreter {
         Some(python) if server == "jedi-language-server" => {
@@ -57,8 +58,9 @@ pub(super) fn options(server: &str, interpreter: Option<&Path>) -> Value {
     }
 }
 
-/// What servers ask for by `workspace/configuration`. One tree serves all: each looks only into its
-/// own section. `python` is the project's; `interpreter` is the one that a server may start itself.
+/// Returns the settings for `workspace/configuration`. All servers share the settings, because each
+/// reads only its own section. `python` is the project's interpreter; `interpreter` is the one that
+/// a server may start.
 pub(super) fn settings(python: Option<&Path>, interpreter: Option<&Path>) -> Value {
     let analysis = json!({
         "typeCheckingMode": "standard",
@@ -86,7 +88,7 @@ pub(super) fn settings(python: Option<&Path>, interpreter: Option<&Path>) -> Val
     })
 }
 
-/// The settings of one section, `a.b` as a path; the whole tree without one.
+/// Returns the settings of one section (`a.b` is a path), or all settings without a section.
 pub(super) fn section(settings: &Value, name: Option<&str>) -> Value {
     let mut found = settings;
     for part in name.into_iter().flat_map(|name| name.split('.')) {

@@ -1,9 +1,10 @@
-//! Language servers: found, started when they are needed, asked about exact texts, and never believed
-//! about others.
+//! Language servers: finds them, starts them on demand, and requests facts about exact texts.
+//! Results about other texts are rejected.
 //!
-//! A server runs on the user's own workspace and never writes there: texts that are not on disk are
-//! shown to it as open documents, and what it keeps goes to a cache of its own. [`Keeper`](keeper) asks
-//! it one question after another, so that between the showing of a text and the answer nothing changes.
+//! A server runs on the user's own workspace and never writes there. Unsaved texts are sent to it
+//! as open documents, and its cache is in a separate directory. [`Keeper`](keeper) sends one
+//! request after another, so that the texts cannot change between their notification and the
+//! response.
 
 mod answers;
 mod convert;
@@ -25,7 +26,7 @@ pub use answers::{problems_of, spots_of};
 pub use find::{NotUsed, OwnPrograms, Places, Program};
 pub use service::{LanguageServers, ServerPool, Wanted, version};
 
-/// The names of the servers that need no configuration, in the order in which they are used.
+/// Returns the names of the servers that need no configuration, by preference.
 pub fn known_servers() -> Vec<String> {
     let names = known::KNOWN.iter().map(|known| known.name.to_owned());
     names.collect()

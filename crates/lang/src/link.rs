@@ -1,4 +1,4 @@
-//! The pipes to a server, whatever is at their other end.
+//! The pipes to a server.
 
 use std::io;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::process::Process;
 
-/// What a server is spoken to by.
+/// The streams of a connection to a server.
 pub(super) struct Link {
     pub input: Box<dyn AsyncRead + Send + Unpin>,
     pub output: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Ends with the link; `None` where the server is no process of its own.
+    /// The server process, killed when the link is dropped; `None` if the server is not a process.
     pub process: Option<Process>,
 }
 
-/// Starts a server.
+/// A function that starts a server.
 pub(super) type Launch = Arc<dyn Fn() -> io::Result<Link> + Send + Sync>;

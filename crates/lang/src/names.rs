@@ -1,4 +1,4 @@
-//! Questions about names: positions for a server, and what it answers about them.
+//! Requests about names: positions for a server, and parsing of its responses.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use starling_syntax::FilePath;
 use starling_text::{ContentHash, Encoding, position_of};
 use starling_workspace::{MAX_FILE_BYTES, PathPolicy, read_bounded};
 
-/// More places of one name are left out.
+/// Maximum number of locations of one name. Further ones are dropped.
 const MOST: usize = 2000;
-/// So many files are read for them at most.
+/// Maximum number of files to read for the locations.
 const FILES: usize = 400;
-/// The most of what is told of a name, in characters.
+/// Maximum length of a hover text in characters.
 const LONGEST: usize = 2000;
 
-/// A place as a server writes it.
+/// A location in the server's encoding.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     path: PathBuf,
@@ -30,16 +30,16 @@ pub(super) struct Place {
     encoding: Encoding,
 }
 
-/// The position of a byte of a text.
+/// Converts a byte offset in a text to a position.
 pub(super) fn position(text: &str, at: usize, encoding: Encoding) -> Value {
     let position = position_of(&Rope::from_str(text), at, encoding);
     json!({"line": position.line, "character": position.column})
 }
 
-/// The places of an answer: one, several, or links to them. Those outside of files are left out.
+/// Parses the locations in a response: one, several, or links. Locations outside files are dropped.
 ///
 /// # Errors
-/// What in it is no place.
+/// A description of the first invalid location.
 pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, String> {
     let all = match answer {
         Value::Null => Vec::new(),
@@ -63,7 +63,8 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
     places.filter_map(Result::transpose).collect()
 }
 
-/// Places in the texts in which the server saw them: those of the question, else those on disk.
+/// Converts locations to byte ranges in the texts that the server saw: those of the request, or
+/// else those on disk.
 pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec<Spot> {
     let policy = PathPolicy::of(root);
     let mut texts: HashMap<FilePath, Option<(Rope, ContentHash)>> = HashMap::new();
@@ -111,7 +112,7 @@ fn text_of(
     Some((Rope::from_str(&text), ContentHash::of(&text)))
 }
 
-/// The text of a hover, whichever way it is written.
+/// Returns the text of a hover response in any of its formats.
 pub(super) fn hover(answer: &Value) -> String {
     let text = |part: &Value| {
         let text = part.as_str().or_else(|| part["value"].as_str());

@@ -1,5 +1,5 @@
-//! Imports among the quick fixes that a server offers. Only the statement is taken, never the edit:
-//! where it goes is decided as for every other import.
+//! Import statements in a server's quick fixes. Only the statement is used, not the edit: Starling
+//! chooses the position as for every other import.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::convert::WireRange;
 use super::documents::path;
 use starling_text::Encoding;
 
-/// More are no choice.
+/// Maximum number of statements. More would not be a useful choice.
 const MOST: usize = 12;
 
-/// The import statements that define `name`, in the order of the server.
+/// Returns the import statements that define `name`, in the server's order.
 pub(super) fn imports(
     actions: &Value,
     file: &Path,
@@ -39,7 +39,7 @@ pub(super) fn imports(
     found
 }
 
-/// Lines that an action puts into the file, as they stand after it.
+/// Returns the lines that an action changes in the file, as they are after the edit.
 fn edited(action: &Value, file: &Path, text: &Rope, encoding: Encoding) -> Vec<String> {
     let mut lines = Vec::new();
     for edit in edits(action, file) {
@@ -79,7 +79,7 @@ fn edits<'a>(action: &'a Value, file: &Path) -> Vec<&'a Value> {
         .collect()
 }
 
-/// The one import of `name` in a line that imports it.
+/// Returns the import of only `name` from a line that imports it.
 fn statement(line: &str, name: &str) -> Option<String> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("from ") {
@@ -96,7 +96,7 @@ fn statement(line: &str, name: &str) -> Option<String> {
     (module == name && is_path(module)).then(|| format!("import {module}"))
 }
 
-/// Some actions are titled with their statement, or with the dotted name.
+/// Returns the import from an action's title, which may be the statement or a dotted name.
 fn titled(title: &str, name: &str) -> Option<String> {
     statement(title, name).or_else(|| {
         let (module, last) = title.strip_prefix("import ")?.rsplit_once('.')?;
@@ -154,7 +154,7 @@ mod tests {
             found(&actions, "name"),
             ["from collections import name", "from z import name"]
         );
-        // Into a list that goes on over lines: the title tells.
+        // The edit extends a multi-line list, so the statement comes from the title.
         let merged = [action("import x.name", 2, 4, "name,\n    ")];
         assert_eq!(found(&merged, "name"), ["from x import name"]);
     }

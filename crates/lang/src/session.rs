@@ -1,4 +1,4 @@
-//! One running server: the handshake, texts shown to it, and what it says of exactly these texts.
+//! A running server: the handshake, its open documents, and its results for exactly these texts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use starling_rpc::{Connection, RequestError};
 use starling_syntax::FilePath;
 use starling_text::Encoding;
 
-/// How often a server may take its own answer back.
+/// Maximum number of times a request is repeated after the server cancels it.
 const RETRIES: u32 = 5;
-/// Cancelled by the server, or overtaken by a change: to be asked again.
+/// Error codes after which a request is repeated: cancelled, or the content was modified.
 const AGAIN: [i64; 3] = [-32800, -32801, -32802];
 const PULL: &str = "textDocument/diagnostic";
 
-/// Why a server has no answer.
+/// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
     #[error("no answer within {0} ms")]
@@ -42,17 +42,17 @@ pub(super) enum Failure {
     Unprovable,
 }
 
-/// What a server is told of itself and its workspace.
+/// The server's name, its workspace and its settings.
 #[derive(Debug, Clone)]
 pub(super) struct About {
     pub name: String,
     pub root: PathBuf,
     pub settings: Value,
-    /// `initializationOptions`
+    /// The `initializationOptions` of the handshake.
     pub options: Value,
 }
 
-/// A question with the time until which its answer is of use.
+/// A request and the deadline of its response.
 pub(super) struct Asked<'a> {
     pub request: &'a TextRequest,
     pub deadline: Instant,
@@ -77,14 +77,14 @@ fn failure(error: RequestError, waited: Duration) -> Failure {
     }
 }
 
-/// A server that was started and is of no use.
+/// A server that was started but cannot be used.
 pub(super) struct Refusal {
     failure: Failure,
     process: Option<Process>,
 }
 
 impl Refusal {
-    /// What is wrong with it, and how it ended.
+    /// Returns the failure as a message, with the exit status after a crash.
     pub async fn told(mut self) -> String {
         match (&self.failure, &mut self.process) {
             (Failure::Gone, Some(process)) => format!("it crashed ({})", process.end().await),
@@ -95,7 +95,7 @@ impl Refusal {
 
 pub(super) struct Session {
     name: String,
-    /// Its name and version.
+    /// The server's name and version.
     pub tool: String,
     pub process: Option<Process>,
     connection: Connection,
@@ -103,19 +103,19 @@ pub(super) struct Session {
     documents: Documents,
     encoding: Encoding,
     capabilities: Value,
-    /// It once said which version its diagnostics speak of.
+    /// Whether the server's diagnostics have ever contained a version.
     names_versions: bool,
-    /// Diagnostics of a text that it was shown may still be under way.
+    /// Whether diagnostics of an earlier text may still arrive.
     owes: bool,
-    /// It was not at work when it first answered.
+    /// Whether the server has no progress left from its start.
     settled: bool,
 }
 
 impl Session {
-    /// Greets a server.
+    /// Performs the handshake with a server.
     ///
     /// # Errors
-    /// It does not answer as a language server in time.
+    /// The server does not respond as a language server before the deadline.
     pub async fn open(link: Link, about: &About, deadline: Instant) -> Result<Self, Refusal> {
         let began = Instant::now();
         let (heard, _) = watch::channel(Heard::default());
@@ -163,7 +163,7 @@ impl Session {
         self.connection.is_closed()
     }
 
-    /// Tells what happened on disk.
+    /// Notifies the server of changed files on disk.
     pub fn disk_changed(&self, files: &[(PathBuf, Fate)]) {
         self.tell(vec![watched(files)]);
     }
@@ -174,8 +174,8 @@ impl Session {
         }
     }
 
-    /// Whether it finds the error in a text that cannot be parsed: one that does not finds nothing,
-    /// because its checkers are missing or switched off, and its silence means nothing.
+    /// Whether the server reports the syntax error in an invalid text. A server that does not has
+    /// no working checkers, so that an empty list of problems from it means nothing.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -197,7 +197,7 @@ impl Session {
             .any(|problem| problem.severity == Severity::Error))
     }
 
-    /// Shows the texts of a question and waits for the problems of exactly these.
+    /// Sends the texts of a request and waits for the problems of exactly these texts.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -207,7 +207,7 @@ impl Session {
         convert::problems(&items, file, text, self.encoding).map_err(Failure::Unreadable)
     }
 
-    /// Import statements that quick fixes offer for a problem of the text.
+    /// Returns the import statements that quick fixes offer for a problem of the text.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -246,7 +246,8 @@ impl Session {
         ))
     }
 
-    /// The places that stand in a relation to the name at a byte of the text, as the server writes them.
+    /// Returns the locations that have a relation to the name at a byte offset, in the server's
+    /// encoding.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -269,7 +270,7 @@ impl Session {
         names::places(answer, self.encoding).map_err(Failure::Unreadable)
     }
 
-    /// What the server says of the name at a byte of the text.
+    /// Returns the hover text of the name at a byte offset.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -279,7 +280,7 @@ impl Session {
         Ok(names::hover(&answer))
     }
 
-    /// Shows the texts of a question about a name; what speaks of the name.
+    /// Sends the texts of a request about a name and returns the request's parameters.
     async fn about(
         &mut self,
         asked: &Asked<'_>,
@@ -293,7 +294,7 @@ impl Session {
         }
         let texts = texts(asked.request);
         if !self.documents.has(&texts) {
-            // Diagnostics of texts that are shown in passing must not pass for those of later ones.
+            // Diagnostics of these texts must not be mistaken for those of later texts.
             match self.pulls() || self.names_versions {
                 true => {
                     let told = self.documents.show(&texts);
@@ -317,7 +318,7 @@ impl Session {
             version,
         };
         self.heard.send_modify(|heard| heard.await_text(awaited));
-        // The change of another text can have it look at this one again, as it was.
+        // A change to another text can make the server check this text again in its old version.
         let mixed = was_open && notifications.len() > 1;
         let owed = std::mem::replace(&mut self.owes, true) || mixed;
         self.tell(notifications);
@@ -326,7 +327,7 @@ impl Session {
                 true => self.pull(asked).await?,
                 false => match self.pushed(asked, owed).await? {
                     Some(items) => items,
-                    // Only now it said that it wants to be asked.
+                    // The server registered for pull diagnostics in the meantime.
                     None => continue,
                 },
             };
@@ -343,8 +344,8 @@ impl Session {
             || self.heard.borrow().registered.contains(PULL)
     }
 
-    /// Asks for the diagnostics. A server reads in order what it is sent, and nothing is changed
-    /// before its answer: it speaks of the text that was shown last.
+    /// Requests diagnostics. A server reads messages in order, and no text changes before its
+    /// response, so the result belongs to the latest text.
     async fn pull(&self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
         let uri = self.documents.uri(&asked.request.file);
         let params = json!({"textDocument": {"uri": uri}});
@@ -355,7 +356,7 @@ impl Session {
         }
     }
 
-    /// Asks, and asks again where the server takes its own answer back.
+    /// Sends a request and repeats it if the server cancels it.
     async fn request(
         &self,
         method: &str,
@@ -376,9 +377,10 @@ impl Session {
         Err(last)
     }
 
-    /// Waits for diagnostics that the server sends by itself; `None` when it wants to be asked
-    /// instead. Where they name no version, they count only when they came after the server had read
-    /// the text, which the answer to a later request proves, and when no older ones were under way.
+    /// Waits for pushed diagnostics. Returns `None` if the server registers for pull diagnostics
+    /// instead. Diagnostics without a version count only if they arrive after the server has read
+    /// the text, which the response to a later request proves, and if no older diagnostics were
+    /// pending.
     async fn pushed(
         &mut self,
         asked: &Asked<'_>,
@@ -419,8 +421,8 @@ impl Session {
         }
     }
 
-    /// A question whose answer needs the text. Its place among all messages; `None` where the server
-    /// has no such question.
+    /// Sends a request whose response depends on the text. Returns the response's sequence number
+    /// among all messages, or `None` if the server does not support the request.
     async fn barrier(&self, asked: &Asked<'_>) -> Result<Option<u64>, Failure> {
         if self.capabilities["documentSymbolProvider"].is_null() {
             return Ok(None);
@@ -437,8 +439,8 @@ impl Session {
         }
     }
 
-    /// A server that is still at work on the project when it answers for the first time may answer
-    /// otherwise when it is done: then its end is waited for, and `false` says to ask again.
+    /// Waits until the server's initial work is done, because its first diagnostics may change
+    /// until then. Returns `false` if the caller must request the diagnostics again.
     async fn settle(&mut self, asked: &Asked<'_>) -> Result<bool, Failure> {
         if std::mem::replace(&mut self.settled, true) || self.heard.borrow().at_work.is_empty() {
             return Ok(true);
@@ -452,7 +454,7 @@ impl Session {
     }
 }
 
-/// All texts of a question.
+/// Returns all texts of a request.
 fn texts(request: &TextRequest) -> Texts<'_> {
     let others = request.overlay.iter();
     let mut texts: Texts<'_> = others.map(|(file, text)| (file, text.as_ref())).collect();
@@ -460,7 +462,7 @@ fn texts(request: &TextRequest) -> Texts<'_> {
     texts
 }
 
-/// The parameters of `initialize`.
+/// Returns the parameters of `initialize`.
 fn greeting(about: &About) -> Value {
     let root = uri(&about.root);
     json!({

@@ -1,6 +1,6 @@
-//! Where lists of dependencies say that packages come from. Names and versions are free to change;
-//! another index, a repository, a directory or an option of the installer is for a person to decide,
-//! because what is installed from there runs.
+//! Detects changes of package sources in dependency lists. Agents may change names and versions,
+//! but a different index, repository, directory or installer option needs a person's approval,
+//! because code that is installed from there will run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::guarded::{Glob, globs};
 
-/// How a list of dependencies is written.
+/// The format of a dependency list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// `requirements.txt`: a requirement or an option on each line.
@@ -16,11 +16,11 @@ enum Format {
     /// `environment.yml`.
     Conda,
     Pipfile,
-    /// Everything else: locks, `go.mod`.
+    /// All other formats, such as lock files and `go.mod`.
     Lock,
 }
 
-/// The lists that are known by their names. `docs/security.md` names them.
+/// Known dependency lists by file name. `docs/security.md` lists them.
 const LISTS: &[(Format, &[&str])] = &[
     (
         Format::Pip,
@@ -71,7 +71,8 @@ static FORMATS: LazyLock<Vec<(Format, Glob)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Hosts on which each package has one place, so that naming a file there is like naming its package.
+/// Registries that give each package a single place. A URL of a file there is equivalent to the
+/// package's name.
 const REGISTRIES: [&str; 8] = [
     "https://files.pythonhosted.org",
     "https://pypi.org",
@@ -83,15 +84,14 @@ const REGISTRIES: [&str; 8] = [
     "https://proxy.golang.org",
 ];
 
-/// Whether the file is a list of dependencies and the change gives packages another origin, or the
-/// installer other options. What is taken away counts as well: without a private index, the same name is
-/// another package.
+/// Whether a file is a dependency list and the change alters package sources or installer options.
+/// Removals count as well: without a private index, the same name refers to another package.
 pub(super) fn new_source(file: &Path, before: &str, after: &str) -> bool {
     let format = FORMATS.iter().find(|(_, names)| names.matches(file));
     format.is_some_and(|(format, _)| sources(*format, before) != sources(*format, after))
 }
 
-/// The lines of a list that say more than a name and a version.
+/// Returns the lines of a list that contain more than a name and a version.
 fn sources(format: Format, text: &str) -> BTreeSet<String> {
     match format {
         Format::Pip => pip(text),
@@ -101,7 +101,7 @@ fn sources(format: Format, text: &str) -> BTreeSet<String> {
     }
 }
 
-/// The lines as pip reads them: it breaks them at more characters than editors do.
+/// Splits a text into lines like pip, which breaks lines at more characters than editors do.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let breaks = |c: char| {
         matches!(
@@ -128,7 +128,8 @@ fn pip(text: &str) -> BTreeSet<String> {
             logical.push(String::new());
         }
     }
-    // Each line by itself as well: what pip joins, and where, differs between its versions.
+    // Check each physical line as well, because pip's rules for joining lines differ between
+    // versions.
     let physical = lines(text).map(|line| line.trim_end_matches('\\').to_owned());
     logical
         .into_iter()
@@ -138,7 +139,7 @@ fn pip(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// A comment starts at a line's start or after white space.
+/// Removes the comment of a line. A comment starts at the line's start or after white space.
 fn without_comment(line: &str) -> &str {
     let mut starts = line.match_indices('#').map(|(at, _)| at);
     let start = starts.find(|at| {
@@ -150,7 +151,8 @@ fn without_comment(line: &str) -> &str {
     &line[..start.unwrap_or(line.len())]
 }
 
-/// `name[extra] >=1,<2 ; python_version < "3.9" --hash=sha256:…`, or nothing at all.
+/// Whether a line is empty or a plain requirement:
+/// `name[extra] >=1,<2 ; python_version < "3.9" --hash=sha256:…`.
 fn is_plain_requirement(line: &str) -> bool {
     const ARCHIVES: [&str; 8] = [".whl", ".zip", ".tar", ".tgz", ".tbz", ".gz", ".bz2", ".xz"];
     let words = line.split_whitespace();
@@ -187,7 +189,7 @@ fn is_plain_requirement(line: &str) -> bool {
         && (!name.is_empty() || line.is_empty())
 }
 
-/// All but the name of the environment and its plain dependencies.
+/// Returns all entries except the environment's name and plain dependencies.
 fn conda(text: &str) -> BTreeSet<String> {
     let mut key = "";
     let mut found = BTreeSet::new();
@@ -216,7 +218,7 @@ fn conda(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// All but the versions of packages, in tables of packages.
+/// Returns all entries except package versions in package tables.
 fn pipfile(text: &str) -> BTreeSet<String> {
     let mut table = "";
     let mut found = BTreeSet::new();
@@ -238,7 +240,8 @@ fn pipfile(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// `name = "==1.0"` and `name = {version = "*", extras = ["x"]}`.
+/// Whether an entry has only a version: `name = "==1.0"` or `name = {version = "*", extras =
+/// ["x"]}`.
 fn has_only_version(line: &str) -> bool {
     let Some((_, value)) = line.split_once('=') else {
         return line.is_empty();
@@ -258,9 +261,9 @@ fn has_only_version(line: &str) -> bool {
     is_text(inner) && keys.all(|(key, _)| is_known(key))
 }
 
-/// What a line of a lock says about a place.
+/// Returns the package sources in a line of a lock file.
 fn in_lock(line: &str) -> Vec<String> {
-    /// Their values are places wherever they stand.
+    /// Keys whose values are always sources.
     const PLACES: [&str; 18] = [
         "path",
         "git",
@@ -281,7 +284,7 @@ fn in_lock(line: &str) -> Vec<String> {
         "repository",
         "type",
     ];
-    /// Their values are addresses, which were seen already, or places.
+    /// Keys whose values are addresses, which are already covered, or sources.
     const ADDRESSES: [&str; 4] = ["url", "resolved", "registry", "source"];
     const SCHEMES: [&str; 10] = [
         "git@",
@@ -314,7 +317,7 @@ fn in_lock(line: &str) -> Vec<String> {
     found
 }
 
-/// The addresses in a line.
+/// Returns the URLs in a line.
 fn addresses(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices("://").map(|(at, _)| {
         let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
@@ -329,7 +332,7 @@ fn addresses(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Of a file in a registry, the registry; else the whole address.
+/// Returns the registry of a file in a known registry, or the whole URL otherwise.
 fn origin(address: &str) -> String {
     let is_below = |registry: &&&str| {
         let rest = address.strip_prefix(**registry);

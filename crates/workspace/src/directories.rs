@@ -1,4 +1,4 @@
-//! Directories that come and go with a file.
+//! Creates and removes directories together with a file.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use super::write::sweep_in;
 use starling_syntax::FilePath;
 
-/// The directories above a file that do not exist yet, relative to the root, the outermost first.
+/// Returns the missing parent directories of a file, relative to the root, outermost first.
 pub fn missing_directories(root: &Path, file: &FilePath) -> Vec<String> {
     let directory = Path::new(file.directory());
     let above = directory.ancestors().filter(|one| *one != Path::new(""));
@@ -18,8 +18,8 @@ pub fn missing_directories(root: &Path, file: &FilePath) -> Vec<String> {
     missing
 }
 
-/// Removes directories below `root` if they are empty, the innermost first. One that is a link, that
-/// lies behind a link, or that is not written as a plain relative path stays.
+/// Removes empty directories below `root`, innermost first. Skips a directory that is a link, lies
+/// behind a link, or is not written as a plain relative path.
 pub fn remove_empty_directories(root: &Path, directories: &[String]) {
     let Ok(root) = root.canonicalize() else {
         return;
@@ -32,7 +32,7 @@ pub fn remove_empty_directories(root: &Path, directories: &[String]) {
         let leads_to_itself = || path.canonicalize().is_ok_and(|real| real == path);
         if is_plain && path != root && leads_to_itself() {
             sweep_in(&path);
-            // One that is not empty stays: it holds something else by now.
+            // A directory that is not empty contains other files by now and stays.
             let _ = fs::remove_dir(&path);
         }
     }

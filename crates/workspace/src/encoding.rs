@@ -1,17 +1,17 @@
-//! The encodings of source files. A Python file may declare its encoding in one of its first two lines
-//! (PEP 263); every other text is UTF-8. The declaration is part of the text, so the text alone says how
-//! it is written back.
+//! The encodings of source files. A Python file may declare its encoding in one of its first two
+//! lines (PEP 263); every other text is UTF-8. The declaration is part of the text, so the text
+//! alone determines the encoding for writing.
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use encoding_rs as tables;
 
-/// Extensions of files in which Python looks for a declaration.
+/// Extensions of Python files, which may declare an encoding.
 const PYTHON: [&str; 3] = ["py", "pyi", "pyw"];
 const UTF8_MARK: &str = "\u{feff}";
 
-/// Why bytes are not a text.
+/// Why bytes cannot be decoded to text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("not UTF-8 text; convert it to UTF-8 to work on it")]
@@ -30,7 +30,7 @@ pub enum DecodeError {
     Broken(String),
 }
 
-/// A character that the declared encoding of a file does not have.
+/// A character that the declared encoding of a file cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "its declared encoding, {encoding}, does not have the character {character:?} in line {line}; use \
@@ -40,7 +40,7 @@ pub enum DecodeError {
 pub struct EncodeError {
     pub encoding: String,
     pub character: char,
-    /// From 1.
+    /// The line of the character, from 1.
     pub line: usize,
 }
 
@@ -53,10 +53,10 @@ enum Encoding {
     Table(&'static tables::Encoding),
 }
 
-/// Reads the text of a file.
+/// Decodes the contents of a file.
 ///
 /// # Errors
-/// The bytes are not text in the encoding of the file.
+/// The bytes are not valid text in the file's encoding.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(DecodeError::Utf16);
@@ -80,10 +80,10 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
     }
 }
 
-/// The bytes of a file with this text.
+/// Encodes a text in the encoding that it declares.
 ///
 /// # Errors
-/// The text has a character that the declared encoding lacks.
+/// The text has a character that the declared encoding cannot represent.
 pub fn encode<'t>(path: &Path, text: &'t str) -> Result<Cow<'t, [u8]>, EncodeError> {
     let as_utf8 = Ok(Cow::Borrowed(text.as_bytes()));
     let Some(name) = declared(path, text.as_bytes()) else {
@@ -122,14 +122,14 @@ fn utf8(bytes: Vec<u8>) -> Result<String, DecodeError> {
     })
 }
 
-/// Reads bytes by a table. Bytes that would not be written back as they are count as no text.
+/// Decodes bytes by a table. Returns `None` if encoding the text again gives different bytes.
 fn from_table(table: &'static tables::Encoding, bytes: &[u8]) -> Option<String> {
     let text = table.decode_without_bom_handling_and_without_replacement(bytes)?;
     let (again, _, _) = table.encode(&text);
     (again == bytes).then(|| text.into_owned())
 }
 
-/// The encoding that a Python file declares in a comment of its first two lines, as PEP 263 has it.
+/// Returns the encoding that a Python file declares in a comment of its first two lines (PEP 263).
 /// The second line counts only after a comment or an empty line.
 fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
     let extension = path.extension()?.to_str()?;
@@ -138,7 +138,7 @@ fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
     }
     let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
     let first = lines.next()?;
-    // Between `\r` and `\n` is an empty piece that is no line.
+    // The empty piece between `\r` and `\n` is not a line.
     let is_crlf = bytes.get(first.len()..first.len() + 2) == Some(b"\r\n");
     let second = if is_crlf { lines.nth(1) } else { lines.next() };
     declared_in(first).or_else(|| {
@@ -148,7 +148,7 @@ fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`
+/// Returns the match of `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`.
 fn declared_in(line: &[u8]) -> Option<String> {
     const WORD: &[u8] = b"coding";
     let comment = line.trim_ascii_start().strip_prefix(b"#")?;
@@ -167,8 +167,8 @@ fn declared_in(line: &[u8]) -> Option<String> {
     None
 }
 
-/// The encoding of a name, as Python knows it. Tables of other names are left out where Python's and
-/// the web's differ.
+/// Returns the encoding of a Python codec name. Names for which Python's table differs from the
+/// web's are not supported.
 fn encoding(name: &str) -> Option<Encoding> {
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     let table = match name.as_str() {

@@ -1,5 +1,5 @@
-//! The files that run outside the sandbox by themselves, or at an ordinary next step of the user: the
-//! table behind `docs/security.md`, and how its globs are read.
+//! The files that run outside the sandbox, automatically or in an ordinary next step of the user.
+//! This is the table behind `docs/security.md`, with the rules for its globs.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,9 +10,9 @@ use super::policy::BadGlob;
 
 pub(super) const INSTALLED: &str = "it is installed, and runs by its name";
 
-/// Files of one kind, as globs of `.gitignore` without regard to case. A glob that ends in `/` stands
-/// for all that is in a directory, any other for files alone. One that begins with `!` takes files or
-/// directories out of those that stand before it in the same kind.
+/// Files of one kind, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches the
+/// contents of a directory; any other glob matches only files. A glob that begins with `!` excludes
+/// files or directories from the preceding globs of the same kind.
 pub(super) struct Kind {
     why: &'static str,
     directories: Gitignore,
@@ -23,7 +23,7 @@ impl Kind {
     pub(super) fn new(why: &'static str, globs: &[&str]) -> Self {
         let (directories, files): (Vec<&str>, Vec<&str>) =
             globs.iter().partition(|glob| glob.ends_with('/'));
-        // A test reads them all.
+        // A test parses all globs.
         let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
         Kind {
             why,
@@ -38,11 +38,11 @@ impl Kind {
     }
 }
 
-/// Files of some names, as globs of `.gitignore` without regard to case.
+/// Files with certain names, as case-insensitive `.gitignore` globs.
 #[derive(Debug)]
 pub(super) struct Glob(Gitignore);
 
-/// Reads globs of our own; a test reads them all.
+/// Parses built-in globs. A test parses all of them.
 pub(super) fn globs(globs: &[&str]) -> Glob {
     Glob(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
 }
@@ -74,8 +74,9 @@ pub(super) fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
     builder.build().map_err(|error| bad("", error))
 }
 
-/// Why a file runs outside the sandbox, by itself or at an ordinary step of the user: opening the
-/// folder, a commit, a build, an installation. `None` when it does not.
+/// Returns why a file runs outside the sandbox, automatically or in an ordinary step of the user:
+/// opening the directory, a commit, a build, an installation. Returns `None` if the file does not
+/// run.
 pub(super) fn runs(path: &Path) -> Option<&'static str> {
     if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
         return Some("pytest runs it although it lies outside the tests");
@@ -93,7 +94,7 @@ fn is_in_test_folder(path: &Path) -> bool {
     })
 }
 
-/// Starling's own files: a project's, and the user's where the root is a home directory.
+/// Starling's own files: those of a project, and those of the user if the root is a home directory.
 pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
     let globs = [".starling", ".config/starling", ".local/state/starling"];
     Kind::new(
@@ -110,7 +111,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     table.map(|(why, globs)| Kind::new(why, globs)).collect()
 });
 
-/// The files that run, by who runs them. `docs/security.md` explains the choice and lists them.
+/// Files that run, grouped by the program that runs them. `docs/security.md` explains the choice.
 const TABLE: &[(&str, &[&str])] = &[
     (
         "continuous integration runs it",
@@ -235,7 +236,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "githooks/",
             ".husky/",
             ".hooks/",
-            // The names of hooks, wherever they lie.
+            // Names of hooks in any directory.
             "applypatch-msg",
             "commit-msg",
             "fsmonitor-watchman*",
@@ -268,7 +269,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "captainhook.json",
             "grumphp.y*ml",
             "hk.pkl",
-            // With `objects` and `refs` beside it, a directory is a repository to git.
+            // Git treats a directory with this file, `objects` and `refs` as a repository.
             "HEAD",
         ],
     ),
@@ -498,7 +499,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "jupyter_*config.py",
         ],
     ),
-    // By form and last: what the rows above know by name is told with its own reason.
+    // Matches by form come last, so that the rows above give a more specific reason.
     (
         "it looks like the settings of a tool, and tools run what their settings say",
         &[
@@ -520,7 +521,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "/*.toml",
             "/*.config.*",
             "/*.conf.*",
-            // Anywhere.
+            // In any directory.
             ".*rc",
             ".*rc.*",
         ],

@@ -1,5 +1,5 @@
-//! The rules of `.ignore`, `.gitignore` and `.git/info/exclude`. These files belong to the project,
-//! so what is not a regular file of moderate size is skipped, with a warning.
+//! The rules of `.ignore`, `.gitignore` and `.git/info/exclude`. The project controls these files,
+//! so any that is not a regular file of moderate size is skipped with a warning.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -11,26 +11,26 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::regular::{read_regular, read_text};
 
-/// Longer files of rules are skipped.
+/// Maximum size of a rule file in bytes. Longer files are skipped.
 const MAX_BYTES: u64 = 256 << 10;
-/// Longer rules are skipped: no path that they could match can be opened.
+/// Maximum length of a rule in bytes. A longer rule could only match paths too long to open.
 const MAX_RULE_BYTES: usize = 4096;
-/// A longer file cannot hold the place of a repository.
+/// Maximum size in bytes of a file that names a repository's directory.
 const MAX_PLACE_BYTES: u64 = 16 << 10;
 
-/// Entries of a directory that lead to rules.
+/// Directory entries that contain or locate rules.
 pub(super) const NAMES: [&str; 3] = [".ignore", ".gitignore", ".git"];
 
-/// What the rules say about a path.
+/// The effect of the rules on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Ignored,
-    /// A rule asks for this path, also if it is hidden.
+    /// A rule includes this path, even if it is hidden.
     Wanted,
     NotMentioned,
 }
 
-/// The rules that hold in one directory: its own, and those of all directories above it.
+/// The rules that apply in a directory: its own and those of all parent directories.
 #[derive(Clone, Default)]
 pub(super) struct IgnoreRules(Option<Arc<Level>>);
 
@@ -41,7 +41,7 @@ struct Level {
 }
 
 impl IgnoreRules {
-    /// The rules of the directories above `root`, an absolute path.
+    /// Reads the rules of the directories above `root`, an absolute path.
     pub fn above(root: &Path) -> Self {
         let mut above: Vec<&Path> = root.ancestors().skip(1).collect();
         above.reverse();
@@ -51,7 +51,7 @@ impl IgnoreRules {
             .fold(rules, |rules, directory| rules.within(directory, &NAMES))
     }
 
-    /// The rules within `directory`, which has those of [`NAMES`] that `present` lists.
+    /// Adds the rules of `directory`, which contains the entries of [`NAMES`] listed in `present`.
     pub fn within(&self, directory: &Path, present: &[&str]) -> Self {
         let rules = |name: &str, file: &dyn Fn() -> Option<PathBuf>| match file() {
             Some(file) if present.contains(&name) => read_rules(directory, &file),
@@ -72,8 +72,8 @@ impl IgnoreRules {
         IgnoreRules(Some(Arc::new(Level { own, above })))
     }
 
-    /// What the rules say about the file or directory `path`. For each kind of file, the nearest
-    /// directory decides.
+    /// Returns the effect of the rules on a file or directory. For each kind of rule file, the
+    /// nearest directory takes precedence.
     pub fn verdict(&self, path: &Path, kind: EntryKind) -> Verdict {
         for file in 0..3 {
             let mut rules = self;
@@ -89,14 +89,15 @@ impl IgnoreRules {
     }
 }
 
-/// Some rules hold for directories only.
+/// The kind of a path, because some rules apply only to directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     Directory,
     Other,
 }
 
-/// `info/exclude` of a repository; `.git` is a directory, or a file that names one.
+/// Returns the path of a repository's `info/exclude`. `.git` is a directory or a file that names
+/// one.
 fn exclude_file(git: &Path) -> Option<PathBuf> {
     if git.metadata().ok()?.is_dir() {
         return Some(git.join("info/exclude"));
@@ -116,7 +117,7 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
     let mut builder = GitignoreBuilder::new(directory);
     for line in bytes.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // A path that is not UTF-8 is not listed anyway.
+        // Paths that are not UTF-8 are not listed anyway.
         if line.len() <= MAX_RULE_BYTES
             && let Ok(line) = std::str::from_utf8(line)
             && let Err(error) = builder.add_line(None, line)
@@ -130,7 +131,8 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
     })
 }
 
-/// What was read. That a file is skipped is logged once, because every snapshot reads it again.
+/// Returns the contents of a file that was read. Logs each skipped file only once, because every
+/// snapshot reads the file again.
 fn told<T>(file: &Path, read: io::Result<T>) -> Option<T> {
     static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let error = match read {

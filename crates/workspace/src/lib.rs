@@ -1,4 +1,4 @@
-//! The files of a workspace: snapshots with unsaved buffers over disk, the path policy, atomic writes.
+//! The files of a workspace: snapshots with unsaved buffers, the path policy, and atomic writes.
 
 mod dependencies;
 mod directories;
@@ -51,7 +51,7 @@ pub enum WorkspaceError {
     GitDirectory(PathBuf),
     #[error("{}: version control keeps its data there; open the directory of the project", .0.display())]
     VersionControl(PathBuf),
-    // The error is part of the text, so it is no source: it would be said twice.
+    // The message includes the error, so a `source` would repeat it.
     #[error("{}: {error}", .path.display())]
     Io {
         path: PathBuf,
@@ -59,17 +59,17 @@ pub enum WorkspaceError {
     },
 }
 
-/// A folder that the user opened.
+/// A directory that the user opened.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     policy: PathPolicy,
 }
 
 impl Workspace {
-    /// Opens a folder. Links in `root` are resolved: [`Workspace::root`] is the folder's own path.
+    /// Opens a directory. Links in `root` are resolved: [`Workspace::root`] is the canonical path.
     ///
     /// # Errors
-    /// The path is relative, missing, not a directory, `/`, or where version control keeps its data.
+    /// The path is relative, missing, not a directory, `/`, or version control data.
     pub fn open(root: PathBuf) -> Result<Self, WorkspaceError> {
         if !root.is_absolute() {
             return Err(WorkspaceError::Relative(root));
@@ -94,10 +94,10 @@ impl Workspace {
         })
     }
 
-    /// The same, where agents may change the files that match these globs without a person's word.
+    /// Lets agents change files that match these globs without a person's approval.
     ///
     /// # Errors
-    /// [`BadGlob`] names the first that cannot be read.
+    /// [`BadGlob`] names the first invalid glob.
     pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
         let policy = self.policy.allowing(globs)?;
         Ok(Workspace { policy })
@@ -107,8 +107,8 @@ impl Workspace {
         self.policy.root()
     }
 
-    /// Pins the list of files as it is now, with `overlay` over the disk. What writers that were killed
-    /// left between the files is removed.
+    /// Lists the files now, with `overlay` over the disk. Also removes temporary files of killed
+    /// writers.
     pub fn snapshot(&self, overlay: Overlay) -> Snapshot {
         let mut listing = walk::files(self.root());
         write::sweep(std::mem::take(&mut listing.leftovers));
@@ -170,7 +170,7 @@ mod tests {
             let error = open(path).unwrap_err();
             assert!(error.contains("version control keeps its data"), "{error}");
         }
-        // A work tree may lie in its bare repository.
+        // A work tree may be inside its bare repository.
         for path in ["project", "project/sub", "bare.git/main"] {
             assert!(open(path).is_ok(), "{path}");
         }

@@ -1,23 +1,23 @@
-//! The links of a project, from what they lead to: a file that is changed is changed under all names that
-//! lead to it, and each may be one that runs.
+//! The symbolic links of a project, by target. A change to a file changes it under all names that
+//! link to it, and each name may be one that runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More links are not looked at.
+/// Maximum number of links to examine.
 const MOST: usize = 10_000;
-/// How deep hidden directories are looked into: what runs lies near their top.
+/// Maximum depth of the search in hidden directories. Files that run are near their top.
 const HIDDEN_DEPTH: usize = 2;
 
 /// Links inside one root. Cheap to clone behind an `Arc`.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// What each leads to, and its path below the root.
+    /// The target of each link, and the link's path relative to the root.
     all: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Links {
-    /// Keeps those of `links` that lead to something below `root`, its own links resolved.
+    /// Keeps the links whose canonical target is below `root`.
     pub(super) fn new(root: &Path, links: &[PathBuf]) -> Self {
         let kept = links.iter().take(MOST).filter_map(|link| {
             let target = link.canonicalize().ok().filter(|to| to.starts_with(root))?;
@@ -28,7 +28,7 @@ impl Links {
         }
     }
 
-    /// The other names of a file below the root: those by a link to it, or to a directory above it.
+    /// Returns the other names of a file: through links to the file, or to a directory above it.
     pub(super) fn names<'a>(&'a self, real: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         self.all.iter().filter_map(move |(target, link)| {
             let rest = real.strip_prefix(target).ok()?;
@@ -40,7 +40,7 @@ impl Links {
     }
 }
 
-/// The links in a hidden directory that the walk does not list.
+/// Returns the links in a hidden directory, which the walk does not list.
 pub(super) fn in_hidden(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![(directory.to_owned(), HIDDEN_DEPTH)];

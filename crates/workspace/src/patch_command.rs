@@ -1,20 +1,20 @@
-//! The command by which a user takes a patch of a project by hand.
+//! The command with which a user applies a patch by hand.
 
 use std::path::Path;
 
 use super::git_names::has_repository;
 use super::program::HostPrograms;
 
-/// A program that takes patches.
+/// A program that applies patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchCommand {
     Git,
-    /// Where there is no git, or no repository.
+    /// Used if git is not installed or the project has no repository.
     Patch,
 }
 
 impl PatchCommand {
-    /// The one for a project.
+    /// Returns the command for a project.
     pub fn of(root: &Path) -> Self {
         match has_repository(root) && HostPrograms::outside(root).find("git").is_ok() {
             true => PatchCommand::Git,
@@ -22,7 +22,7 @@ impl PatchCommand {
         }
     }
 
-    /// Makes the change of the patch whose name follows.
+    /// Returns the command that applies the patch whose file name follows.
     pub fn make(self) -> &'static str {
         match self {
             PatchCommand::Git => "git apply",
@@ -30,7 +30,7 @@ impl PatchCommand {
         }
     }
 
-    /// Takes it back.
+    /// Returns the command that reverts the patch.
     pub fn take_back(self) -> &'static str {
         match self {
             PatchCommand::Git => "git apply -R",

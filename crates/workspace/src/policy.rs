@@ -1,6 +1,6 @@
-//! The path policy: which files may be read, and which an agent may write. Every module that shows a
-//! text to a model, or takes a change from one, asks it. Links are resolved each time it is asked, so
-//! that the file decides and not its name.
+//! The path policy: which files may be read, and which files an agent may write. Every module that
+//! shows a text to a model or accepts a change from one checks the policy. Each check resolves
+//! links again, so that the target file decides and not its name.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -17,11 +17,11 @@ use super::links::Links;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use starling_syntax::FilePath;
 
-/// What the policy says of a change to one file.
+/// Whether an agent may change a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteRule {
     Allowed,
-    /// Only a person may accept it, in a review of this very file.
+    /// Only a person may accept the change, in a review of this file.
     NeedsPerson {
         why: &'static str,
     },
@@ -30,7 +30,7 @@ pub enum WriteRule {
     },
 }
 
-/// A glob of files that agents may change cannot be read.
+/// A glob of files that agents may change is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{glob}: not a glob as in .gitignore ({message}); write for example Makefile or ci/**")]
 pub struct BadGlob {
@@ -42,15 +42,15 @@ pub struct BadGlob {
 #[derive(Debug, Clone)]
 pub struct PathPolicy {
     root: Arc<Path>,
-    /// Files that agents may change although they need a person's word elsewhere.
+    /// Files that agents may change although the default rules require a person's approval.
     allowed: Arc<Gitignore>,
     git_names: GitNames,
-    /// Those of the last listing.
+    /// The links found by the last listing.
     links: Arc<Links>,
 }
 
 impl PathPolicy {
-    /// The policy of the folder at `root`, whose links are resolved.
+    /// Creates the policy of the directory at `root`, with links in `root` resolved.
     pub fn of(root: &Path) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         PathPolicy {
@@ -61,24 +61,24 @@ impl PathPolicy {
         }
     }
 
-    /// The same, where a file also has the names that these links give it.
+    /// Adds links, so that a linked file is also checked under the links' names.
     pub(super) fn with_links(self, links: &[PathBuf]) -> Self {
         let links = Arc::new(Links::new(&self.root, links));
         PathPolicy { links, ..self }
     }
 
-    /// All names of a file below the root: the one that is asked for, its own, and those of links to it.
+    /// Returns all names of a file below the root: the requested name, the real path, and links to
+    /// it.
     fn names(&self, file: &FilePath, real: &Path) -> Vec<PathBuf> {
         let relative = real.strip_prefix(&*self.root).unwrap_or(real);
         let own = [PathBuf::from(file.as_str()), relative.to_owned()];
         own.into_iter().chain(self.links.names(real)).collect()
     }
 
-    /// The same, where the files that match these globs need no person's word. The globs are those of
-    /// `.gitignore`.
+    /// Lets agents change files that match these `.gitignore` globs without a person's approval.
     ///
     /// # Errors
-    /// [`BadGlob`] names the first that cannot be read.
+    /// [`BadGlob`] names the first invalid glob.
     pub fn allowing(self, globs: &[String]) -> Result<Self, BadGlob> {
         let allowed = Arc::new(matcher(globs.iter().map(String::as_str).collect())?);
         Ok(PathPolicy { allowed, ..self })
@@ -88,11 +88,11 @@ impl PathPolicy {
         &self.root
     }
 
-    /// The real path of a file that may be read; the file need not exist.
+    /// Returns the real path of a file that may be read. The file need not exist.
     ///
     /// # Errors
-    /// The path leads out of the root, to a secret, or to the data of version control, by its name or
-    /// by its links.
+    /// The path leads outside the root, to a secret or to version control data, by its name or
+    /// through links.
     pub fn may_read(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
         let real = resolve(&self.root, file)?;
         match real.symlink_metadata() {
@@ -106,11 +106,11 @@ impl PathPolicy {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// It may not be read, it is no regular file, or the disk refuses.
+    /// The file may not be read, is not a regular file, or cannot be opened.
     pub fn open(&self, file: &FilePath) -> Result<File, ReadError> {
         let failed = |error: std::io::Error| ReadError::io(file, &error);
         let real = resolve(&self.root, file)?;
-        // A link that came since is not followed, and a pipe is not waited for.
+        // Do not follow a link created since the check, and do not block on a pipe.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut options = OpenOptions::new();
         let options = options.read(true).custom_flags(flags.bits().cast_signed());
@@ -128,11 +128,11 @@ impl PathPolicy {
         }
     }
 
-    /// Opens a regular file that was listed, so that its name and its directories are known to be those of
-    /// a file that may be read. What became a link since, or got a second name, is looked at anew.
+    /// Opens a listed regular file, whose path is already checked. If the path contains a link by
+    /// now, or the file has a second hard link, the file is checked again.
     ///
     /// # Errors
-    /// Those of [`PathPolicy::open`].
+    /// The errors of [`PathPolicy::open`].
     pub(super) fn open_listed(&self, file: &FilePath) -> Result<File, ReadError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let path = self.root.join(file.as_str());
@@ -147,7 +147,7 @@ impl PathPolicy {
         }
     }
 
-    /// Whether a virtual environment holds the file, whatever its directory is called.
+    /// Whether the file is in a virtual environment, whatever the name of its directory.
     fn is_installed(&self, real: &Path) -> bool {
         let folders = real.ancestors().skip(1);
         folders
@@ -155,7 +155,7 @@ impl PathPolicy {
             .any(|folder| folder.join("pyvenv.cfg").exists())
     }
 
-    /// Whether an agent may change a file, or make it.
+    /// Whether an agent may change or create a file.
     pub fn may_write(&self, file: &FilePath) -> WriteRule {
         let real = match self.may_read(file) {
             Ok(real) => real,
@@ -198,8 +198,9 @@ impl PathPolicy {
         }
     }
 
-    /// The names of a file that [`PathPolicy::allowing`] must hold before agents may change it: those
-    /// that need a person's word, wherever links lead; else all of its own.
+    /// Returns the names of a file that [`PathPolicy::allowing`] must match before agents may
+    /// change the file: the names that need a person's approval, through any link, or all names if
+    /// none does.
     pub fn names_to_allow(&self, file: &FilePath) -> Vec<PathBuf> {
         let own = PathBuf::from(file.as_str());
         let Ok(real) = self.may_read(file) else {
@@ -219,9 +220,8 @@ impl PathPolicy {
         }
     }
 
-    /// Whether an agent may change the text of a file in this way, where [`PathPolicy::may_write`]
-    /// allows a change of the file: a list of dependencies may name another version, but no other place
-    /// to install from.
+    /// Whether an agent may make this change to the text of a file that [`PathPolicy::may_write`]
+    /// allows to change. A dependency list may get another version, but not another package source.
     pub fn may_bring(&self, file: &FilePath, before: &str, after: &str) -> WriteRule {
         let Ok(real) = self.may_read(file) else {
             return WriteRule::Allowed;
@@ -236,7 +236,7 @@ impl PathPolicy {
         }
     }
 
-    /// Whether the user lets agents change a file that needs a person elsewhere.
+    /// Whether the user allows agents to change a file that needs approval by default.
     fn is_allowed(&self, path: &Path) -> bool {
         let allowed = self.allowed.matched_path_or_any_parents(path, false);
         allowed.is_ignore()
@@ -417,7 +417,7 @@ mod tests {
             "WARP.md",
             "CRUSH.md",
             "Claude.local.md",
-            // By form.
+            // Matches by form.
             "new-tool.toml",
             "jest.config.json",
             ".new-tool",
@@ -509,7 +509,7 @@ mod tests {
         let never = ["hooks/pre-commit", "settings.toml", "out.py", "out.py/x"];
         all_are(&policy, &never, "never");
         all_are(&policy, &["b.py"], "allowed");
-        // Asked anew each time.
+        // Links are resolved again each time.
         std::fs::remove_file(dir.path().join("b.py")).unwrap();
         link("Makefile", "b.py");
         all_are(&policy, &["b.py"], "needs a person");
@@ -590,7 +590,7 @@ mod tests {
         all_are(&all, &["tox.ini"], "needs a person");
         let never = [".git/config", ".env", ".starling/config.toml", "../x.py"];
         all_are(&all, &never, "never");
-        // A link to an allowed file is allowed; one from an allowed name to another is not.
+        // A link to an allowed file is allowed; a link from an allowed name to another file is not.
         std::fs::write(dir.path().join("setup.py"), "").unwrap();
         std::os::unix::fs::symlink("setup.py", dir.path().join("Makefile")).unwrap();
         all_are(&some, &["Makefile"], "needs a person");

@@ -1,4 +1,4 @@
-//! Files and directories that only their user may read: what models were asked and what they said.
+//! Files and directories that only their user may read, such as model prompts and replies.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -8,11 +8,11 @@ use std::path::Path;
 const DIRECTORY: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-/// Makes a directory of Starling's own, and those above it that are missing, for this user alone. A
-/// directory that is there already is closed to others.
+/// Creates a directory of Starling and its missing parents, accessible only to this user. An
+/// existing directory is closed to other users.
 ///
 /// # Errors
-/// The directory cannot be made, or belongs to another user.
+/// The directory cannot be created, or belongs to another user.
 pub fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -21,11 +21,11 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(DIRECTORY))
 }
 
-/// Makes an empty file for this user alone. A file that is there already is emptied and closed to
-/// others.
+/// Creates an empty file that only this user can access. An existing file is emptied and closed to
+/// other users.
 ///
 /// # Errors
-/// The file cannot be made, or belongs to another user.
+/// The file cannot be created, or belongs to another user.
 pub fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options

@@ -1,5 +1,5 @@
-//! Reads regular files of bounded size. Any path of a project may be a pipe, a device or endless:
-//! opening a pipe must not wait for its other end, and reading must not fill the memory.
+//! Reads regular files of bounded size. Any path of a project may be a pipe, a device or an endless
+//! file: opening a pipe must not block, and reading must not fill the memory.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -9,12 +9,12 @@ use rustix::fs::{Mode, OFlags};
 
 use super::encoding::decode;
 
-/// Opens a regular file for reading, never waiting for a pipe or a device.
+/// Opens a regular file for reading, without blocking on a pipe or device.
 ///
 /// # Errors
-/// The file cannot be opened; [`ErrorKind::InvalidInput`]: it is not a regular file.
+/// The file cannot be opened, or is not a regular file ([`ErrorKind::InvalidInput`]).
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Opening a device may already do something, so its kind is checked before as well as after.
+    // Opening a device can have side effects, so check the kind before opening as well as after.
     require_regular(path.metadata()?.is_file())?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -25,7 +25,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// Those of [`open_regular`]; [`ErrorKind::FileTooLarge`]: the file is longer than `limit`.
+/// The errors of [`open_regular`], or the file is longer than `limit`
+/// ([`ErrorKind::FileTooLarge`]).
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_bounded(open_regular(path)?, limit)
 }
@@ -33,7 +34,7 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads a regular UTF-8 text file of at most `limit` bytes.
 ///
 /// # Errors
-/// Those of [`read_regular`]; [`ErrorKind::InvalidData`]: the text is not UTF-8.
+/// The errors of [`read_regular`], or the text is not UTF-8 ([`ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_regular(path, limit)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "not UTF-8 text"))
@@ -42,25 +43,27 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// Reads a regular text file of at most `limit` bytes, in the encoding that it declares.
 ///
 /// # Errors
-/// Those of [`read_regular`]; [`ErrorKind::InvalidData`]: the file is not text in its encoding.
+/// The errors of [`read_regular`], or the file is not valid text in its encoding
+/// ([`ErrorKind::InvalidData`]).
 pub fn read_source(path: &Path, limit: u64) -> io::Result<String> {
     decode(path, read_regular(path, limit)?)
         .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Reads a text file as [`read_source`] does, on a thread where blocking is allowed.
+/// Reads a text file like [`read_source`], on a thread for blocking work.
 ///
 /// # Errors
-/// Those of [`read_source`].
+/// The errors of [`read_source`].
 pub async fn load_source(path: PathBuf, limit: u64) -> io::Result<String> {
     let read = tokio::task::spawn_blocking(move || read_source(&path, limit));
     read.await.map_err(io::Error::other)?
 }
 
-/// Reads a file of at most `limit` bytes that a person named: it may be a pipe, such as `/dev/stdin`.
+/// Reads a file of at most `limit` bytes that the user named. Pipes such as `/dev/stdin` are
+/// allowed.
 ///
 /// # Errors
-/// The file cannot be read; [`ErrorKind::FileTooLarge`]: it is longer than `limit`.
+/// The file cannot be read, or is longer than `limit` ([`ErrorKind::FileTooLarge`]).
 pub fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_bounded(File::open(path)?, limit)
 }
@@ -68,7 +71,7 @@ pub fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads an open file of at most `limit` bytes.
 ///
 /// # Errors
-/// The file cannot be read; [`ErrorKind::FileTooLarge`]: it is longer than `limit`.
+/// The file cannot be read, or is longer than `limit` ([`ErrorKind::FileTooLarge`]).
 pub fn read_bounded(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn does_not_believe_a_length_of_zero() {
-        // Files of this kind say that they are empty, and are not.
+        // Files in `/proc` report a length of zero but have contents.
         let path = Path::new("/proc/self/status");
         assert_eq!(path.metadata().unwrap().len(), 0);
         let error = read_regular(path, 10).unwrap_err();

@@ -1,4 +1,5 @@
-//! The workspace at one moment: pinned files, unsaved buffers over the disk, texts and trees read once.
+//! The workspace at one moment: a fixed list of files, with unsaved buffers over the files on disk.
+//! Each text and syntax tree is read once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,42 +15,42 @@ use super::unusual::UnusualPaths;
 use super::walk::Listing;
 use starling_syntax::{FilePath, SymbolTree};
 
-/// Texts that stand in place of the files on disk; `None`: the file does not exist.
+/// Texts that replace files on disk. `None` means that the file does not exist.
 pub type Overlay = BTreeMap<FilePath, Option<Arc<str>>>;
 
-/// A workspace that does not change: its files are pinned when it is made, and a file's text is read
-/// at most once, on the first read, so that all readers see the same. Cheap to clone.
+/// An immutable view of a workspace. The list of files is fixed at creation, and a file's text is
+/// read at most once, so that all readers see the same text. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     disk: Arc<Disk>,
     overlay: Arc<Overlay>,
-    /// Of the files in the overlay.
+    /// Cached texts and trees of the files in the overlay.
     buffers: HashMap<FilePath, Arc<Entry>>,
     files: Arc<[FilePath]>,
 }
 
-/// What a snapshot knows of a file before it is read.
+/// The data about a file that is available without reading it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Held {
-    /// A buffer, or a text that was read before.
+    /// The text of a buffer, or of a file that is already read.
     Text(Arc<str>),
-    /// Not read yet; as it was when it was listed.
+    /// The stamp of a listed file that is not read yet.
     OnDisk(Stamp),
-    /// Not listed.
+    /// The file is not listed.
     Nothing,
 }
 
 #[derive(Debug)]
 struct Disk {
     policy: PathPolicy,
-    /// Of the files that were listed, in order of their paths.
+    /// Stamps of the listed files, ordered by path.
     stamps: Vec<(FilePath, Stamp)>,
-    /// Texts that were found and not listed.
+    /// Text files that were found but not listed.
     skipped: Vec<ReadError>,
     entries: Mutex<HashMap<FilePath, Arc<Entry>>>,
 }
 
-/// What is known of one file.
+/// Cached data of one file.
 #[derive(Debug, Default)]
 struct Entry {
     text: OnceLock<Result<Arc<str>, ReadError>>,
@@ -57,7 +58,7 @@ struct Entry {
 }
 
 impl Snapshot {
-    /// A snapshot of `files` under the root of `policy`.
+    /// Creates a snapshot of the listed files under the root of `policy`.
     pub(super) fn new(policy: PathPolicy, listing: Listing, overlay: Overlay) -> Self {
         let Listing {
             files: stamps,
@@ -82,8 +83,8 @@ impl Snapshot {
         bare.over(overlay)
     }
 
-    /// The same with these texts over it, too. Caches of all other files are shared. The text of a file
-    /// that may not be read is left out.
+    /// Returns a snapshot with additional texts over this one. Caches of other files are shared.
+    /// Texts of files that may not be read are replaced by the error.
     fn over(&self, texts: Overlay) -> Snapshot {
         let mut files = self.files.to_vec();
         let mut buffers = self.buffers.clone();
@@ -118,12 +119,12 @@ impl Snapshot {
         }
     }
 
-    /// A snapshot in which `file` has this text, or does not exist.
+    /// Returns a snapshot in which `file` has this text, or does not exist.
     pub fn with(&self, file: FilePath, text: Option<Arc<str>>) -> Snapshot {
         self.over(Overlay::from([(file, text)]))
     }
 
-    /// The same files as they are on disk.
+    /// Returns a snapshot of the same files without the overlay.
     pub fn without_overlay(&self) -> Snapshot {
         let stamps = &self.disk.stamps;
         Snapshot {
@@ -138,45 +139,46 @@ impl Snapshot {
         self.disk.policy.root()
     }
 
-    /// What may be read and written here.
+    /// Returns the path policy of the workspace.
     pub fn policy(&self) -> &PathPolicy {
         &self.disk.policy
     }
 
-    /// In order of their paths.
+    /// Returns the files, ordered by path.
     pub fn files(&self) -> &[FilePath] {
         &self.files
     }
 
-    /// Those of its paths that cannot be told by their characters from the text around them.
+    /// Returns the paths that contain unusual characters.
     pub fn unusual_paths(&self) -> UnusualPaths {
         UnusualPaths::of(&self.files, self.root())
     }
 
-    /// The files as they were on disk when they were listed, in order of their paths.
+    /// Returns the stamps of the files on disk at the time of the listing, ordered by path.
     pub fn stamps(&self) -> &[(FilePath, Stamp)] {
         &self.disk.stamps
     }
 
-    /// Text files that were found and not listed, with the reasons.
+    /// Returns the text files that were found but not listed, with the reasons.
     pub fn skipped(&self) -> &[ReadError] {
         &self.disk.skipped
     }
 
-    /// What stands over the disk.
+    /// Returns the texts that replace files on disk.
     pub fn overlay(&self) -> &Overlay {
         &self.overlay
     }
 
-    /// The text of a file, with its line breaks and its byte order mark. Files that are not listed (ignored ones) can be read as well.
+    /// Returns the text of a file, with its original line breaks and byte order mark. Files that
+    /// are not listed, such as ignored ones, can be read, too.
     ///
     /// # Errors
-    /// See [`ReadError`]; a file that cannot be read stays unreadable in this snapshot.
+    /// See [`ReadError`]. A file that cannot be read stays unreadable in this snapshot.
     pub fn read(&self, file: &FilePath) -> Result<Arc<str>, ReadError> {
         self.text_of(&self.entry(file), file)
     }
 
-    /// What is known of a file without reading it.
+    /// Returns the data about a file that is available without reading it.
     pub fn held(&self, file: &FilePath) -> Held {
         let entry = match self.buffers.get(file) {
             Some(entry) => Some(entry.clone()),
@@ -189,19 +191,19 @@ impl Snapshot {
         listed.map_or(Held::Nothing, Held::OnDisk)
     }
 
-    /// The text of a file on disk as it is now, not kept for later readers; with its stamp, if the
-    /// file stood still meanwhile.
+    /// Reads the current text of a file on disk without caching it. Returns the stamp as well if
+    /// the file did not change while it was read.
     ///
     /// # Errors
-    /// Those of [`Snapshot::read`].
+    /// The errors of [`Snapshot::read`].
     pub fn glance(&self, file: &FilePath) -> Result<(String, Option<Stamp>), ReadError> {
         self.disk.read(file)
     }
 
-    /// The symbols of a file.
+    /// Returns the symbols of a file.
     ///
     /// # Errors
-    /// Those of [`Snapshot::read`].
+    /// The errors of [`Snapshot::read`].
     pub fn tree(&self, file: &FilePath) -> Result<Arc<SymbolTree>, ReadError> {
         let entry = self.entry(file);
         let text = self.text_of(&entry, file)?;
@@ -226,7 +228,7 @@ impl Snapshot {
 }
 
 impl Disk {
-    /// A file as it was when it was listed.
+    /// Returns the stamp of a listed file.
     fn listed(&self, file: &FilePath) -> Option<Stamp> {
         let place = self.stamps.binary_search_by(|(listed, _)| listed.cmp(file));
         Some(self.stamps[place.ok()?].1)
@@ -392,7 +394,7 @@ mod tests {
         };
         let (text, stamp) = snapshot.glance(&path("b.py")).unwrap();
         assert_eq!((text.as_str(), stamp), ("b", Some(listed)));
-        // A glance keeps nothing; a reading does.
+        // `glance` caches nothing; `read` does.
         assert_eq!(snapshot.held(&path("b.py")), Held::OnDisk(listed));
         snapshot.read(&path("b.py")).unwrap();
         assert_eq!(snapshot.held(&path("b.py")), Held::Text("b".into()));
@@ -435,7 +437,7 @@ mod tests {
         let next = snapshot.with(path("a.py"), Some("def g(): pass\n".into()));
         assert!(next.tree(&path("a.py")).unwrap().find("f").is_none());
         assert!(next.tree(&path("a.py")).unwrap().find("g").is_some());
-        // The older one keeps its own; what did not change is shared.
+        // The older snapshot keeps its own text; unchanged files are shared.
         assert!(snapshot.tree(&path("a.py")).unwrap().find("f").is_some());
         let shared = next.tree(&path("b.py")).unwrap();
         assert!(Arc::ptr_eq(&shared, &snapshot.tree(&path("b.py")).unwrap()));
@@ -465,7 +467,7 @@ mod tests {
         let snapshot = fixture.workspace.snapshot(Overlay::new());
         assert_eq!(snapshot.files(), []);
         assert_eq!(&*snapshot.read(&path("out.py")).unwrap(), "made");
-        // The mark at the beginning and all line breaks are part of the text.
+        // The byte order mark and all line breaks are part of the text.
         std::fs::write(fixture.dir.path().join("odd.py"), "\u{feff}a\r\nb\rc").unwrap();
         assert_eq!(
             &*snapshot.read(&path("odd.py")).unwrap(),

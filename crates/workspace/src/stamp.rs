@@ -1,4 +1,4 @@
-//! What the disk says of a file without its text being read.
+//! File metadata that detects changes without reading the file's text.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -6,20 +6,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A change within this time of a look at the file may leave the same stamp: clocks of file systems
-/// tick coarsely.
+/// Age at which a change is safely visible in a stamp. Two changes within this time may leave the
+/// same stamp, because file system clocks are coarse.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// Two equal stamps, the first of them settled, mean the same text: nobody can write a file, or put
-/// another in its place, without the time of its last change moving.
+/// The size, inode and times of a file. Two equal stamps mean the same text if the first one is
+/// settled, because every write or replacement of a file updates its change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
     inode: u64,
-    /// Of the text, in nanoseconds since 1970.
+    /// Modification time of the text, in nanoseconds since 1970.
     modified: i64,
-    /// Of text, name or rights, in nanoseconds since 1970; users cannot set it.
+    /// Change time of text, name or permissions, in nanoseconds since 1970; users cannot set it.
     changed: i64,
 }
 
@@ -35,7 +35,8 @@ impl Stamp {
         }
     }
 
-    /// Whether the last change lies so far before `looked` that a later one would show.
+    /// Whether the last change is old enough at the time `looked` that a later change would alter
+    /// the stamp.
     pub fn is_settled(&self, looked: SystemTime) -> bool {
         let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default();
         let before = looked.saturating_sub(SETTLED_AFTER).as_nanos();

@@ -1,5 +1,5 @@
-//! Paths of a project that cannot be told by their characters from the text around them: with spaces,
-//! quotes, brackets and the like. They are found in a text because they are known.
+//! Paths of a project that contain spaces, quotes, brackets and the like. A text cannot be split
+//! into such paths by their characters, so the known paths are searched for in the text.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use starling_syntax::FilePath;
 
-/// The paths of a project with other characters than letters, digits and `_ - . /`.
+/// The paths of a project that contain characters other than letters, digits and `_ - . /`.
 #[derive(Debug, Clone, Default)]
 pub struct UnusualPaths {
-    /// Files, also by the ends of their paths, and directories with `/` behind them, the longest first;
-    /// then the root.
+    /// Files, all suffixes of their paths, and directories with a trailing `/`, longest first; then
+    /// the root.
     paths: Vec<String>,
-    /// With `/` behind it.
+    /// The root directory with a trailing `/`.
     root: String,
 }
 
@@ -34,8 +34,8 @@ impl UnusualPaths {
         UnusualPaths { paths, root }
     }
 
-    /// Where such paths stand in a text, in order. What begins with an unusual directory and is no known
-    /// file is found up to the last `/` of the directory.
+    /// Returns the ranges of unusual paths in a text, in order. For a path below an unusual
+    /// directory that is not a known file, the range ends after the directory's `/`.
     pub fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
         for path in &self.paths {
@@ -54,7 +54,7 @@ impl UnusualPaths {
         found
     }
 
-    /// Where a path begins of which a part stands at this place; `None` inside of a word.
+    /// Returns the start of the path that contains position `at`, or `None` inside a word.
     fn start(&self, text: &str, at: usize) -> Option<usize> {
         let before = &text[..at];
         if before.ends_with(self.root.as_str()) {
@@ -68,7 +68,8 @@ impl UnusualPaths {
         (!is_inside).then_some(at)
     }
 
-    /// A text cut at the characters that are `outside` of words, but in no path. Words may be empty.
+    /// Splits a text at characters for which `outside` is true, except inside paths. Words may be
+    /// empty.
     pub fn words<'t>(&self, text: &'t str, outside: impl Fn(char) -> bool) -> Vec<&'t str> {
         let spans = self.spans(text);
         let mut words = Vec::new();
@@ -83,7 +84,7 @@ impl UnusualPaths {
         words
     }
 
-    /// A word without these characters at its ends, as far as they belong to no path.
+    /// Trims characters from the ends of a word, except those that belong to a path.
     pub fn trimmed<'t>(&self, word: &'t str, cut: impl Fn(char) -> bool) -> &'t str {
         let spans = self.spans(word);
         let first = spans.first().map_or(word.len(), |span| span.start);
@@ -102,13 +103,13 @@ fn is_unusual(path: &&str) -> bool {
     !path.chars().all(is_usual)
 }
 
-/// A path and its ends (`b c/d.py` of `a/b c/d.py`) that are unusual.
+/// Returns the unusual suffixes of a path, including the path (`b c/d.py` of `a/b c/d.py`).
 fn ends(path: &str) -> impl Iterator<Item = &str> {
     let behind = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
     std::iter::once(path).chain(behind).filter(is_unusual)
 }
 
-/// Whether a path ends where this text follows.
+/// Whether a path can end before the text `rest`.
 fn ends_here(path: &str, rest: &str) -> bool {
     let mut rest = rest.chars();
     match rest.next() {
@@ -166,7 +167,7 @@ mod tests {
             ),
             ("/home/me/my work/src/app.py:3", &["/home/me/my work/"]),
             ("work/story kit/plain", &["work/story kit/plain"]),
-            // A file that is not there yet.
+            // A file that does not exist yet.
             ("story kit/new.py::", &["story kit/"]),
             ("story kit/packages/x.pyi", &["story kit/packages/"]),
             ("history kit/plain of src/app.py", &[]),

@@ -1,4 +1,4 @@
-//! Which files a workspace has.
+//! Lists the files of a workspace.
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry};
@@ -15,27 +15,27 @@ use super::write::is_temporary;
 use starling_syntax::FilePath;
 use starling_text::is_deceptive;
 
-/// Endings of files that are text without a look inside.
+/// Extensions of files that are text without a check of their contents.
 const TEXT: [&str; 22] = [
     "py", "pyi", "md", "rst", "txt", "html", "js", "ts", "css", "json", "toml", "yml", "yaml",
     "cfg", "ini", "sh", "rs", "po", "pot", "xml", "c", "h",
 ];
-/// Endings of files that are none.
+/// Extensions of binary files.
 const BINARY: [&str; 18] = [
     "mo", "png", "gif", "jpg", "jpeg", "ico", "pdf", "zip", "gz", "bz2", "xz", "so", "pyc", "npy",
     "npz", "woff", "woff2", "ttf",
 ];
-/// How much of any other file is looked at.
+/// Number of bytes to check in any other file.
 const PROBE_BYTES: usize = 1024;
 
-/// More threads list no faster.
+/// Maximum number of threads. More threads are not faster.
 const MAX_THREADS: usize = 8;
-/// Stands in the directory of an installed environment.
+/// The file that marks the directory of a Python environment.
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
-/// The text files below `root` in order of their paths: what `.gitignore` and `.ignore` leave,
-/// without hidden files, links, installed environments, secrets, data of version control, binaries and
-/// files over 1 MiB.
+/// Returns the text files below `root`, ordered by path. Excludes files that `.gitignore` and
+/// `.ignore` exclude, hidden files, links, installed environments, secrets, version control data,
+/// binaries and files over 1 MiB.
 pub(super) fn files(root: &Path) -> Listing {
     let walk = Walk {
         root,
@@ -64,13 +64,13 @@ pub(super) fn files(root: &Path) -> Listing {
     found
 }
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
-    /// Links, whatever they lead to; those of ignored directories are not looked for.
+    /// All links, regardless of target, except in ignored directories.
     pub(super) links: Vec<PathBuf>,
     /// Temporary files of writers that may be dead.
     pub(super) leftovers: Vec<PathBuf>,
@@ -80,18 +80,18 @@ pub(super) struct Listing {
 struct Walk<'a> {
     root: &'a Path,
     state: Mutex<State>,
-    /// Notified when directories were added, and when the last one was read.
+    /// Notified when directories are added, and when the last one is read.
     changed: Condvar,
 }
 
 struct State {
     waiting: Vec<Directory>,
-    /// Threads that read a directory at the moment, and may add others.
+    /// Number of threads that are reading a directory and may add others.
     busy: usize,
     found: Listing,
 }
 
-/// A directory to be read, with the rules that hold for the directory itself.
+/// A directory to read, with the rules that apply to the directory itself.
 struct Directory {
     path: PathBuf,
     rules: IgnoreRules,
@@ -117,7 +117,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The next directory; `None` when all were read.
+    /// Returns the next directory, or `None` when all are read.
     fn next(&self) -> Option<Directory> {
         let mut state = self.lock();
         loop {
@@ -135,7 +135,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds what a directory holds. One that cannot be read holds nothing.
+    /// Adds the contents of a directory. An unreadable directory counts as empty.
     fn read(&self, directory: &Directory, inner: &mut Vec<Directory>, found: &mut Listing) {
         let Ok(entries) = fs::read_dir(&directory.path) else {
             return;
@@ -198,12 +198,12 @@ fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> b
     }
 }
 
-/// Whether a directory is a Python environment: installed, not edited.
+/// Whether a directory is a Python environment, which is installed rather than edited.
 pub fn is_environment(directory: &Path) -> bool {
     directory.join(ENVIRONMENT).is_file()
 }
 
-/// `None`: the file is not a text.
+/// Returns the path and stamp of a text file, or `None` for a binary file.
 fn text_file(
     root: &Path,
     path: &Path,
@@ -213,7 +213,7 @@ fn text_file(
     let ending = path.extension().unwrap_or_default();
     let is_known = TEXT.iter().any(|text| ending == *text);
     let Some(relative) = relative.to_str() else {
-        // It could not be named back to us.
+        // Starling could not refer to this file by a UTF-8 path.
         let name = FilePath::new(relative.to_string_lossy());
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };
@@ -231,7 +231,7 @@ fn text_file(
     is_text.then_some(Ok((file, stamp)))
 }
 
-/// A file is binary when a zero byte stands near its beginning; one that cannot be opened counts so.
+/// Whether a file is binary: a zero byte is near its start, or it cannot be opened.
 fn is_binary(path: &Path) -> bool {
     let mut start = Vec::with_capacity(PROBE_BYTES);
     let read =
@@ -379,7 +379,7 @@ mod tests {
         pipe(&root.join("a/.gitignore"));
         pipe(&root.join("b/.ignore"));
         pipe(&root.join("c/.git"));
-        // An endless line without any bytes on disk.
+        // A sparse file: an endless line that occupies no disk space.
         let endless = fs::File::create(root.join("d/.git")).unwrap();
         endless.set_len(1 << 40).unwrap();
         let listed: Vec<_> = files(&root)
@@ -409,7 +409,7 @@ mod tests {
         let most = vec![b'x'; MAX_FILE_BYTES as usize];
         assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
         assert_eq!(listed(&[]), [""; 0]);
-        // A zero far behind the beginning is not seen; an empty file without an ending is text.
+        // A zero byte far from the start is not found; an empty file without an extension is text.
         let mut late = vec![b'x'; PROBE_BYTES];
         late.push(0);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The arguments of the commands that ask the index.
+//! The arguments of the commands that query the index.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `starling definition`: where the name at a place is defined.
+//! `starling definition`: finds the definition of the name at a position.
 
 use std::time::Instant;
 
@@ -15,9 +15,9 @@ use starling_index::{Definitions, Position};
 struct Answer {
     name: String,
     definitions: Vec<Place>,
-    /// Whether it is one of these for certain.
+    /// Whether the definition is certainly in this list.
     certain: bool,
-    /// What a reader must know of them; empty when there is nothing to say.
+    /// Remarks about the definitions; empty if there are none.
     notes: Vec<String>,
     seconds: f64,
 }

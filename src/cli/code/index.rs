@@ -1,4 +1,4 @@
-//! `starling index`: reads a project, and says how large it is.
+//! `starling index`: indexes a project and reports its size.
 
 use std::time::Instant;
 
@@ -21,11 +21,11 @@ struct Answer {
     seconds: f64,
     peak_rss_bytes: Option<u64>,
     from_cache: bool,
-    /// Text files that are left out, with the reasons.
+    /// Text files that are not in the index, with the reasons.
     skipped: Vec<String>,
 }
 
-/// Extensions of files that hold code without symbols of their own in the index.
+/// Extensions of files with code that the index treats as plain text.
 const WITHOUT_SYMBOLS: [(&str, &str); 3] = [
     ("ipynb", "a notebook: read as plain text, without symbols"),
     ("pyx", "Cython: read as plain text, without symbols"),
@@ -61,7 +61,7 @@ pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
     print_lines(&lines)
 }
 
-/// One line for each file whose code is not in the index.
+/// Returns one line for each file whose code is not in the index.
 fn skipped(index: &Index) -> Vec<String> {
     let mut lines: Vec<String> = index.skipped().iter().map(ToString::to_string).collect();
     for file in index.snapshot().files() {
@@ -103,7 +103,7 @@ fn in_words(answer: &Answer) -> String {
     )
 }
 
-/// The most memory that this process has had, where the system tells.
+/// Returns the peak memory of this process in bytes, or `None` if the system does not report it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,4 +1,4 @@
-//! `starling locate`: where a text is about.
+//! `starling locate`: finds the most relevant symbols and files for a text.
 
 use std::time::Instant;
 

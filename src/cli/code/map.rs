@@ -1,4 +1,4 @@
-//! `starling map`: the repository map.
+//! `starling map`: prints the repository map.
 
 use std::time::Instant;
 
@@ -15,11 +15,11 @@ use starling_syntax::SymbolKind;
 
 #[derive(Debug, Serialize)]
 struct Answer {
-    /// What is printed without `--json`.
+    /// The map as printed without `--json`.
     map: String,
     tokens: usize,
     files: Vec<File>,
-    /// How many files there was no room for.
+    /// Number of files that did not fit.
     left_out: usize,
     seconds: f64,
 }

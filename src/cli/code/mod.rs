@@ -1,4 +1,4 @@
-//! Questions about the code of a project, answered by the index without a model.
+//! Queries about the code of a project, answered by the index without a model.
 
 pub mod args;
 mod definition;
@@ -30,14 +30,14 @@ use starling_sandbox::cache_dir;
 use starling_syntax::FilePath;
 use starling_workspace::{MAX_FILE_BYTES, Overlay, Workspace, read_given};
 
-/// Whether what was read before may be used, and what is read is kept.
+/// Whether to read and write the stored index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cache {
     Used,
     LeftAlone,
 }
 
-/// The index of the project.
+/// Opens the index of the project.
 fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
     let root = root(args.repo.as_deref())?;
     let workspace = Workspace::open(root).map_err(|error| WrongUse(error.to_string()))?;
@@ -52,14 +52,14 @@ fn open(args: &CodeArgs, cache: Cache) -> anyhow::Result<Index> {
     }))
 }
 
-/// The index of the project for a question; what is left out of it is told.
+/// Opens the index of the project for a query, and logs skipped files.
 fn open_for_question(args: &CodeArgs) -> anyhow::Result<Index> {
     let index = open(args, Cache::Used)?;
     index.warn_of_skipped();
     Ok(index)
 }
 
-/// The text that is asked about: given, or read from a file or stdin.
+/// Returns the text of a query: the argument, or the contents of a file or stdin.
 ///
 /// # Errors
 /// The file cannot be read, or the text is empty.
@@ -91,8 +91,8 @@ fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
     }
 }
 
-/// A file as the index names it: from the root. It may be given from the current directory, or by its
-/// whole path.
+/// Converts a path to one relative to the root, as used by the index. The path may be relative to
+/// the current directory, or absolute.
 fn file_of(index: &Index, given: &FilePath) -> FilePath {
     let files = index.snapshot().files();
     if files.binary_search(given).is_ok() {

@@ -1,4 +1,4 @@
-//! How answers are printed.
+//! Printing of query results.
 
 use std::io::{self, Write};
 
@@ -10,21 +10,21 @@ use super::super::view::text::{Line, Paint, Style};
 use starling_index::{Definition, Description, Index};
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Says so where an answer is empty because no file of the project has symbols.
+/// Prints a note if the project has no file with symbols, because results are empty then.
 pub fn note_languages(index: &Index) {
     if !languages::has_symbols(index.snapshot().files()) {
         note(languages::NO_SYMBOLS);
     }
 }
 
-/// One symbol in an answer.
+/// A symbol in a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
     pub path: String,
-    /// Empty for the module body.
+    /// The name of the symbol; empty for the module body.
     pub symbol: String,
     pub kind: SymbolKind,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
     /// Decorators and `def …:`; empty for the module body.
     pub signature: String,
@@ -33,7 +33,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A symbol that may be defined in several places, or a place inside one.
+    /// Creates a place from a definition, with the description of its symbol.
     pub fn of(definition: &Definition, index: &Index) -> Place {
         let description = index.describe(&definition.symbol);
         let (signature, doc) =
@@ -76,20 +76,20 @@ pub fn kind_name(kind: SymbolKind) -> &'static str {
     }
 }
 
-/// Prints an answer for a program.
+/// Prints a result as JSON.
 pub fn print_json(answer: &impl Serialize) -> anyhow::Result<Outcome> {
     let text = serde_json::to_string_pretty(answer)?;
     print(&[text])
 }
 
-/// Prints an answer for a reader.
+/// Prints a result for the terminal.
 pub fn print_lines(lines: &[Line]) -> anyhow::Result<Outcome> {
     let paint = Paint::of_stdout();
     let lines: Vec<String> = lines.iter().map(|line| line.paint(paint)).collect();
     print(&lines)
 }
 
-/// Whoever reads may stop when it has enough: that is no error.
+/// Prints lines. A reader that closes the pipe early is not an error.
 fn print(lines: &[String]) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     let mut written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
@@ -100,8 +100,8 @@ fn print(lines: &[String]) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Tells a reader what the answer does not say; the answer itself stays clean.
+/// Prints a remark to stderr, so that stdout contains only the result.
 pub fn note(text: &str) {
-    // stderr may be gone.
+    // stderr may be closed.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! `starling references`: what uses a symbol.
+//! `starling references`: lists the uses of a symbol.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -15,18 +15,18 @@ use starling_index::{Certainty, Index, Usage, Usages, is_test_file};
 use starling_syntax::{BadSymbolPath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// How many names are offered where one is not there.
+/// Number of similar names to suggest for an unknown symbol.
 const NEAR: usize = 3;
-/// Strings that a note names.
+/// Maximum number of strings to list in a note.
 const STRINGS: usize = 5;
 
 #[derive(Debug, Serialize)]
 struct Answer {
     symbol: SymbolPath,
     references: Vec<Reference>,
-    /// Whether these are all.
+    /// Whether the list is complete.
     complete: bool,
-    /// What a reader must know of them; empty when there is nothing to say.
+    /// Remarks about the references; empty if there are none.
     notes: Vec<String>,
     seconds: f64,
 }
@@ -35,14 +35,14 @@ struct Answer {
 struct Reference {
     path: String,
     line: u32,
-    /// In characters from 1.
+    /// The column in characters, from 1.
     column: u32,
     text: String,
-    /// The symbol that it stands in.
+    /// The symbol that contains the reference.
     symbol: String,
     call: bool,
     import: bool,
-    /// Whether it is a use of this symbol and not of another of its name.
+    /// The certainty that this is a use of the symbol and not of another with the same name.
     certainty: Certainty,
 }
 
@@ -80,11 +80,11 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     printed
 }
 
-/// The symbol that is named: by its path, or by its name alone where only one is called so. Tests count
-/// only where no other code has the name.
+/// Finds a symbol by its path, or by its name if the name is unique. Symbols in tests count only if
+/// no other code has the name.
 ///
 /// # Errors
-/// It is neither, or several are called so.
+/// The name is unknown or ambiguous.
 fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
     let name = text.trim();
     if name.contains("::") {
@@ -125,7 +125,7 @@ fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
 }
 
 /// # Errors
-/// The symbol is not there; names what is.
+/// The symbol does not exist. The error lists similar names.
 fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
     if index.describe(symbol).is_some() {
         return Ok(());
@@ -172,7 +172,7 @@ fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
     notes
 }
 
-/// The strings by which the symbol may be found at run time.
+/// Returns a note about strings through which the symbol may be used at run time.
 fn in_strings(index: &Index, symbol: &SymbolPath) -> Option<String> {
     let found = index.in_strings(symbol.base_name());
     let mut places: Vec<String> = found
@@ -209,7 +209,7 @@ fn reference(snapshot: &Snapshot, usage: Usage) -> Reference {
     }
 }
 
-/// Where it begins in its line, in characters from 1.
+/// Returns the column of a use in characters, from 1.
 fn column(snapshot: &Snapshot, usage: &Usage) -> u32 {
     let text = snapshot.read(&usage.file).unwrap_or_default();
     let line = text.lines().nth((usage.line as usize).saturating_sub(1));

@@ -1,4 +1,4 @@
-//! `starling symbols`: symbols by parts of their names.
+//! `starling symbols`: finds symbols by parts of their names.
 
 use std::time::Instant;
 
@@ -13,9 +13,9 @@ use super::output::{Place, note, note_languages, print_json, print_lines};
 #[derive(Debug, Serialize)]
 struct Answer {
     symbols: Vec<Place>,
-    /// How many fit, these included.
+    /// Total number of matching symbols, including those in `symbols`.
     total: usize,
-    /// Whether these are all.
+    /// Whether the list is complete.
     complete: bool,
     seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! The configuration's part of the report.
+//! The findings about the configuration.
 
 use super::Finding;
 use starling_config::{ConfigError, FileState, Loaded};

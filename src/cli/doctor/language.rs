@@ -1,4 +1,4 @@
-//! The language servers' part of the report.
+//! The findings about language servers.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use starling_lang::{self, Places};
 
 const WHAT: &str = "language server";
 
-/// Which servers are here, where, and which version; where none is here, why each is not used.
+/// Reports the available servers with path and version, or why none can be used.
 pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     let looked_for = [

@@ -1,4 +1,4 @@
-//! `starling doctor`: what is there, what is missing, and what to do about it.
+//! `starling doctor`: reports problems of the installation and how to fix them.
 
 mod configuration;
 mod language;
@@ -16,14 +16,14 @@ use starling_config::{Config, ConfigError, Loaded};
 use starling_lang::Places;
 use starling_sandbox::cache_dir;
 
-/// How good a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     Ok,
     /// Something works less well than it could.
     Warn,
-    /// Something that was asked for cannot work.
+    /// A requested feature cannot work.
     Fail,
 }
 
@@ -33,7 +33,7 @@ pub struct Finding {
     pub health: Health,
     pub what: String,
     pub detail: String,
-    /// What to do; empty when there is nothing to do.
+    /// The recommended action; empty if there is none.
     pub advice: String,
 }
 
@@ -63,7 +63,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything that a run in this folder would need. Every look has a deadline.
+/// Checks everything that a run in this directory needs. Every check has a deadline.
 pub async fn examine(
     root: &Path,
     loaded: &Result<Loaded, ConfigError>,
@@ -87,7 +87,7 @@ pub async fn examine(
     findings
 }
 
-/// The worst of the findings.
+/// Returns the worst health of the findings.
 pub fn verdict(findings: &[Finding]) -> Health {
     findings
         .iter()
@@ -96,7 +96,7 @@ pub fn verdict(findings: &[Finding]) -> Health {
         .unwrap_or(Health::Ok)
 }
 
-/// For a reader: one line each, and what to do below it.
+/// Formats the findings for the terminal: one line each, with the advice below.
 pub fn as_text(findings: &[Finding]) -> String {
     let width = findings
         .iter()

@@ -1,4 +1,4 @@
-//! The models' part of the report.
+//! The findings about the models.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use starling_models::registry::{
 };
 use starling_models::weights::{self, WeightsError};
 
-/// For one endpoint.
+/// Maximum time to probe one endpoint.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);
 
 pub(super) async fn examine(
@@ -42,7 +42,7 @@ pub(super) async fn examine(
     findings
 }
 
-/// The keys of known providers in the environment, by name alone.
+/// Reports the provider keys in the environment by name, never by value.
 fn keys(
     config: &Config,
     roles: &RoleSources,
@@ -165,7 +165,7 @@ fn local(source: &ModelSource) -> Finding {
 pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> Finding {
     match found {
         Ok(path) => Finding::ok(what, format!("weights in {}", path.display())),
-        // They are fetched once, and nothing stands in the way.
+        // Only a warning: the weights can be downloaded.
         Err(WeightsError::Missing { name, path }) => Finding::warn(
             what,
             format!("its weights are not in {} yet", path.display()),
@@ -179,7 +179,7 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
     }
 }
 
-/// A recording, or a known change.
+/// Checks the file of a model that replays a recording or a known change.
 fn read_answers(source: &ModelSource) -> Finding {
     let path = source.settings.path.as_deref().unwrap_or_default();
     match Path::new(path).is_file() {
@@ -192,7 +192,8 @@ fn read_answers(source: &ModelSource) -> Finding {
     }
 }
 
-/// A limit in dollars needs prices; without one it is good to know that costs are not counted.
+/// Reports a model without a price. This is an error if there is a dollar limit, which needs
+/// prices.
 fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     if price(source).is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! The machine's part of the report.
+//! The findings about the machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use starling_workspace::{HostPrograms, Overlay, Snapshot, Variables, Workspace};
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(10);
 const PROJECT_DEADLINE: Duration = Duration::from_secs(60);
 const COLLECT_DEADLINE: Duration = Duration::from_secs(45);
-/// A cache of more files than that is not counted to its end.
+/// Maximum number of cache files to count.
 const MOST_FILES: usize = 200_000;
 
 pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
@@ -96,7 +96,7 @@ async fn program(root: &Path, what: &str, program: &str, advice: &str) -> Findin
     }
 }
 
-/// The kind of shadow, what keeps tests in it, and the tests that would run there.
+/// Reports the kind of shadow, the confinement of tests, and the tests that would run.
 async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
     let shadows = match Shadows::open(cache, policy(&config.sandbox)).await {
         Ok(shadows) => shadows,
@@ -142,7 +142,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
     findings
 }
 
-/// Which files have symbols.
+/// Reports how many files have symbols.
 fn code_finding(files: &[FilePath]) -> Finding {
     const WHAT: &str = "code";
     let number = |count: usize, what: &str| match count {
@@ -167,7 +167,7 @@ fn code_finding(files: &[FilePath]) -> Finding {
     }
 }
 
-/// What collecting the tests shows, and why a better interpreter or runner is not used.
+/// Reports the result of collecting the tests, and why a better interpreter or runner is not used.
 async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
     const WHAT: &str = "tests";
     let python = tests.python().map(|version| format!(" (Python {version})"));
@@ -207,7 +207,7 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
     std::iter::once(collected).chain(warnings).collect()
 }
 
-/// The variables that the code needs, that are set, and that its tests do not see.
+/// Reports variables that are set and that the code needs, but that are withheld from its tests.
 fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
     let is_python = |file: &&FilePath| Language::of(file) == Language::Python;
     let mut found: BTreeMap<String, (&'static str, &FilePath)> = BTreeMap::new();
@@ -250,7 +250,7 @@ fn sandbox_finding(shadows: &Shadows) -> Finding {
     }
 }
 
-/// Whether the cache can be written, and how large it is.
+/// Reports whether the cache is writable, and its size.
 pub(super) fn cache_finding(cache: &Path) -> Finding {
     let probe = cache.join(format!("doctor-{}", std::process::id()));
     let written = fs::create_dir_all(cache)
@@ -266,7 +266,7 @@ pub(super) fn cache_finding(cache: &Path) -> Finding {
     }
 }
 
-/// The size of all files below a directory. Links are not followed.
+/// Returns the total size of the files below a directory. Does not follow links.
 fn size(directory: &Path) -> String {
     let mut waiting: Vec<PathBuf> = vec![directory.to_owned()];
     let (mut bytes, mut files) = (0u64, 0usize);

@@ -59,7 +59,7 @@ fn endpoint(url: &str) -> ModelConfig {
     }
 }
 
-/// An endpoint that answers each connection with a status.
+/// Starts an endpoint that responds to each connection with this status.
 async fn server(status: &'static str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -275,7 +275,7 @@ async fn a_variable_that_tests_need_and_do_not_see_is_told() {
     );
 }
 
-/// What is said of the tests of a project with these files.
+/// Returns the findings about the tests of a project with these files.
 async fn of_tests(files: &[(&str, &str)]) -> Vec<Finding> {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {

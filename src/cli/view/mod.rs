@@ -1,4 +1,4 @@
-//! A run in the terminal: pure functions from its events to lines.
+//! The display of a run in the terminal: pure functions from events to lines.
 
 pub mod prompt;
 pub mod state;

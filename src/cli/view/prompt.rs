@@ -1,50 +1,50 @@
-//! The user's answers, by key or by line.
+//! Parses the user's answers, by key or by line.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::text::{Line, Style};
 use starling_core::Verdict;
 
-/// What the user wants.
+/// A command of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// About the first of the waiting reviews.
+    /// The verdict on the first review.
     Verdict(Verdict),
-    /// Write the first of the waiting reviews as it should be.
+    /// Edit the first review's proposal.
     Edit,
-    /// Leave the first of the waiting reviews for later.
+    /// Skip the first review.
     Skip,
     /// End the run.
     Quit,
-    /// Not understood: show how to answer.
+    /// Unknown input: show the available answers.
     Help,
 }
 
-/// How far an answer has been typed.
+/// The state of a partly typed answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Prompt {
     #[default]
     Choosing,
-    /// Begun before anything was asked, and still being typed: no key of it is an answer by itself.
+    /// Text that was started before a question and is still being typed. Its keys are not answers.
     Ahead(String),
-    /// Typed before anything was asked; an answer can take it.
+    /// Text that was completed before a question. An answer can use it.
     Kept(String),
     Rejecting(String),
     Steering(String),
 }
 
-/// The answers that there are.
+/// The available answers.
 pub const CHOICES: &str = "[a]ccept  [r]eject with a reason  [s]teer  [q]uit  [?] keys";
-/// The same where keys are read.
+/// The available answers if keys are read.
 pub const CHOICES_BY_KEY: &str =
     "[a]ccept  [r]eject with a reason  [s]teer  [e]dit  [q]uit  [?] keys";
-/// The answers about a run that is over.
+/// The available answers about a completed run.
 pub const CHOICES_OF_ENDED: &str = "[a]ccept  [r]eject with a reason  [s]kip  [q]uit  [?] keys";
-/// The answers while a text waits that was typed before the question.
+/// The available answers if there is text that was typed before the question.
 const CHOICES_WITH_TEXT: &str =
     "[r]eject with it  [s]teer with it  [a]ccept  [q]uit  Esc drops it  [?] keys";
 
-/// What each key does.
+/// Returns the description of each key.
 pub fn keys(asked: Asked) -> &'static [&'static str] {
     match asked {
         Asked::Waiting => &[
@@ -73,8 +73,7 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
 }
 
 impl Prompt {
-    /// Takes a key; says what the user wants when that is complete. `asked`: something waits for an
-    /// answer.
+    /// Handles a key and returns a command once it is complete.
     pub fn key(&mut self, key: KeyEvent, asked: Asked) -> Option<Said> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             let quit = matches!(key.code, KeyCode::Char('c' | 'd'));
@@ -101,7 +100,7 @@ impl Prompt {
         }
     }
 
-    /// Adds text from the clipboard to what is being typed, on one line.
+    /// Appends text from the clipboard to the typed text, on one line.
     pub fn paste(&mut self, pasted: &str) {
         let pasted = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
@@ -112,8 +111,8 @@ impl Prompt {
         }
     }
 
-    /// Something is asked now. What was being typed about an earlier question is not about this one; what
-    /// was typed while nothing was asked is.
+    /// Starts a new question. Discards text that was typed about an earlier question, but keeps
+    /// text that was typed while there was no question.
     pub fn asked(&mut self) {
         *self = match std::mem::take(self) {
             Prompt::Choosing | Prompt::Rejecting(_) | Prompt::Steering(_) => Prompt::Choosing,
@@ -121,7 +120,7 @@ impl Prompt {
         };
     }
 
-    /// `kept`: what was typed before.
+    /// Handles the first key of an answer. `kept` is the text typed before.
     fn choose(&mut self, code: KeyCode, asked: Asked, kept: &str) -> Option<Said> {
         let char = match code {
             KeyCode::Char(char) => char,
@@ -151,7 +150,8 @@ impl Prompt {
         None
     }
 
-    /// A text that was begun before a question is read as a line is; what is no answer is kept.
+    /// Handles text that was started before a question. It is parsed like a line; if it is not an
+    /// answer, it is kept.
     fn ahead(&mut self, typed: Typed, asked: Asked) -> Option<Said> {
         let text = match typed {
             Typed::More(text) if text.is_empty() => return None,
@@ -187,14 +187,14 @@ impl Prompt {
     ) -> Option<Said> {
         match text {
             Typed::More(text) => *self = go_on(text),
-            // A rejection without a reason teaches the agent nothing.
+            // A rejection without a reason would not help the agent.
             Typed::Done(text) if text.trim().is_empty() => *self = go_on(String::new()),
             Typed::Done(text) => return Some(Said::Verdict(done(text.trim().to_owned()))),
         }
         None
     }
 
-    /// What there is to press, or what is being typed, all of it, however narrow the window.
+    /// Formats the choices or the typed text, wrapped to the width.
     pub fn lines(&self, width: usize, choices: &str) -> Vec<Line> {
         match self {
             Prompt::Choosing => Line::plain(&format!("  {choices}")).wrap(width),
@@ -214,7 +214,7 @@ impl Prompt {
         }
     }
 
-    /// What has been typed while nothing is asked.
+    /// Formats text that was typed while there is no question.
     pub fn lines_ahead(&self, width: usize) -> Vec<Line> {
         match self {
             Prompt::Ahead(text) | Prompt::Kept(text) => {
@@ -226,11 +226,11 @@ impl Prompt {
     }
 }
 
-/// Whether something waits for an answer.
+/// Whether a question waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Waiting,
-    /// A proposal of a run that is over.
+    /// A proposal of a completed run.
     OfEnded,
     Nothing,
 }
@@ -240,7 +240,7 @@ enum Typed {
     Done(String),
 }
 
-/// A line of text being typed; `None` when it was given up.
+/// Edits a line of text. Returns `None` if the user discards it.
 fn edit(mut text: String, code: KeyCode) -> Option<Typed> {
     match code {
         KeyCode::Enter => return Some(Typed::Done(text)),
@@ -264,13 +264,13 @@ fn typing(label: &str, text: &str, keys: &str, width: usize) -> Vec<Line> {
     if whole.width() <= width {
         return vec![whole];
     }
-    // The cursor comes last: in a low window the end stays.
+    // The cursor is last, so that a low window shows the end.
     let mut lines = Line::of(Style::Dim, keys).wrap(width);
     lines.extend(typed.broken(width));
     lines
 }
 
-/// An answer as one line of text, where keys cannot be read.
+/// Parses an answer that was entered as a line.
 pub fn line(text: &str) -> Said {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -284,7 +284,7 @@ pub fn line(text: &str) -> Said {
     }
 }
 
-/// The same about a run that is over: its agents are gone, so that nothing can be steered.
+/// Like [`line()`], for a completed run, which has no agents to steer.
 pub fn line_of_ended(text: &str) -> Said {
     match text.trim().to_ascii_lowercase().as_str() {
         "s" | "skip" => Said::Skip,
@@ -361,13 +361,13 @@ mod tests {
     fn nothing_is_answered_before_it_is_asked() {
         let (prompt, said) = keys("ars", Asked::Nothing);
         assert_eq!((prompt, said), (Prompt::Ahead("ars".to_owned()), vec![]));
-        // `q` may be the beginning of a word.
+        // `q` may be the first letter of a word.
         assert_eq!(keys("q", Asked::Nothing).1, []);
         assert_eq!(keys("q\n", Asked::Nothing).1, [Said::Quit]);
         assert_eq!(keys("ab\u{1b}", Asked::Nothing), (Prompt::Choosing, vec![]));
     }
 
-    /// Keys before a question, then keys after it.
+    /// Types keys before a question, then keys after it.
     fn asked_meanwhile(before: &str, after: &str) -> (Prompt, Vec<Said>) {
         let (mut prompt, said) = keys(before, Asked::Nothing);
         assert_eq!(said, []);
@@ -383,7 +383,7 @@ mod tests {
         let steer = Said::Verdict(Verdict::Steer {
             text: "use a set".to_owned(),
         });
-        // The question comes in the middle of a word: no later letter is an answer.
+        // The question appears in the middle of a word, so later letters are not answers.
         let half = asked_meanwhile("use", " a set");
         assert_eq!(half, (Prompt::Ahead("use a set".to_owned()), vec![]));
         let answered = asked_meanwhile("r not like", " this\n").1;

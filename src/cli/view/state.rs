@@ -1,4 +1,4 @@
-//! What a run looks like from outside, folded from its events.
+//! The visible state of a run, computed from its events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -14,39 +14,39 @@ use starling_swarm::{
 };
 use starling_syntax::SymbolPath;
 
-/// Tools whose use has events of its own.
+/// Tools that have their own events.
 const TOLD: [&str; 5] = ["ask", "request_change", "intent", "propose", "finish"];
 
-/// What an agent does right now.
+/// An agent's current activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
     Woken,
     Thinking,
     Reading,
-    /// Waits for the answer of another.
+    /// Waits for an answer from another party.
     Asking(Party),
     Checking,
     InReview,
-    /// The scout and the proxy user are done with each answer.
+    /// The state of the scout and the proxy user after each answer.
     Answered,
     Done(AgentOutcome),
 }
 
-/// One agent, or the scout, or the proxy user.
+/// An agent, the scout, or the proxy user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub party: Party,
-    /// Who caused it to be woken.
+    /// The party that caused this one to wake.
     pub parent: Option<Party>,
     pub doing: Doing,
-    /// When it began to do that.
+    /// The time at which the current activity started.
     pub since_ms: u64,
     pub tokens: Tokens,
-    /// What it did last, in a few words.
+    /// The last action, in a few words.
     pub last: String,
 }
 
-/// Something that waits for the user.
+/// A review that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Review {
     Proposal { id: ProposalId, symbol: SymbolPath },
@@ -54,7 +54,7 @@ pub enum Review {
 }
 
 impl Review {
-    /// As the commands name it.
+    /// Returns the target of a command about this review.
     pub fn target(&self) -> Target {
         match self {
             Review::Proposal { id, .. } => Target {
@@ -69,24 +69,24 @@ impl Review {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     pub stop_reason: StopReason,
     pub applied: Vec<SymbolPath>,
     pub diff: String,
     pub spent: Spent,
-    /// Absent in older recordings.
+    /// `None` in older recordings.
     pub ending: Option<Ending>,
-    /// The proposals that waited for the user, without an answer.
+    /// Number of proposals that wait for the user's answer.
     pub waiting: usize,
 }
 
-/// A run from outside.
+/// The visible state of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunState {
     pub driver: Option<Driver>,
-    /// Of the project.
+    /// The root of the project.
     pub root: PathBuf,
     pub models: Vec<(Role, String)>,
     pub replayed: bool,
@@ -95,32 +95,32 @@ pub struct RunState {
     pub tokens: Tokens,
     pub dollars: Dollars,
     pub questions: u32,
-    /// The files of the project that were read, and all that are to be read.
+    /// Number of files read, and number of files to read.
     pub reading: Option<(usize, usize)>,
-    /// In the order in which they first came.
+    /// The agents in the order in which they appeared.
     pub agents: Vec<Agent>,
     pub reviews: VecDeque<Review>,
-    /// The run is over: nobody is there to revise a proposal.
+    /// Whether the run is over, so that no agent can revise a proposal.
     pub agents_are_gone: bool,
-    /// Of the user's text.
+    /// The last test result for the user's text.
     pub tests: Option<String>,
-    /// Whether something was applied since they ran.
+    /// Whether a proposal was applied since the last tests.
     pub tests_are_old: bool,
     pub finished: Option<Finished>,
-    /// Owners that were not told of a changed contract, with the symbol that changed.
+    /// Owners that were not notified of a changed contract, with the changed symbol.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
-    /// Symbols whose owners were to be given work and could not be.
+    /// Symbols whose owners could not be woken for a task.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
-    /// What tests said of variables that they are not given.
+    /// Reports of tests about variables that are withheld from them.
     withheld: BTreeSet<String>,
-    /// What the last ones said of it for the first time.
+    /// The reports that the latest tests added to `withheld`.
     pub newly_withheld: Vec<String>,
-    /// The files and changed lines of all diffs that were on the screen, by decided proposals.
+    /// The file and text of each changed line in the diffs of decided proposals.
     shown: BTreeSet<(String, String)>,
 }
 
-/// A proposal as far as it is known.
+/// The known data of a proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub agent: Party,
@@ -128,12 +128,12 @@ pub struct Proposal {
     pub reason: String,
     pub diff: String,
     pub evidence: Option<Evidence>,
-    /// What changed since it was checked.
+    /// Changes since the check of the proposal.
     pub notes: Vec<String>,
 }
 
 impl RunState {
-    /// The answers that the user has.
+    /// Returns the available answers.
     pub fn choices(&self) -> &'static str {
         match self.agents_are_gone {
             true => CHOICES_OF_ENDED,
@@ -141,7 +141,7 @@ impl RunState {
         }
     }
 
-    /// The same where keys are read.
+    /// Returns the available answers if keys are read.
     pub fn choices_by_key(&self) -> &'static str {
         match self.agents_are_gone {
             true => CHOICES_OF_ENDED,
@@ -149,7 +149,7 @@ impl RunState {
         }
     }
 
-    /// The proposal as it would change the text now, and what changed since it was checked.
+    /// Updates a proposal's diff against the current text, and its notes.
     pub fn renew(&mut self, id: ProposalId, diff: String, notes: Vec<String>) {
         if let Some(made) = self.proposals.get_mut(&id) {
             made.diff = diff;
@@ -157,7 +157,7 @@ impl RunState {
         }
     }
 
-    /// Takes in what happened at a time.
+    /// Updates the state with an event.
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         self.at_ms = self.at_ms.max(at_ms);
         let before: Vec<Doing> = self.agents.iter().map(|one| one.doing.clone()).collect();
@@ -261,7 +261,7 @@ impl RunState {
             let mut new: Vec<String> = told.map(str::to_owned).collect();
             new.retain(|told| self.withheld.insert(told.clone()));
             self.newly_withheld = new;
-            // Those of a proposal are not those of the user's text.
+            // Test results of a proposal say nothing about the user's text.
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));
                 self.tests_are_old = false;
@@ -382,7 +382,7 @@ impl RunState {
                 evidence: None,
                 notes: Vec::new(),
             });
-            // Of a set, one stands for all.
+            // A set of proposals is shown as one.
             if !with.is_empty() {
                 made.reason.clone_from(reason);
             }
@@ -396,7 +396,7 @@ impl RunState {
         }
     }
 
-    /// Whether each changed line of a diff was in the diff of a proposal that was decided on.
+    /// Whether each changed line of a diff was in the diff of a decided proposal.
     pub fn has_shown(&self, diff: &str) -> bool {
         changed_lines(diff).all(|line| self.shown.contains(&line))
     }
@@ -431,13 +431,13 @@ impl RunState {
         self.proposals.get(&id)
     }
 
-    /// An agent waits for the answer to its intent.
+    /// Records that an agent waits for the review of its intent.
     pub fn intent_asked(&mut self, view: IntentView) {
         self.agent(&Party::Agent(view.symbol.clone())).doing = Doing::InReview;
         self.reviews.push_back(Review::Intent(view));
     }
 
-    /// The user answered the first review; the event about it comes later.
+    /// Removes the first review when the user answers it; the event about it arrives later.
     pub fn answered(&mut self) -> Option<Review> {
         self.reviews.pop_front()
     }
@@ -455,7 +455,7 @@ impl RunState {
             Cause::Declined { reason, .. } => (None, format!("declined: {reason}")),
         };
         let knows = |party: &Party| self.agents.iter().any(|agent| agent.party == *party);
-        // Only those who were there before: so agents that wake one another make no circle.
+        // Only existing agents can be parents, so that the tree has no cycles.
         let parent = parent.filter(|parent| !knows(party) && knows(parent));
         let agent = self.agent(party);
         agent.doing = Doing::Woken;
@@ -488,7 +488,7 @@ impl RunState {
     }
 }
 
-/// The lines that a unified diff removes or adds, each with its file.
+/// Returns the lines that a unified diff removes or adds, each with its file.
 fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
     let mut file = String::new();
     diff.lines().filter_map(move |line| {
@@ -501,7 +501,7 @@ fn changed_lines(diff: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// A test report in a few words.
+/// Summarizes a test report in a few words.
 pub fn tests(report: &TestReport) -> String {
     let count = |status: TestStatus| {
         let with = |case: &&starling_core::TestCase| case.status == status;

@@ -1,4 +1,4 @@
-//! What scrolls by: the events worth reading, and proposals as coloured diffs.
+//! The scrolling log of a run: notable events, and proposals as coloured diffs.
 
 use super::state::{Proposal, Review, RunState, tests};
 use super::text::{Line, Style};
@@ -11,10 +11,10 @@ use starling_swarm::{
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_workspace::PatchCommand;
 
-/// A long text of an agent is cut to this many lines.
+/// Maximum number of lines of an agent's text.
 const LINES: usize = 6;
 
-/// The lines of an event; none when it is not worth reading. `state` has taken it in.
+/// Returns the lines of an event; empty if it is not notable. `state` already includes the event.
 pub fn tell(event: &Event, state: &RunState) -> Vec<Line> {
     match event {
         Event::RunStarted { .. }
@@ -216,7 +216,7 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
         verdict,
     } = event
     {
-        // A person has seen it already.
+        // The user has seen the proposal in the review.
         let shown = state.proposal(*proposal).filter(|_| *by != Party::User);
         let mut lines = shown.map_or_else(Vec::new, |made| proposal_block(*proposal, made));
         lines.push(reviewed(&proposal.to_string(), by, verdict));
@@ -263,7 +263,7 @@ fn started(task: &str, models: &[(starling_core::Role, String)]) -> Vec<Line> {
 fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
     let when = match phase {
         TestPhase::Before => "tests before",
-        // They are part of its evidence.
+        // The proposal's evidence includes these tests.
         TestPhase::Proposal => return Vec::new(),
         TestPhase::Settling => "tests after",
     };
@@ -299,7 +299,7 @@ fn tests_run(phase: TestPhase, report: &TestReport) -> Vec<Line> {
 
 fn woken(agent: &str, cause: &Cause) -> Vec<Line> {
     match cause {
-        // Told already, by the scout or by the one who asks.
+        // Other events already report these causes.
         Cause::Picked { .. }
         | Cause::ChangeRequest { .. }
         | Cause::Steered { .. }
@@ -381,7 +381,7 @@ fn reviewed(what: &str, by: &Party, verdict: &Verdict) -> Line {
     said("•", style, what, &words::verdict(verdict, by))
 }
 
-/// What the user is asked, whole.
+/// Formats a review for the user in full.
 pub fn question(review: &Review, state: &RunState) -> Vec<Line> {
     match review {
         Review::Intent(view) => {
@@ -413,7 +413,7 @@ fn proposal_block(id: ProposalId, made: &Proposal) -> Vec<Line> {
     lines
 }
 
-/// Evidence as far as a person needs it to decide; the trajectory holds all of it.
+/// Formats the evidence that a decision needs; the trajectory contains all of it.
 fn evidence(found: &Evidence) -> Vec<Line> {
     let needs_person = found.needs_person.iter().map(ToString::to_string);
     let mut lines: Vec<Line> = needs_person
@@ -452,7 +452,8 @@ fn evidence(found: &Evidence) -> Vec<Line> {
     lines
 }
 
-/// What there was to say once is not said with every change.
+/// Formats diagnostics. Returns nothing without a language server, which is reported once for the
+/// run.
 fn diagnostics_evidence(found: &DiagnosticEvidence) -> Vec<Line> {
     match found {
         DiagnosticEvidence::Absent => Vec::new(),
@@ -545,8 +546,8 @@ fn fact(name: &str, style: Style, text: &str) -> Line {
     Line::of(Style::Dim, &format!("  {name}: ")).with(style, first)
 }
 
-/// Names of tests without their files and classes. A file that failed as a whole is named by its path, and
-/// the parameters of a test stay whole.
+/// Shortens test IDs to their last part. A file that failed as a whole keeps its path, and a test
+/// keeps its parameters.
 fn short(ids: &[String]) -> Vec<String> {
     let last = |id: &String| {
         let (name, parameters) = id.split_at(id.find('[').unwrap_or(id.len()));
@@ -560,7 +561,7 @@ fn short(ids: &[String]) -> Vec<String> {
     ids.iter().map(last).collect()
 }
 
-/// A unified diff in colours.
+/// Formats a unified diff in colours.
 pub fn diff(text: &str) -> impl Iterator<Item = Line> {
     text.lines().map(|line| {
         let style = match line.as_bytes() {

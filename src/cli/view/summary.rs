@@ -1,4 +1,4 @@
-//! The end of a run.
+//! The summary at the end of a run.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use super::words;
 use starling_core::Role;
 use starling_swarm::{NOT_ACCEPTED, Proof, StopReason};
 
-/// Whether the project is there after the run.
+/// Whether the project still exists after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tree {
     Stays,
     Temporary,
 }
 
-/// What leads on from a run.
+/// Files and commands for the next steps after a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
     pub trajectory: &'a Path,
-    /// The project, where the current directory does not lead to it.
+    /// The project, if it is not found from the current directory.
     pub repo: Option<&'a Path>,
     pub tree: Tree,
 }
 
-/// Everything to say at the end.
+/// Formats the summary of a run.
 pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let Some(finished) = &state.finished else {
         return vec![Line::of(
@@ -75,7 +75,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         spent = format!("{spent} · {asked}");
     }
     lines.push(field("spent", &spent));
-    // What is gone needs not be taken back.
+    // A deleted project needs no undo.
     if traces.tree == Tree::Stays && !finished.diff.is_empty() {
         lines.push(field("undo", &command("undo", traces.repo)));
     }
@@ -87,7 +87,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines
 }
 
-/// How to go on with proposals that wait for review.
+/// Returns a hint about proposals that wait for review.
 pub fn waiting(count: usize, repo: Option<&Path>) -> Option<Line> {
     let what = match count {
         0 => return None,
@@ -98,7 +98,7 @@ pub fn waiting(count: usize, repo: Option<&Path>) -> Option<Line> {
     Some(Line::of(Style::Warning, &line))
 }
 
-/// A command of this program, as a shell takes it.
+/// Formats a command of this program for a shell.
 pub fn command(name: &str, repo: Option<&Path>) -> String {
     match repo {
         Some(repo) => format!("starling {name} --repo {}", quoted(repo)),
@@ -106,7 +106,7 @@ pub fn command(name: &str, repo: Option<&Path>) -> String {
     }
 }
 
-/// What helps where the local model did not do it.
+/// Returns advice if the local model failed the task.
 fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
     let is_local = |(role, name): &(Role, String)| {
         *role == Role::Agent && (name == "local" || name.starts_with("local:"))
@@ -126,7 +126,7 @@ fn hint(state: &RunState, finished: &Finished) -> Option<Line> {
     is_hint.then(|| Line::of(Style::Dim, hint))
 }
 
-/// The headline; what it leaves of the reason stands below it.
+/// Formats the headline, followed by the rest of the reason.
 fn verdict(finished: &Finished) -> Vec<Line> {
     let why = words::stop_reason(&finished.stop_reason);
     let Some(ending) = &finished.ending else {
@@ -144,7 +144,7 @@ fn verdict(finished: &Finished) -> Vec<Line> {
     let rest = match &finished.stop_reason {
         StopReason::NothingChanged { why } | StopReason::Failed { error: why } => {
             let first = why.lines().next().unwrap_or_default();
-            // An answer is told whole.
+            // An answer is shown in full.
             let told = usize::from(ending.headline.contains(first));
             let mut rest: Vec<String> = why.lines().skip(told).map(str::to_owned).collect();
             if told == 0
@@ -173,7 +173,7 @@ fn field(name: &str, value: &str) -> Line {
     Line::of(Style::Dim, &format!("{name:>8}  ")).and(value)
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-".contains(char);

@@ -1,4 +1,4 @@
-//! The screen at chosen moments of a run.
+//! The display at chosen moments of a run.
 
 mod story;
 
@@ -522,7 +522,7 @@ fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
     let end = ending(StopReason::Settled);
     let shown = state(&[reviews(), end.clone()]);
     assert!(!plain(&summary(&shown, traces)).contains("@@"));
-    // A change beside the proposal, or one whose proposal nobody decided on.
+    // A change without a proposal, or with a proposal that was never decided.
     let not_shown = state(&[vec![end.last().unwrap().clone()]]);
     assert!(plain(&summary(&not_shown, traces)).contains(DIFF.trim_end()));
     let other_file = DIFF.replace("fees.py", "other.py");

@@ -1,4 +1,4 @@
-//! Lines of styled text that know their width.
+//! Lines of styled text with a known width.
 
 use std::io::IsTerminal;
 
@@ -32,7 +32,7 @@ impl Style {
     }
 }
 
-/// Whether styles become colours.
+/// Whether styles are printed as colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     Colour,
@@ -40,12 +40,12 @@ pub enum Paint {
 }
 
 impl Paint {
-    /// Colours for a terminal, unless it is a dumb one or `NO_COLOR` is set.
+    /// Returns colours for a terminal, unless it is dumb or `NO_COLOR` is set.
     pub fn of_stdout() -> Paint {
         Paint::of(&std::io::stdout())
     }
 
-    /// The same for stderr.
+    /// Like [`Paint::of_stdout`], for stderr.
     pub fn of_stderr() -> Paint {
         Paint::of(&std::io::stderr())
     }
@@ -59,7 +59,7 @@ impl Paint {
     }
 }
 
-/// One line. Control characters never reach the terminal: texts come from models and files.
+/// One line of text without control characters, because texts come from models and files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     spans: Vec<(Style, String)>,
@@ -97,7 +97,7 @@ impl Line {
         self.spans.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// Cut to a width, with an ellipsis where something is left out.
+    /// Cuts the line to a width, with an ellipsis if anything is cut.
     pub fn fit(self, width: usize) -> Line {
         if self.width() <= width {
             return self;
@@ -122,8 +122,8 @@ impl Line {
         Line { spans }
     }
 
-    /// Broken at spaces into lines of at most this width; all but the first are indented a little more
-    /// than the first. A word that is longer stands alone.
+    /// Wraps the line at spaces. All lines but the first are indented slightly more than the first.
+    /// A word longer than the width gets a line of its own.
     pub fn wrap(self, width: usize) -> Vec<Line> {
         if self.width() <= width {
             return vec![self];
@@ -145,7 +145,7 @@ impl Line {
         lines
     }
 
-    /// Without the spaces at its end.
+    /// Removes trailing spaces.
     fn trimmed(mut self) -> Line {
         if let Some((_, text)) = self.spans.last_mut() {
             text.truncate(text.trim_end().len());
@@ -153,7 +153,7 @@ impl Line {
         self
     }
 
-    /// Broken wherever the width is reached, so that nothing of it is hidden.
+    /// Breaks the line wherever it reaches the width, so that all text is visible.
     pub fn broken(self, width: usize) -> Vec<Line> {
         let mut lines = vec![Line::new()];
         let mut used = 0;
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(line.paint(Paint::Colour), shown);
     }
 
-    /// Lines of words from several scripts, in spans.
+    /// Generates lines with words from several scripts.
     fn lines() -> impl proptest::strategy::Strategy<Value = Line> {
         use proptest::prelude::*;
         let word = prop::sample::select(vec![
@@ -330,7 +330,7 @@ mod tests {
             );
             let wrapped = line.clone().wrap(width);
             assert_eq!(squeezed(&wrapped), whole);
-            // Only a word that is too long for any line may stand out.
+            // Only a word that is longer than the width may exceed it.
             let longest = "a-long_name.py::f".width();
             assert!(
                 width <= longest * 2 || wrapped.iter().all(|line| line.width() <= width),

@@ -1,4 +1,4 @@
-//! The live part of the screen: who is at work, and what is asked of the user.
+//! The live view: the agents at work, and the question to the user.
 
 use super::super::status;
 use super::prompt::Prompt;
@@ -7,20 +7,20 @@ use super::text::{Line, Style};
 use super::words;
 use starling_swarm::{AgentOutcome, Party};
 
-/// More agents than this are counted, not shown.
+/// Maximum number of agents to show. Further agents are only counted.
 const ROWS: usize = 14;
-/// Seconds after which it is told how long an agent has been at what it does.
+/// Seconds after which the duration of an agent's activity is shown.
 const PATIENCE_S: u64 = 2;
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
 const SPINNER_MS: u64 = 120;
 
-/// The live part at this moment.
+/// Formats the live view.
 pub fn view(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
     let mut lines = vec![header(state)];
     let mut shown = Vec::new();
     branch(state, None, 0, &mut shown);
     let hidden = shown.len().saturating_sub(ROWS);
-    // Those at work are worth more room than those that are done.
+    // Agents at work are more important than those that are done.
     let mut budget = hidden;
     shown.retain(|(agent, _)| {
         let drop = budget > 0 && matches!(agent.doing, Doing::Answered | Doing::Done(_));
@@ -47,7 +47,7 @@ fn header(state: &RunState) -> Line {
         words::count(u64::from(state.calls), "call"),
         state.tokens,
     );
-    // A cost of nothing may be a price that is unknown, or one that was paid for a recording.
+    // A cost of zero may be unknown, and a recording was paid for earlier.
     if state.dollars.0 > 0.0 && !state.replayed {
         spent.push_str(&format!(" · {}", words::dollars(state.dollars)));
     }
@@ -65,7 +65,7 @@ fn header(state: &RunState) -> Line {
     }
 }
 
-/// Agents below the one that caused them to be woken.
+/// Collects agents in depth-first order below the parties that caused them to wake.
 fn branch<'a>(
     state: &'a RunState,
     parent: Option<&Party>,
@@ -112,7 +112,7 @@ fn row(state: &RunState, agent: &Agent, depth: usize) -> Line {
     }
 }
 
-/// The seconds that an agent has been at what it does, where that is worth telling.
+/// Returns the seconds since the agent's activity started, if they are worth showing.
 fn waited(state: &RunState, agent: &Agent) -> Option<u64> {
     let is_at_work = match agent.doing {
         Doing::Thinking | Doing::Reading | Doing::Asking(_) | Doing::Checking => true,
@@ -122,7 +122,7 @@ fn waited(state: &RunState, agent: &Agent) -> Option<u64> {
     (is_at_work && seconds >= PATIENCE_S).then_some(seconds)
 }
 
-/// One line for each agent that has been at work for a while.
+/// Formats one line for each agent that has been at work for a while.
 pub fn waiting_for(state: &RunState) -> Vec<Line> {
     let told = |agent: &Agent| {
         let seconds = waited(state, agent)?;
@@ -147,7 +147,7 @@ fn doing(doing: &Doing) -> String {
     }
 }
 
-/// What waits for the user, and how to answer.
+/// Formats the question that waits for the user, and the choices.
 fn question(state: &RunState, prompt: &Prompt, width: usize) -> Vec<Line> {
     let Some(review) = state.reviews.front() else {
         return prompt.lines_ahead(width);

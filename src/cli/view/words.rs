@@ -1,4 +1,4 @@
-//! Names and numbers as a reader wants them.
+//! Names and numbers in words.
 
 use starling_core::{Dollars, Role, Tokens, Verdict};
 use starling_swarm::{Party, Spent, StopReason};
@@ -48,7 +48,7 @@ pub fn stop_reason(reason: &StopReason) -> String {
     }
 }
 
-/// What a run spent, as one line; `cost` is its cost in words.
+/// Formats the resources of a run as one line. `cost` is the formatted cost.
 pub fn spent(spent: &Spent, cost: &str) -> String {
     let mut parts = vec![
         count(u64::from(spent.calls), "call"),
@@ -67,7 +67,7 @@ pub fn spent(spent: &Spent, cost: &str) -> String {
     parts.join(" · ")
 }
 
-/// What was reported; where calls were cut, also the most that they can have taken.
+/// Formats the reported tokens. If calls were cut, adds the maximum that they may have used.
 fn tokens(spent: &Spent) -> String {
     let all = spent.prompt_tokens + spent.output_tokens;
     match spent.assumed_tokens {
@@ -82,7 +82,7 @@ fn tokens(spent: &Spent) -> String {
     }
 }
 
-/// A cost of nothing is told only where every model is known to be free.
+/// Formats a cost. Zero is shown only if every model is known to be free.
 pub fn cost(spent: &Spent) -> String {
     match (spent.unpriced_calls, spent.dollars.0 > 0.0) {
         (0, _) if spent.assumed_tokens.0 > 0 && spent.dollars.0 > 0.0 => {
@@ -113,7 +113,7 @@ pub fn count(number: u64, noun: &str) -> String {
     }
 }
 
-/// The first few of a list.
+/// Lists the first few names.
 pub fn few(names: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Does a citation exist, and has it to do with what it is cited for?
+//! Checks that a citation exists and is related to its claim.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,28 +8,29 @@ use super::{Citation, Cited, Claim, Files, words};
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// So many lines around a cited one are taken for it.
+/// Number of lines around a cited line that count as cited.
 const NEAR: u32 = 1;
-/// A citation that is off by no more than this is moved, whatever else speaks for it.
+/// Maximum distance, in lines, at which a citation is moved regardless of other evidence.
 const A_LITTLE: u32 = 5;
-/// The same where nothing else speaks for it.
+/// Maximum distance, in lines, at which a citation without other evidence is moved.
 const OFF: u32 = 40;
 
-/// So many lines of a range are looked at for a quoted text.
+/// Maximum number of lines in a range to search for a quoted text.
 const LONGEST_RANGE: usize = 500;
-/// A shorter quoted text may be written as code without being the file's.
+/// Minimum length in bytes of a quoted text that must occur in the file. A shorter text may be code
+/// that is not from the file.
 const CODE: usize = 12;
 
-/// What is wrong with a citation, or what it was made to be.
+/// The result of checking a citation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Holds(Citation),
-    /// It was mended: another line, or the whole path.
+    /// The citation was corrected: another line, or the full path.
     Moved(Citation),
     Wrong(String),
 }
 
-/// Checks citations against the files as they are.
+/// Checks citations against a snapshot of the files.
 #[derive(Debug, Clone)]
 pub struct Checker {
     files: Snapshot,
@@ -42,7 +43,7 @@ impl Checker {
         Checker { files, unusual }
     }
 
-    /// Checks lines of one citation of a claim.
+    /// Checks one line range of a claim's citation.
     pub fn check(&self, cited: &Cited, lines: (u32, u32), claim: &Claim) -> Verdict {
         let path = cited.mark.path.as_str();
         let named = self.named(path);
@@ -63,7 +64,8 @@ impl Checker {
         Verdict::Wrong(why)
     }
 
-    /// The files that a written path can mean: the file itself, or those that end so.
+    /// Returns the files that a written path can name: the exact file, or all whose paths end with
+    /// it.
     fn named(&self, path: &str) -> Vec<FilePath> {
         let path = FilePath::new(path.trim_start_matches('/'));
         let files = self.files.files();
@@ -152,18 +154,18 @@ impl Files for Checker {
     }
 }
 
-/// Where a text stands that a sentence quotes from the lines that it cites.
+/// The location of a text that a sentence quotes from its cited lines.
 enum Quoted {
-    /// It quotes nothing, or no more than a name; or it may not mean these lines.
+    /// The sentence quotes nothing longer than a name, or the quote may refer to other lines.
     Unknown,
     There,
-    /// In another line near them.
+    /// The quote is on another line nearby.
     At(u32),
-    /// It looks like code, and the file does not hold it.
+    /// The quote looks like code, and the file does not contain it.
     Nowhere,
 }
 
-/// A file by its lines.
+/// A file split into lines.
 struct Lines<'t> {
     tree: &'t SymbolTree,
     lines: Vec<&'t str>,
@@ -179,13 +181,13 @@ impl<'t> Lines<'t> {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
 
-    /// A line by its number, from 1.
+    /// Returns the text of a line by its number, from 1.
     fn line(&self, number: u32) -> &'t str {
         let at = (number as usize).checked_sub(1);
         at.and_then(|at| self.lines.get(at)).copied().unwrap_or("")
     }
 
-    /// Where the file holds what is quoted from lines of it. White space counts as one space.
+    /// Locates the quotes in the file. Any white space counts as one space.
     fn quoted(&self, first: u32, last: u32, quotes: &[String]) -> Quoted {
         let wanted: Vec<String> = quotes.iter().map(|quote| squeezed(quote)).collect();
         let holds = |line: u32, quote: &String| squeezed(self.line(line)).contains(quote.as_str());
@@ -218,7 +220,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// That the lines do not hold what is quoted from them, for the model to mend its claim.
+    /// Returns a message for the model: the cited line does not contain the quote.
     fn says_not(&self, line: u32, quotes: &[String]) -> String {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let quote = quotes.iter().max_by_key(|quote| quote.len());
@@ -226,8 +228,8 @@ impl<'t> Lines<'t> {
         format!("line {line} is `{text}`: `{quote}` does not stand in the file")
     }
 
-    /// Whether the lines, or the symbol around them, bear a name that the claim names. Of a claim that
-    /// names nothing no more can be said than that there is something at the lines.
+    /// Whether the lines or the symbol around them contain a name of the claim. If the claim names
+    /// no symbol, the lines only have to be non-empty.
     fn bears_out(&self, first: u32, last: u32, claim: &Claim) -> bool {
         if self.is_blank(first, last) {
             return false;
@@ -244,7 +246,7 @@ impl<'t> Lines<'t> {
         bears(owner) || self.near(first, last).any(bears)
     }
 
-    /// Whether a line, or the symbol around it, bears a name that the claim names.
+    /// Whether a line or the symbol around it contains a name of the claim.
     fn is_named_at(&self, line: u32, claim: &Claim) -> bool {
         let owner = &self.tree.at_line(line).path.name;
         let own = names_of(owner).into_iter();
@@ -252,7 +254,7 @@ impl<'t> Lines<'t> {
         claim.names.is_empty() || names.any(|name| claim.names.contains(name))
     }
 
-    /// Whether a line bears a name of the sentence that stands in nothing that the sentence quotes.
+    /// Whether a line contains a name that the sentence mentions outside its quotes.
     fn is_spoken_of(&self, first: u32, last: u32, cited: &Cited, claim: &Claim) -> bool {
         let of_quotes: BTreeSet<&str> = cited
             .quotes
@@ -263,9 +265,9 @@ impl<'t> Lines<'t> {
         (first..=last).any(|line| names_of(self.line(line)).iter().any(is_it))
     }
 
-    /// Where the symbol that a claim speaks of is defined in this file, when the cited lines are another
-    /// one's: the citation itself says whose lines they are to be, or nothing in them names it and no
-    /// other word of the claim stands there.
+    /// Returns the line that defines the claim's symbol if the cited lines belong to another
+    /// symbol. That is so if the citation itself names the symbol, or if the lines mention neither
+    /// the symbol nor any other word of the claim.
     fn of_another(&self, first: u32, last: u32, cited: &Cited) -> Option<u32> {
         let meant = self.meant(cited);
         let overlaps = |symbol: &&Symbol| {
@@ -286,8 +288,8 @@ impl<'t> Lines<'t> {
         (cited.mark.symbol.is_some() || !speaks).then(|| self.tree.line_of(one))
     }
 
-    /// The symbols of this file that a citation is about: the one that it names, else those that its
-    /// claim names as members of something.
+    /// Returns the symbols of this file that a citation is about: the one in the citation, or else
+    /// the members that the claim names.
     fn meant(&self, cited: &Cited) -> Vec<&'t Symbol> {
         let is_it = |symbol: &&Symbol, name: &str| {
             let path = &symbol.path.name;
@@ -303,12 +305,13 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Whether the lines themselves share a significant word with these.
+    /// Whether the lines share a significant word with `wanted`.
     fn says_so(&self, first: u32, last: u32, wanted: &BTreeSet<String>) -> bool {
         (first..=last).any(|line| !words(self.line(line)).is_disjoint(wanted))
     }
 
-    /// Whether the lines, the symbol around them or their file share a significant word with these.
+    /// Whether the lines, the symbol around them or the file share a significant word with
+    /// `wanted`.
     fn shares_words(
         &self,
         first: u32,
@@ -331,7 +334,8 @@ impl<'t> Lines<'t> {
         near.map(|line| self.line(line))
     }
 
-    /// The nearest line that bears a name of the claim; where it names none, a word.
+    /// Returns the nearest line that contains a name of the claim, or a word if the claim has no
+    /// names.
     fn nearest(&self, first: u32, last: u32, most: u32, claim: &Claim) -> Option<u32> {
         let bears = |line: u32| match claim.names.is_empty() {
             true => !words(self.line(line)).is_disjoint(&claim.words),
@@ -342,7 +346,7 @@ impl<'t> Lines<'t> {
         around(first, last, most, self.count()).find(|line| bears(*line))
     }
 
-    /// What the lines hold instead, for the model to mend its claim.
+    /// Returns a message for the model: the cited line's text and the missing names.
     fn says(&self, line: u32, claim: &Claim) -> String {
         let text: String = self.line(line).trim().chars().take(100).collect();
         let names: Vec<&str> = claim.names.iter().map(String::as_str).take(6).collect();
@@ -367,13 +371,13 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A text with one space for all white space between words.
+/// Replaces each run of white space with one space.
 fn squeezed(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
-/// Line numbers by their distance from a range, the nearest first.
+/// Returns line numbers by their distance from a range, nearest first.
 fn around(first: u32, last: u32, most: u32, count: u32) -> impl Iterator<Item = u32> {
     let near = (0..=most).flat_map(move |off| {
         let below = last.checked_add(off);

@@ -1,4 +1,4 @@
-//! A text as claims: sentences, each with the citations that it rests on.
+//! Splits a text into claims: sentences, each with the citations that support it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,35 +6,35 @@ use std::ops::Range;
 use super::mark::{Files, Mark, marks};
 use starling_swarm::reading::stems as words;
 
-/// A citation with the part of its sentence that leads to it.
+/// A citation with the part of the sentence that precedes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cited {
     pub mark: Mark,
-    /// Significant words between the citation before it and this one.
+    /// Significant words between the previous citation and this one.
     pub words: BTreeSet<String>,
-    /// Members of something (`Class.method`) that the sentence names as code.
+    /// Members (`Class.method`) that the sentence names as code.
     pub members: BTreeSet<String>,
-    /// Text of the cited lines that the sentence quotes, word for word as far as it can be told.
+    /// Text that the sentence appears to quote from the cited lines.
     pub quotes: Vec<String>,
 }
 
-/// One sentence.
+/// One sentence of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Where it stands in its block.
+    /// The sentence's byte range in the block.
     pub span: Range<usize>,
     pub cited: Vec<Cited>,
-    /// Names of code in it and in the sentences before it that have no citation of their own.
+    /// Code names in the sentence and in the uncited sentences directly before it.
     pub names: BTreeSet<String>,
-    /// Significant words of the same.
+    /// Significant words in the sentence and in the uncited sentences directly before it.
     pub words: BTreeSet<String>,
-    /// Names in this sentence that stand as code.
+    /// Names that this sentence marks as code.
     pub own_names: BTreeSet<String>,
-    /// It says that something is not so, or not there: nothing can be cited for that.
+    /// Whether the sentence denies something. A denial cannot be cited.
     pub denies: bool,
 }
 
-/// Words after which a full stop ends no sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const SHORTENED: [&str; 7] = ["e.g", "i.e", "etc", "vs", "cf", "no", "approx"];
 const DENIALS: [&str; 12] = [
     "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
@@ -45,11 +45,11 @@ const KEYWORDS: [&str; 14] = [
     "else", "not", "in",
 ];
 
-/// The claims of one block of prose, in order.
+/// Returns the claims of one block of prose, in order.
 pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     let all = marks(block, files);
     let mut claims: Vec<Claim> = Vec::new();
-    // Names and words of sentences that wait for a citation.
+    // Names and words of the sentences before the next citation.
     let (mut names, mut words_so_far) = (BTreeSet::new(), BTreeSet::new());
     for span in sentences(block, &all) {
         let own: Vec<Mark> = all
@@ -85,7 +85,7 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
     claims
 }
 
-/// Marks with the words that lead to each; a mark right behind another has the same.
+/// Returns the citations with the words that precede each. Adjacent citations share their words.
 fn cited(
     block: &str,
     span: &Range<usize>,
@@ -121,7 +121,8 @@ fn cited(
     found
 }
 
-/// Nothing but brackets and points: the citation of the sentence before it.
+/// Whether the text contains only brackets and punctuation, so that its citation belongs to the
+/// previous sentence.
 fn bare(prose: &str) -> bool {
     !prose.contains(char::is_alphanumeric)
 }
@@ -137,8 +138,8 @@ fn without(block: &str, span: &Range<usize>, marks: &[Mark]) -> String {
     prose
 }
 
-/// The sentences of a block; every byte is in one. No sentence ends inside a citation, brackets or
-/// back-quotes.
+/// Splits a block into sentences that cover every byte. No sentence ends inside a citation,
+/// brackets or back-quotes.
 fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut quoted, mut depth) = (0, false, 0_i32);
@@ -164,7 +165,8 @@ fn sentences(block: &str, marks: &[Mark]) -> Vec<Range<usize>> {
     found
 }
 
-/// Behind the brackets that follow and hold nothing but citations: they belong to the sentence.
+/// Returns the end of the citations in brackets that follow a sentence; they belong to the
+/// sentence.
 fn behind_citations(block: &str, end: usize, marks: &[Mark]) -> usize {
     let mut end = end;
     loop {
@@ -206,7 +208,7 @@ fn ends_here(block: &str, at: usize) -> bool {
     spaced && opens && !listed && !SHORTENED.contains(&word.to_lowercase().as_str())
 }
 
-/// Code in back-quotes and texts in double quotes that are more than names.
+/// Returns code in back-quotes and text in double quotes that is more than a name.
 fn quotes_in(prose: &str) -> Vec<String> {
     const SHORTEST: usize = 6;
     let in_ticks = prose.split('`').skip(1).step_by(2);
@@ -220,7 +222,7 @@ fn quotes_in(prose: &str) -> Vec<String> {
     all.filter(is_more).collect()
 }
 
-/// What stands as code in a sentence: in back-quotes, or called.
+/// Returns the names that a sentence marks as code: in back-quotes, or followed by `()`.
 fn quoted(prose: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (nth, part) in prose.split('`').enumerate() {
@@ -234,7 +236,7 @@ fn quoted(prose: &str) -> BTreeSet<String> {
     names
 }
 
-/// What stands in back-quotes and is nothing but names with dots between them.
+/// Returns dotted names (`Class.method`) in back-quotes.
 fn members(prose: &str) -> BTreeSet<String> {
     let quoted = prose.split('`').skip(1).step_by(2);
     let names = quoted.map(|part| part.trim().trim_end_matches("()"));
@@ -242,7 +244,7 @@ fn members(prose: &str) -> BTreeSet<String> {
     names.filter(is_member).map(str::to_owned).collect()
 }
 
-/// The names of code in a text: in back-quotes, called, or written as only code is.
+/// Returns the code names in a text: in back-quotes, called, or in a spelling that only code has.
 pub fn identifiers(prose: &str) -> BTreeSet<String> {
     let mut names = quoted(prose);
     let word = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';
@@ -271,7 +273,7 @@ fn is_name(part: &str) -> bool {
         && !KEYWORDS.contains(&part)
 }
 
-/// `HttpResponse`, not `Http` or `HTTP`.
+/// Whether a word is in mixed case: `HttpResponse`, but not `Http` or `HTTP`.
 fn has_humps(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
     capitals > 0 && word.chars().any(char::is_lowercase)

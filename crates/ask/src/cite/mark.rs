@@ -1,26 +1,26 @@
-//! Finds what looks like a citation: `path:12`, `path:12-18`, `path:12,20-22`, `path#L12`,
-//! `path::Symbol:12`, `path line 12`. A path is a name with an ending, a path with a directory, or a
-//! name that files without an ending have.
+//! Finds text that looks like a citation: `path:12`, `path:12-18`, `path:12,20-22`, `path#L12`,
+//! `path::Symbol:12`, `path line 12`. A path is a name with an extension, a path with a directory,
+//! or a well-known name without an extension.
 
 use std::ops::Range;
 
-/// A citation as it is written.
+/// A citation as written in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Where it stands in the text.
+    /// The citation's byte range in the text.
     pub span: Range<usize>,
     /// The path as written.
     pub path: String,
-    /// The symbol that is written behind it.
+    /// The symbol written after the path.
     pub symbol: Option<String>,
-    /// First and last line, at least one pair.
+    /// First and last line of each range; holds at least one range.
     pub lines: Vec<(u32, u32)>,
 }
 
-/// What may stand between a path and its first line.
+/// Separators between a path and its first line number.
 const JOINTS: [&str; 6] = [":", "#L", ":L", " line ", " lines ", ", line "];
 
-/// Names of files without an ending, wherever they are cited. Any other such name may be a word.
+/// Well-known file names without an extension. Any other name without one may be a plain word.
 const NAMES: [&str; 34] = [
     "AUTHORS",
     "BUILD",
@@ -58,17 +58,17 @@ const NAMES: [&str; 34] = [
     "known_hosts",
 ];
 
-/// What is known of the files of a project.
+/// Lookups of a project's files.
 pub trait Files {
-    /// Whether there is a file with this path, or with one that ends so: then a name without an ending is a
-    /// path as well.
+    /// Whether the project has a file with this path or a path that ends with it. If so, a name
+    /// without an extension counts as a path.
     fn is_file(&self, path: &str) -> bool;
 
-    /// Where paths stand in a text that cannot be told by their characters, in order.
+    /// Returns the ranges of known paths that contain unusual characters, in order.
     fn paths_in(&self, text: &str) -> Vec<Range<usize>>;
 }
 
-/// All citations of a text, in order.
+/// Returns all citations of a text, in order.
 pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
     let paths = files.paths_in(text);
     let is_file = |path: &str| files.is_file(path);
@@ -102,7 +102,7 @@ pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
             let is_known = known.is_some() || is_path(path) || is_name(path, is_file);
             if is_known && !lines.is_empty() {
                 let (path, symbol) = (path.to_owned(), symbol.map(str::to_owned));
-                // Back-quotes around the path alone go with it.
+                // Back-quotes around the path are part of the citation.
                 let is_quoted =
                     text[..end_of_path].ends_with('`') && text[from..start].ends_with('`');
                 let span = start - usize::from(is_quoted)..end;
@@ -118,7 +118,7 @@ pub fn marks(text: &str, files: &impl Files) -> Vec<Mark> {
     found
 }
 
-/// The next digit that does not go on from a letter or a digit, `L12` aside.
+/// Returns the next digit that can start a line number: one that follows `:`, a space or `#L`.
 fn next_number(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     (from..bytes.len()).find(|at| {
@@ -133,7 +133,8 @@ fn joins(text: &str, at: usize) -> bool {
     text[..at].ends_with("#L") || text[..at].ends_with(":L")
 }
 
-/// `12`, `12-18`, `12:4` (a column is passed over), `12,20-22`; and where they end.
+/// Parses line numbers (`12`, `12-18`, `12,20-22`, or `12:4` with an ignored column) and returns
+/// them with the end of the parsed text.
 fn numbers(text: &str, at: usize) -> (Vec<(u32, u32)>, usize) {
     let mut lines = Vec::new();
     let mut end = at;
@@ -169,7 +170,7 @@ fn numbers(text: &str, at: usize) -> (Vec<(u32, u32)>, usize) {
     (lines, end)
 }
 
-/// Whether a number stands here that is one more line, not the start of something else.
+/// Whether the text starts with another line number of the same citation.
 fn continues(rest: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let after = rest[digits..].chars().next();
@@ -182,7 +183,7 @@ fn number(text: &str, at: usize) -> (Option<u32>, usize) {
     (rest[..digits].parse().ok(), at + digits)
 }
 
-/// Where a path begins that is known or lies in a known directory, when it ends here or a symbol of it does.
+/// Returns the start of a known path that ends at `end`, with or without a symbol after the path.
 fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize> {
     let path = paths.iter().rfind(|path| path.end <= end)?;
     let rest = text[path.end..end].trim_end_matches('`');
@@ -191,12 +192,12 @@ fn known_before(text: &str, end: usize, paths: &[Range<usize>]) -> Option<usize>
         .then_some(path.start)
 }
 
-/// Whether it is a usual character of paths.
+/// Whether a character is common in paths.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@' | '#')
 }
 
-/// Where a path that ends with the text begins.
+/// Returns the start of the path at the end of the text.
 fn path_before(text: &str) -> Option<usize> {
     let text = text.strip_suffix('`').unwrap_or(text);
     let mut start = text.len();
@@ -215,8 +216,8 @@ fn path_before(text: &str) -> Option<usize> {
     (start < text.len()).then_some(start)
 }
 
-/// Where a path begins whose name may begin with a dot. The dot is part of the path unless it is one of
-/// several, or only the path without it is in the project.
+/// Returns the start of a path whose name may begin with a dot. The dot belongs to the path unless
+/// it is one of several, or only the path without the dot exists in the project.
 fn with_dot(
     text: &str,
     from: usize,
@@ -243,13 +244,13 @@ fn with_dot(
     }
 }
 
-/// Whether it is the name of a file without an ending.
+/// Whether a path is the name of a file without an extension.
 fn is_name(path: &str, is_file: impl Fn(&str) -> bool) -> bool {
     let is_word = path.starts_with(|c: char| c.is_alphabetic() || c == '_');
     is_word && (NAMES.contains(&path) || is_file(path))
 }
 
-/// Whether it can be a file: it has an ending with a letter, or a directory.
+/// Whether a path can name a file: it has an extension with a letter, or a directory.
 fn is_path(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);

@@ -1,4 +1,4 @@
-//! Citations: found in a text, checked against the files, mended where they are a little off.
+//! Finds citations in a text, checks them against the files, and corrects small errors.
 
 mod check;
 mod claim;
@@ -13,28 +13,28 @@ pub use starling_swarm::reading::stems as words;
 
 use serde::{Deserialize, Serialize};
 
-/// Lines of a file that an answer rests on.
+/// Lines of a file that support an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citation {
     pub path: String,
-    /// From 1.
+    /// The first line, from 1.
     pub line: u32,
-    /// The last line; that of a single line is `line`.
+    /// The last line; equal to `line` for a single line.
     pub last_line: u32,
     /// The innermost symbol at the line; empty for the module body and for files without symbols.
     pub symbol: String,
-    /// The line, without its indentation.
+    /// The text of the first line, without indentation.
     pub text: String,
 }
 
 impl Citation {
-    /// `path:line` or `path:first-last`.
+    /// Formats the citation as `path:line` or `path:first-last`.
     pub fn place(&self) -> String {
         format!("{}:{}", self.path, range(self.line, self.last_line))
     }
 }
 
-/// `12` or `12-18`.
+/// Formats a line range as `12` or `12-18`.
 pub fn range(first: u32, last: u32) -> String {
     match last > first {
         true => format!("{first}-{last}"),

@@ -19,7 +19,7 @@ def pay(cart):
     return cart.total()
 ";
 
-/// Files that cannot be told by their characters.
+/// Paths that contain unusual characters.
 const ODD: [&str; 4] = [
     "story kit/line 4/chair.py",
     "50% \"off\"/it's [new].py",
@@ -140,7 +140,7 @@ fn a_line_a_little_off_is_mended() {
     assert_eq!(block.text, "`RATE` is two [lib/shop.py:1].");
     let written = ("lib/shop.py:4".to_owned(), "lib/shop.py:1".to_owned());
     assert_eq!(block.moved, [written]);
-    // Blank lines say nothing.
+    // A citation of blank lines moves to the code beside them.
     assert_eq!(
         places("`Cart` holds goods [lib/shop.py:2-3]."),
         ["lib/shop.py:4-5"]
@@ -180,7 +180,7 @@ fn a_path_may_have_any_characters() {
         Block::check(&text, &root.checker).text,
         format!("`SEATS` is one [{}:1].", ODD[0])
     );
-    // No path begins at a space of another.
+    // A path does not match in the middle of another path.
     assert_eq!(
         check("`SEATS` is one [4/chair.py:1].").text,
         "`SEATS` is one [unverified]."
@@ -198,7 +198,7 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
         places("`Cart.total()` comes next [lib/shop.py::Cart.total:13]."),
         ["lib/shop.py:7"]
     );
-    // It is called there, what else it says stands there, or it is not of this file.
+    // The line calls `total`, holds another word of the claim, or the symbol is not in this file.
     for right in [
         "`Cart.total` is asked for [lib/shop.py:13].",
         "`Cart.total` comes when the till is open [lib/shop.py:12].",
@@ -211,7 +211,7 @@ fn lines_of_another_symbol_than_the_claim_s_are_noticed() {
 
 #[test]
 fn a_line_that_bears_a_name_of_the_claim_stays_cited() {
-    // What is quoted, or the definition, stands in a line beside.
+    // The quoted code, or the definition, is on a neighbouring line.
     for right in [
         "They are kept in `RATE * self` and read by `pay` [lib/shop.py:11].",
         "It is `RATE * self.sum` of the `cart` [lib/shop.py:11-13].",
@@ -269,7 +269,7 @@ fn files_without_an_ending_and_dotfiles_are_looked_up() {
             assert_eq!(block.wrong.len(), 1, "{text}");
         }
     }
-    // A file that a model may not read proves nothing.
+    // A file that a model may not read cannot support a claim.
     assert_eq!(check("It is so [.env:1].").wrong.len(), 1);
     assert_eq!(places("It builds all [Makefile:1]."), ["Makefile:1"]);
     assert_eq!(places("It builds all (Makefile, line 1)."), ["Makefile:1"]);
@@ -300,7 +300,7 @@ fn a_claim_without_names_goes_by_its_words_or_by_nothing() {
         places("While the till is open, one pays [lib/shop.py:12]."),
         ["lib/shop.py:12"]
     );
-    // The list names what is cited for the first; the second goes by its own words.
+    // The claim's names come from the first citation; the second is checked by its own words.
     let list = "`RATE` stands at the top [lib/shop.py:1], the goods below [lib/shop.py:5].";
     assert_eq!(places(list), ["lib/shop.py:1", "lib/shop.py:5"]);
 }
@@ -365,7 +365,8 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
             "The receipts are printed twice every single day.",
             "The receipts are printed twice every single day. [uncited]",
         ),
-        // A sentence before a citation goes with it; a summary, a denial and a few words are no claims.
+        // A sentence before a citation shares it; summaries, denials and short remarks are no
+        // claims.
         (
             "The till opens every morning at eight. `pay` adds up [lib/shop.py:13].",
             "",
@@ -407,9 +408,9 @@ fn a_citation_is_moved_to_the_line_that_it_quotes() {
             "`return   RATE *  self.sum` is it [lib/shop.py:4-7].",
             "lib/shop.py:4-8",
         ),
-        // A name that stands in the line beside.
+        // The name is on a neighbouring line.
         ("`sum` counts [lib/shop.py:7].", "lib/shop.py:8"),
-        // It stands there, or nobody says that it is a quote.
+        // The line contains the text, or the sentence does not mark it as a quote.
         (
             "It has `return RATE * self.sum` [lib/shop.py:8].",
             "lib/shop.py:8",
@@ -450,7 +451,7 @@ fn blocks_are_paragraphs_items_and_fences() {
             "1. z\n"
         ]
     );
-    // Code is shown as it is.
+    // Code blocks are shown unchanged.
     assert!(check("```\nlib/gone.py:3\n```\n").wrong.is_empty());
 }
 
@@ -465,7 +466,7 @@ fn a_claim_is_replaced_where_it_stands() {
     assert_eq!(block.replaced(vec![(span, String::new())]).trim(), "");
 }
 
-/// Bits of which answers, good and bad, are made.
+/// Generates fragments that combine to valid and invalid answers.
 fn bit() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("`pay` adds up by `total` [lib/shop.py:13]. ".to_owned()),
@@ -500,7 +501,7 @@ fn every_citation_shown_exists() {
                 prop_assert!(citation.last_line >= citation.line);
                 prop_assert!(citation.last_line as usize <= source.lines().count());
             }
-            // What was found right is found right again, and stays as it is.
+            // A valid block stays valid and unchanged when checked again.
             if block.wrong.is_empty() {
                 let again = Block::check(&block.text, &place.checker);
                 prop_assert!(again.wrong.is_empty());

@@ -1,4 +1,4 @@
-//! From a question to its answer.
+//! The way from a question to its answer.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn an_easy_question_takes_one_call() {
     assert_eq!(cited, ["shop.py:13", "shop.py:8"]);
     assert_eq!(answer.citations[1].symbol, "Cart.total");
     assert_eq!(names(&answer.steps), ["located", "enough"]);
-    // The first prompt holds the source, with its line numbers.
+    // The first prompt contains the source with line numbers.
     let prompt = bed.model.prompt(0);
     assert!(prompt.contains("   13     return cart.total()"), "{prompt}");
     assert!(prompt.contains("How does pay work out the total?"));
@@ -71,7 +71,7 @@ async fn a_deeper_question_looks_and_asks_owners_side_by_side() {
         last.contains("The `RATE` times the sum [shop.py:8]."),
         "{last}"
     );
-    // An owner sees its source and may look, but asks nobody.
+    // An owner sees its source and can use the reading tools, but cannot question other owners.
     let owner = bed.model.prompt(1);
     assert!(
         owner.contains("Your symbol: `shop.py::Cart.total`"),

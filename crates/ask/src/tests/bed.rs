@@ -1,4 +1,4 @@
-//! Files in a temporary folder and a model that follows a script.
+//! Files in a temporary directory and a scripted model.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,16 +15,16 @@ use starling_core::*;
 use starling_index::Index;
 use starling_workspace::{Snapshot, Workspace};
 
-/// What the model does when it is called.
+/// A scripted reaction of the model to a call.
 #[derive(Clone)]
 pub enum Line {
-    /// Says this, in pieces of some letters.
+    /// Sends this text in pieces of a few characters.
     Say(String),
     Call(Vec<(String, Value)>),
     Fail(ModelError),
-    /// Writes this, loses the connection, and writes the other.
+    /// Sends the first text, loses the connection, and sends the second text.
     Stumble(String, String),
-    /// Begins to write and never ends.
+    /// Starts to write and never ends.
     Hang(String),
     Cut(String),
 }
@@ -84,7 +84,7 @@ impl Scripted {
         self.asked.lock().unwrap().len()
     }
 
-    /// The texts of one request.
+    /// Returns the texts of the nth request.
     pub fn prompt(&self, nth: usize) -> String {
         let asked = self.asked.lock().unwrap();
         let texts = asked[nth].messages.iter().map(Message::text);
@@ -100,7 +100,7 @@ impl Scripted {
             .collect()
     }
 
-    /// The next line; the last one of a script is said for ever.
+    /// Returns the next scripted reaction. The last one repeats.
     fn next(&self, conversation: &str) -> Line {
         let mut script = self.script.lock().unwrap();
         let key = match conversation.starts_with("ask owner") {
@@ -270,7 +270,7 @@ impl Bed {
         self.try_ask(question, session).await.expect("an answer").0
     }
 
-    /// What was shown since the answer last began, in one.
+    /// Returns the text shown since the last restart of the answer.
     pub fn shown(&self) -> String {
         let mut shown = String::new();
         for step in self.said.lock().unwrap().iter() {
@@ -283,7 +283,7 @@ impl Bed {
         shown
     }
 
-    /// All files with their texts.
+    /// Returns all files with their texts.
     pub fn tree(&self) -> Vec<(String, String)> {
         let files = self.files();
         let read = |file: &starling_syntax::FilePath| {
@@ -293,7 +293,7 @@ impl Bed {
     }
 }
 
-/// The names of the steps.
+/// Returns the names of the steps.
 pub fn names(steps: &[Step]) -> Vec<String> {
     let name = |step: &Step| {
         let json = serde_json::to_value(step).unwrap();

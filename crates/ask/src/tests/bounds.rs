@@ -1,4 +1,4 @@
-//! Everything ends: budgets, deadlines, models that fail or talk rubbish.
+//! Budgets, deadlines and failing models end an exploration.
 
 use std::time::Duration;
 

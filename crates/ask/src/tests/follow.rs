@@ -32,7 +32,7 @@ async fn what_was_learnt_is_kept() {
     let session: Session = serde_json::from_str(&text).unwrap();
     let session = session.resumed(&bed.files()).unwrap();
     let (answer, session) = bed.try_ask("And what then?", session).await.unwrap();
-    // The owner is not asked by a model again.
+    // The owner's answer comes from memory, without a model call.
     assert_eq!(answer.calls, 2);
     let remembered = answer
         .steps
@@ -48,7 +48,7 @@ async fn what_was_learnt_is_kept() {
         prompt.contains("shop.py::pay, asked \"What does it do?\": It adds up"),
         "{prompt}"
     );
-    // The follow-up names nothing, yet sees what the last answer was about.
+    // The follow-up names no symbol, but its context includes the last answer's symbols.
     assert!(prompt.contains("   11 def pay(cart):"), "{prompt}");
     assert_eq!(session.turns().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! What a reader begins with.
+//! The reader's initial context.
 
 use super::bed::*;
 use starling_core::Tokens;
@@ -29,7 +29,7 @@ async fn what_the_question_names_comes_first_with_its_uses() {
         "{prompt}"
     );
     assert!(!prompt.contains("Uses of `Cart`:"), "{prompt}");
-    // Who uses it comes next.
+    // The users of the symbol come next.
     let next = first
         .match_indices(" lines ")
         .nth(1)

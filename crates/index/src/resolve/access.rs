@@ -1,4 +1,4 @@
-//! What can be done with a value: calling it, taking parts of it, going through it, entering it.
+//! Operations on values: call, index, iterate, enter a context manager.
 
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
@@ -7,7 +7,7 @@ use super::value::{Collected, Def, Value, Values};
 use crate::names::{How, Names, ScopeId};
 
 impl<S: Source> Resolver<'_, S> {
-    /// What calling a value gives.
+    /// Returns the result of calling a value.
     pub(super) fn call(&mut self, value: Value) -> Values {
         match value {
             Value::Class(class) => [Value::Instance(class)].into(),
@@ -21,8 +21,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// A function as its decorators leave it: an instance of a class of the workspace where they tell
-    /// so, else itself.
+    /// Returns the value of a decorated function: an instance of a workspace class if the
+    /// decorators return one, otherwise the function itself.
     pub(super) fn decorated(&mut self, def: Def, receiver: Receiver) -> Values {
         let names = self.names(def.file);
         let decorators = names
@@ -47,12 +47,12 @@ impl<S: Source> Resolver<'_, S> {
         values
     }
 
-    /// Whether nothing is hidden of a class, and its instances stand for themselves as attributes.
+    /// Whether all bases of a class are known and the class has no `__get__`.
     fn is_plain(&mut self, class: Def) -> bool {
         self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
     }
 
-    /// What `value.name()` gives.
+    /// Returns the result of `value.name()`.
     fn call_member(&mut self, value: Value, name: &str) -> Values {
         let mut values = Collected::default();
         for member in self.member_values(value, name).iter() {
@@ -71,7 +71,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// What a function gives when it is called.
+    /// Returns the possible return values of a function.
     pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
         self.remembered(Key::Returns(def, receiver), |this| {
             let names = this.names(def.file);
@@ -112,7 +112,7 @@ impl<S: Source> Resolver<'_, S> {
         returned.finish()
     }
 
-    /// What `value[...]` can be.
+    /// Returns the possible values of `value[...]`.
     pub(super) fn item(&mut self, value: Value) -> Values {
         match value {
             Value::Class(_) | Value::Outside => [value].into(),
@@ -132,7 +132,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What a class holds that is written as `class C(list[X])`.
+    /// Returns the element values of a class that inherits from a generic type (`class
+    /// C(list[X])`).
     fn generic_elements(&mut self, class: Def) -> Values {
         let mut values = Collected::default();
         for class in self.line(class).classes.clone() {
@@ -166,7 +167,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What iterating over a value gives.
+    /// Returns the values of iterating over a value.
     pub(super) fn element(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),
@@ -194,7 +195,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What an iterator gives.
+    /// Returns the values that an iterator yields.
     fn next_of(&mut self, iterator: Value) -> Values {
         match iterator {
             Value::Sequence(set) => self.elements(set),
@@ -209,7 +210,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What `with value as x` gives. A generator is entered through `contextmanager`.
+    /// Returns the values of `x` in `with value as x`. A generator counts as a `contextmanager`.
     pub(super) fn entered(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),

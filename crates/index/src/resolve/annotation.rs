@@ -1,23 +1,23 @@
-//! What annotations say.
+//! Evaluates type annotations.
 
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Collected, Target, Value, Values};
 use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, Run, Seen};
 
-/// What a generic type of the standard library makes of its arguments.
+/// How a generic type of the standard library uses its arguments.
 enum Generic {
-    /// Any of them.
+    /// Any of the arguments.
     AnyOf,
-    /// The first.
+    /// The first argument.
     First,
-    /// Elements of the first.
+    /// A sequence of the first argument.
     Elements,
-    /// Elements of all of them.
+    /// A sequence of all arguments.
     Parts,
     /// The class itself.
     Class,
-    /// What gives the last when it is called.
+    /// A callable that returns the last argument.
     Callable,
     Other,
 }
@@ -39,7 +39,7 @@ fn generic(name: &str) -> Generic {
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// What something annotated so can be.
+    /// Returns the possible values of an expression with this annotation.
     pub(super) fn annotation(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         let seen = names.expr(expr);

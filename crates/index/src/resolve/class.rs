@@ -1,4 +1,4 @@
-//! Classes: their line of inheritance, and their members.
+//! Classes: method resolution order and members.
 
 use std::rc::Rc;
 
@@ -6,10 +6,10 @@ use super::resolver::Resolver;
 use super::source::Source;
 use super::value::{Def, Value, Variable};
 
-/// Longer lines of inheritance are cut.
+/// Maximum length of a method resolution order. A longer one is cut.
 const MOST_CLASSES: usize = 200;
 
-/// A class and the classes that it inherits from, in the order in which members are looked up.
+/// The method resolution order (MRO): a class and its ancestors in lookup order.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) classes: Vec<Def>,
@@ -17,17 +17,17 @@ pub(super) struct Line {
     pub(super) is_whole: bool,
 }
 
-/// What is found of a member.
+/// The result of a member lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Member {
     Found(Variable),
-    /// A base that the workspace does not hold may have it.
+    /// Not found, but a base from outside the workspace may have the member.
     Outside,
     Missing,
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// The line of a class. What inherits from itself ends there.
+    /// Returns the MRO of a class. A cycle in the inheritance ends the order.
     pub(super) fn line(&mut self, class: Def) -> Rc<Line> {
         let alone = |is_whole| {
             Rc::new(Line {
@@ -56,7 +56,7 @@ impl<S: Source> Resolver<'_, S> {
         line
     }
 
-    /// The bases of the workspace, and whether these are all.
+    /// Returns the bases in the workspace, and whether they are all bases.
     fn bases_of(&mut self, class: Def) -> (Vec<Def>, bool) {
         let names = self.names(class.file);
         let Some(written) = names.class(class.symbol) else {
@@ -87,13 +87,13 @@ impl<S: Source> Resolver<'_, S> {
         (bases, is_whole)
     }
 
-    /// A member of a class, its bases included.
+    /// Looks up a member of a class or its bases.
     pub(super) fn member(&mut self, class: Def, name: &str) -> Member {
         let line = self.line(class);
         self.member_in(&line.classes, line.is_whole, name)
     }
 
-    /// A member of what follows `after` in the line of `of`.
+    /// Looks up a member in the classes after `after` in the MRO of `of`.
     pub(super) fn member_after(&mut self, after: Def, of: Def, name: &str) -> Member {
         let line = self.line(of);
         let place = line.classes.iter().position(|class| *class == after);
@@ -121,8 +121,8 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// C3: a class before its bases, bases in the order in which they are written. Where there is no such
-/// order, the first that is left is taken.
+/// C3 linearization: a class precedes its bases, and bases keep their written order. If no such
+/// order exists, the first remaining class is taken.
 fn merge(class: Def, mut parts: Vec<Vec<Def>>) -> Vec<Def> {
     let mut line = vec![class];
     for part in &mut parts {

@@ -1,4 +1,4 @@
-//! Names that lead nowhere: imports of what a module does not define, and attributes that a module or a
+//! Finds unresolved names: imports that a module does not define, and attributes that a module or
 //! class of the workspace does not have.
 
 use rustc_hash::FxHashSet;
@@ -10,7 +10,7 @@ use super::value::{Def, ModuleId, Value};
 use crate::names::{Imported, Names, Occurrence, OccurrenceId, Role, ScopeId, SymbolNumber};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// A module that mentions one of these may have names that no statement of it binds.
+/// A module that mentions one of these words may define names at run time.
 const MAKES_NAMES: [&str; 6] = [
     "__getattr__",
     "__dict__",
@@ -19,7 +19,7 @@ const MAKES_NAMES: [&str; 6] = [
     "setattr",
     "vars",
 ];
-/// The same for the attributes of a class.
+/// A class in a module that mentions one of these words may define attributes at run time.
 const MAKES_ATTRIBUTES: [&str; 7] = [
     "__getattr__",
     "__getattribute__",
@@ -29,24 +29,24 @@ const MAKES_ATTRIBUTES: [&str; 7] = [
     "type",
     "vars",
 ];
-/// How far star imports are followed.
+/// Maximum depth of star imports to follow.
 const STARS_DEEP: usize = 4;
 
-/// A name that leads nowhere.
+/// An unresolved name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dangling {
     pub file: FilePath,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
     /// Byte offset in the file.
     pub offset: u32,
-    /// The symbol that it stands in.
+    /// The symbol that contains the name.
     pub symbol: SymbolPath,
     pub name: String,
     pub of: Holder,
 }
 
-/// What does not have a name.
+/// The module or class that does not have a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     Module(FilePath),
@@ -54,8 +54,8 @@ pub enum Holder {
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// The names of a file that lead nowhere, among those that are `wanted`. What may be made at run time,
-    /// or comes from outside the workspace, is not among them.
+    /// Returns the unresolved names of a file among those that `wanted` selects. Excludes names
+    /// that may be defined at run time or outside the workspace.
     pub(crate) fn dangling(
         &mut self,
         file: FileId,
@@ -100,7 +100,7 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// The names that the module body and the classes of a file bind.
+    /// Returns the names that the module body and the classes of a file bind.
     pub(crate) fn bound_names(&mut self, file: FileId) -> FxHashSet<(String, String)> {
         let names = self.names(file);
         let mut bound = FxHashSet::default();
@@ -132,7 +132,7 @@ impl<S: Source> Resolver<'_, S> {
         self.lacks(module, names.name(one.name))
     }
 
-    /// The module, where it is known that it does not have a name.
+    /// Returns the module if it certainly does not have a name.
     fn lacks(&mut self, module: ModuleId, name: &str) -> Option<Holder> {
         let file = self.module_file(module)?;
         let is_there = name.starts_with("__") || !self.module_targets(module, name).is_empty();
@@ -142,7 +142,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(Holder::Module(self.path(file)))
     }
 
-    /// Whether a module may have names that no statement of it binds.
+    /// Whether a module may define names at run time.
     fn makes_names(&mut self, file: FileId, deep: usize) -> bool {
         let names = self.names(file);
         if MAKES_NAMES.iter().any(|word| names.find(word).is_some()) {
@@ -159,7 +159,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// What an attribute is taken from, where it is known not to have it.
+    /// Returns the module or class that certainly lacks the attribute at `id`.
     fn attribute_of_none(
         &mut self,
         file: FileId,
@@ -189,7 +189,7 @@ impl<S: Source> Resolver<'_, S> {
         holder
     }
 
-    /// The class, where it is known that neither it nor its bases have a member.
+    /// Returns the class if neither it nor its bases have a member.
     fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
         if self.member(class, name) != Member::Missing {
             return None;

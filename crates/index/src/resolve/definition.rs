@@ -1,4 +1,4 @@
-//! Where the identifier at a place is defined.
+//! Finds the definition of the identifier at a position.
 
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -6,21 +6,21 @@ use super::value::{Target, Variable};
 use crate::names::{BindingKind, SymbolNumber};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Where something is defined.
+/// The position of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinedAt {
     pub file: FilePath,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Bytes from the start of the line, from 0.
+    /// Byte offset from the start of the line.
     pub column: u32,
-    /// The symbol that it is; of variables, parameters and attributes: none.
+    /// The defined symbol; `None` for variables, parameters and attributes.
     pub symbol: Option<SymbolPath>,
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// The definitions of the identifier at a line (from 1) and a byte of it (from 0). Nothing: there
-    /// is no identifier, it is defined outside the workspace, or nothing is known of it.
+    /// Returns the definitions of the identifier at a line (from 1) and byte column (from 0). Empty
+    /// if there is no identifier, or its definition is unknown or outside the workspace.
     pub fn definition(&mut self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
         self.start();
         let Some(file) = self.source.file(file.as_str()) else {
@@ -52,7 +52,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Where a variable is bound; where it is a symbol, only there.
+    /// Adds the positions that bind a variable. If it is a symbol, adds only the symbol's
+    /// definitions.
     fn places(&mut self, variable: Variable, into: &mut Vec<DefinedAt>) {
         let file = variable.file;
         let names = self.names(file);

@@ -1,4 +1,4 @@
-//! What expressions can be.
+//! Evaluates expressions to their possible values.
 
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
@@ -10,7 +10,7 @@ use crate::names::{
 };
 
 impl<S: Source> Resolver<'_, S> {
-    /// What an expression of a file can be; `receiver` is the class that `self` is in it.
+    /// Returns the possible values of an expression; `receiver` is the class of `self` in it.
     pub(super) fn values(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         match names.expr(expr) {
@@ -68,7 +68,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// What tests around an occurrence say of it.
+    /// Returns the values that the conditions around an occurrence imply for it.
     fn narrowed(
         &mut self,
         file: FileId,
@@ -92,7 +92,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// The instances of a class, or of any class of a tuple.
+    /// Returns the instances of a class, or of each class in a tuple.
     fn instances(&mut self, class: Value) -> Values {
         let mut values = Collected::default();
         values.extend(instance_of(class).as_slice());
@@ -114,7 +114,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What a variable can be: all that it is bound to.
+    /// Returns the possible values of a variable: the values of all its bindings.
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
         self.remembered(Key::Variable(variable, receiver), |this| {
             let names = this.names(variable.file);
@@ -201,7 +201,7 @@ impl<S: Source> Resolver<'_, S> {
         told.copied().collect()
     }
 
-    /// What `value.name` can be.
+    /// Returns the possible values of `value.name`.
     pub(super) fn member_values(&mut self, value: Value, name: &str) -> Values {
         match value {
             Value::Module(module) => {
@@ -228,7 +228,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What a member is when it is reached through `value`, of the class `class`.
+    /// Returns the values of a member of `class` when it is accessed through `value`.
     fn attribute_values(&mut self, member: Member, class: Def, value: Value) -> Values {
         let variable = match member {
             Member::Found(variable) => variable,
@@ -318,7 +318,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// An instance of a class.
+/// Returns an instance of a class.
 fn instance_of(class: Value) -> Option<Value> {
     match class {
         Value::Class(class) => Some(Value::Instance(class)),
@@ -333,7 +333,7 @@ fn instance_of(class: Value) -> Option<Value> {
     }
 }
 
-/// Whether code in a scope runs when the code around it in `outer` does.
+/// Whether a scope's code runs together with the code of the surrounding scope `outer`.
 fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     while id != outer {
         match names.scope(id) {
@@ -344,7 +344,7 @@ fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     true
 }
 
-/// Whether an occurrence is written as another one: the same name, of the same chain.
+/// Whether two occurrences are the same chain of names.
 fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
     let (Some(one), Some(other)) = (names.occurrence(one), names.occurrence(other)) else {
         return false;
@@ -360,7 +360,7 @@ fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool 
     }
 }
 
-/// Of a method's scope: its class, and how the method is reached.
+/// Returns the class of a method's scope and the method's role.
 fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
     let inner = names
         .scope(scope)
@@ -373,7 +373,7 @@ fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionR
     Some((Def { file, symbol }, role))
 }
 
-/// The class whose method is around a scope.
+/// Returns the class whose method encloses a scope.
 fn class_around(file: FileId, names: &Names, scope: ScopeId) -> Option<Def> {
     let mut id = scope;
     while id != ScopeId::MODULE {

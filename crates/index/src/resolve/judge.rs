@@ -1,4 +1,4 @@
-//! How sure it is that an attribute of something of unknown type is the symbol that is wanted.
+//! Estimates whether an attribute of a value of unknown type refers to the wanted symbol.
 
 use super::references::Certainty;
 use super::resolver::Resolver;
@@ -7,28 +7,28 @@ use super::source::Source;
 use super::value::{Def, Target, Variable};
 use crate::names::{Binding, BindingKind};
 
-/// Much used methods of the types that are built in.
+/// Common methods of the built-in types.
 const BUILT_IN: &str = "add append clear close copy count decode difference discard encode end endswith \
     extend find flush format get group groups index insert intersection items join keys \
     lower match open pop popitem read remove replace reverse search seek setdefault sort \
     split start startswith strip union update upper values write writelines";
 
 impl<S: Source> Resolver<'_, S> {
-    /// How sure each place is; `None`: it cannot be the symbol.
+    /// Returns the certainty of each occurrence, or `None` if it cannot refer to the symbol.
     pub(super) fn judge(&mut self, search: &Search) -> Vec<Option<Certainty>> {
         let class = match search.wanted {
             Target::Variable(variable) => self.class_of(variable),
             Target::Module(_) | Target::Outside => None,
         };
         let Some(class) = class else {
-            // What is no member of a class is reached through modules, whose types are known.
+            // Symbols outside classes are accessed through modules, whose members are known.
             let sure = |(_, _, certainty): &(_, _, Certainty)| {
                 (*certainty == Certainty::Certain).then_some(Certainty::Certain)
             };
             return search.found.iter().map(sure).collect();
         };
         let mut family = Family {
-            // Lists, dictionaries, strings and files have these.
+            // Lists, dictionaries, strings and files have these methods.
             has_strangers: BUILT_IN.split(' ').any(|name| name == search.name),
             names: Vec::new(),
         };
@@ -56,7 +56,7 @@ impl<S: Source> Resolver<'_, S> {
         judged.collect()
     }
 
-    /// The class in whose scope a variable is.
+    /// Returns the class whose scope contains a variable.
     pub(super) fn class_of(&mut self, variable: Variable) -> Option<Def> {
         let names = self.names(variable.file);
         let scope = names.scope(variable.scope)?;
@@ -66,7 +66,7 @@ impl<S: Source> Resolver<'_, S> {
             .then_some(Def { file, symbol })
     }
 
-    /// Which classes define the name: relatives of the class, or others.
+    /// Collects the classes that define the name, and whether they are relatives of `class`.
     fn gather(&mut self, search: &Search, class: Def, family: &mut Family) {
         let word = search.name.as_str();
         let line = self.line(class);
@@ -106,13 +106,13 @@ fn is_definition(binding: &Binding) -> bool {
 
 /// The classes that define a name.
 struct Family {
-    /// Of the class and its heirs, as receivers are called.
+    /// Names of the class and its subclasses in the form in which receivers are named.
     names: Vec<String>,
-    /// Whether classes that are no relatives define it, too.
+    /// Whether unrelated classes define the name, too.
     has_strangers: bool,
 }
 
-/// A name in small letters without underscores: `query_set` is `QuerySet`.
+/// Returns a name in lower case without underscores: `query_set` equals `QuerySet`.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| *c != '_');
     letters.flat_map(char::to_lowercase).collect()

@@ -1,4 +1,4 @@
-//! What a method has to do with other classes, and whether an attribute can be anything else.
+//! The relation of a method to other classes, and whether an attribute can be anything else.
 
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -6,7 +6,7 @@ use super::value::{Def, Target, Variable};
 use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId, ScopeKind};
 use starling_syntax::SymbolPath;
 
-/// Attributes of the types that are built in, of much used types of the library, and of common protocols.
+/// Attributes of built-in types, of common types of the standard library, and of common protocols.
 const COMMON: &str = "acquire add add_argument add_note all any append args as_integer_ratio as_posix astimezone \
     aclose anext asend athrow begin bit_count bit_length capitalize casefold cancel cause center chmod clear close \
     closed code combine commit communicate conjugate connect copy count create critical ctime cursor cwd data date \
@@ -30,12 +30,12 @@ const COMMON: &str = "acquire add add_argument add_note all any append args as_i
     tzinfo union unlink update upper url utcnow value values wait warn warning weekday width with_suffix \
     with_traceback writable write write_bytes write_text writelines year zfill";
 
-/// How a method stands to the bases of its class.
+/// Whether a class member overrides a member of a base class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heritage {
-    /// No base has a member of that name; what is no method has no base.
+    /// No base has a member of that name. Symbols outside classes count as `Own`.
     Own,
-    /// A base has one.
+    /// A base has a member of that name.
     Overrides,
     /// A base comes from outside the workspace.
     Unknown,
@@ -64,8 +64,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether any attribute of a method's name can only be that method: nothing else of the workspace
-    /// defines or sets one, and the types of others are not known for one.
+    /// Whether every attribute with the method's name must be this method: nothing else in the
+    /// workspace defines or assigns the name, and it is not a common attribute of outside types.
     pub fn is_only_attribute(&mut self, method: &SymbolPath) -> bool {
         let Some((own, _)) = self.member_of(method) else {
             return false;
@@ -93,7 +93,8 @@ impl<S: Source> Resolver<'_, S> {
         Some((variable, self.class_of(variable)?))
     }
 
-    /// Whether a file defines or sets something of a name that an attribute can be.
+    /// Whether a file defines or assigns another variable that an attribute of this name can refer
+    /// to.
     fn has_another(&mut self, file: FileId, names: &Names, name: NameId, own: Variable) -> bool {
         let is_own = |scope: ScopeId| file == own.file && scope == own.scope;
         let kind = |scope: ScopeId| names.scope(scope).map(|scope| scope.kind);
@@ -102,7 +103,7 @@ impl<S: Source> Resolver<'_, S> {
         if scopes.any(|scope| !is_own(scope) && !names.bindings(scope, name).is_empty()) {
             return true;
         }
-        // The class itself gives it one meaning.
+        // The class itself must bind the name only once.
         if names.bindings(own.scope, name).len() > 1 && file == own.file {
             return true;
         }
@@ -118,7 +119,7 @@ impl<S: Source> Resolver<'_, S> {
         all.any(|found| may_be(self, found))
     }
 
-    /// Whether a keyword is known to be that of a function of the workspace.
+    /// Whether a keyword names a parameter of a function in the workspace.
     fn is_parameter(&mut self, file: FileId, keyword: OccurrenceId) -> bool {
         let targets = self.targets(file, keyword).list;
         let of_function = |this: &mut Self, target: &Target| match target {

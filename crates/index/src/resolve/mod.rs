@@ -1,5 +1,5 @@
-//! Definitions and references over files: imports are followed, and what expressions are is worked
-//! out as far as classes, annotations and plain assignments tell.
+//! Definitions and references across files. The resolver follows imports and infers the values of
+//! expressions from classes, annotations and simple assignments.
 
 mod access;
 mod annotation;

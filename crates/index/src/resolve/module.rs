@@ -1,4 +1,4 @@
-//! Modules: from dotted names to files.
+//! Maps dotted module names to files.
 
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -6,11 +6,11 @@ use super::value::ModuleId;
 use crate::names::{Import, Imported, Names};
 use starling_syntax::FilePath;
 
-/// Directories below the root that often hold the packages.
+/// Directories below the root that often contain packages.
 const ROOTS: [&str; 4] = ["", "src/", "lib/", "python/"];
 
-/// Modules of Python's library that projects call their own packages after, too. An import of such a
-/// name from another project means Python's.
+/// Standard library modules whose names projects also use for their own packages. An import of such
+/// a name from another project means the standard library.
 const STANDARD: &[&str] = &[
     "abc",
     "array",
@@ -66,7 +66,8 @@ const STANDARD: &[&str] = &[
     "xml",
 ];
 
-/// A module: its path without the ending, and its file. A directory without `__init__.py` has none.
+/// A module: its path without extension, and its file. A directory without `__init__.py` has no
+/// file.
 #[derive(Debug, Clone)]
 pub(super) struct Module {
     pub(super) path: String,
@@ -82,7 +83,7 @@ impl<S: Source> Resolver<'_, S> {
         self.module(id).file
     }
 
-    /// The module of a path without ending.
+    /// Returns the module at a path without extension.
     fn module_at(&mut self, path: &str) -> ModuleId {
         if let Some(id) = self.module_ids.get(path) {
             return *id;
@@ -100,7 +101,7 @@ impl<S: Source> Resolver<'_, S> {
         id
     }
 
-    /// The module that a file is.
+    /// Returns the module of a file.
     pub(super) fn module_of_file(&mut self, file: FileId) -> ModuleId {
         let path = self.path(file);
         let path = path.as_str();
@@ -109,15 +110,15 @@ impl<S: Source> Resolver<'_, S> {
         self.module_at(&path)
     }
 
-    /// A module below another one, if it has a file.
+    /// Returns the module `name` below another module, if it has a file.
     pub(super) fn submodule(&mut self, module: ModuleId, name: &str) -> Option<ModuleId> {
         let path = format!("{}/{name}", self.module(module).path);
         let id = self.module_at(&path);
         self.module_file(id).map(|_| id)
     }
 
-    /// The module named by the first `parts` parts of an import's dotted name, when the whole name is
-    /// a module of the workspace.
+    /// Returns the module named by the first `parts` parts of an import's dotted name, if the whole
+    /// name is a module of the workspace.
     pub(super) fn imported_module(
         &mut self,
         file: FileId,
@@ -140,7 +141,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(self.module_at(&path))
     }
 
-    /// The directory in which a dotted name is found.
+    /// Returns the directory in which a dotted name resolves.
     fn base_of(
         &mut self,
         file: FileId,
@@ -161,7 +162,7 @@ impl<S: Source> Resolver<'_, S> {
             .map(|root| root.trim_end_matches('/').to_owned())
             .to_vec();
         roots.extend(self.roots_above(&path));
-        // Of a package without `__init__.py` only the modules are files.
+        // A package without `__init__.py` has files only for its modules.
         let name = match import.what {
             Imported::Name(name) => Some(names.name(name)),
             Imported::First | Imported::Whole | Imported::Star => None,
@@ -179,8 +180,8 @@ impl<S: Source> Resolver<'_, S> {
         is_file && !parts.is_empty()
     }
 
-    /// The only other directory of the workspace in which a dotted name is a module: that of another
-    /// project in a monorepo.
+    /// Returns the only other directory of the workspace in which a dotted name is a module. In a
+    /// monorepo this is the root of another project.
     fn root_elsewhere(&mut self, parts: &[&str], name: Option<&str>) -> Option<String> {
         let first = parts.first().filter(|first| !is_standard(first))?;
         let roots = self.source.roots_of(first).to_vec();
@@ -191,7 +192,8 @@ impl<S: Source> Resolver<'_, S> {
         fitting.next().is_none().then_some(only)
     }
 
-    /// Directories around a file that are no packages: scripts and tests import from there.
+    /// Returns the parent directories of a file that are not packages; scripts and tests import
+    /// from them.
     fn roots_above(&self, file: &FilePath) -> Vec<String> {
         let mut roots = Vec::new();
         let mut directory = file.directory();
@@ -209,7 +211,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Whether a top-level module is one of Python's library.
+/// Whether a top-level module belongs to the standard library, according to `STANDARD`.
 pub(crate) fn is_standard(name: &str) -> bool {
     STANDARD.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! Every place that refers to a symbol.
+//! Finds all references to a symbol.
 
 use serde::Serialize;
 
@@ -10,45 +10,45 @@ use super::value::Target;
 use crate::names::{Import, NameId, Names, OccurrenceId, Role, ScopeId, SymbolNumber};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// A place that refers to a symbol.
+/// A reference to a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     pub file: FilePath,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Bytes from the start of the line, from 0.
+    /// Byte offset from the start of the line.
     pub column: u32,
     /// Byte offset in the file.
     pub offset: u32,
-    /// The symbol that it stands in.
+    /// The symbol that contains the reference.
     pub symbol: Option<SymbolPath>,
     pub role: Role,
     pub certainty: Certainty,
 }
 
-/// How sure it is that a place refers to the symbol that was asked for.
+/// The certainty that a reference is to the requested symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// Imports, scopes and types lead there.
+    /// Imports, scopes and types lead to the symbol.
     Certain,
-    /// An attribute of something of unknown type, and only this symbol or its relatives have that
-    /// name, or the receiver is called as the class is.
+    /// An attribute of a value of unknown type; but only this symbol and its relatives have that
+    /// name, or the receiver is named like the class.
     Likely,
-    /// An attribute of something of unknown type.
+    /// An attribute of a value of unknown type.
     Possible,
 }
 
-/// The places that refer to a symbol, its definition among them, in the order of files and text.
+/// All references to a symbol, including its definition, ordered by file and offset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
     pub uses: Vec<Use>,
-    /// Whether everything was looked at; else the code was too entangled.
+    /// False if the search ran out of steps, so that references may be missing.
     pub complete: bool,
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// The places that refer to a symbol; `None`: there is no such symbol.
+    /// Returns the references to a symbol, or `None` if the symbol does not exist.
     pub fn references(&mut self, symbol: &SymbolPath) -> Option<References> {
         self.start();
         let (file, number) = self.source.find(symbol)?;
@@ -56,7 +56,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(self.gathered(Search::new(wanted, name), &symbol.file))
     }
 
-    /// The places that refer to a variable of a module; `None`: the module does not bind it.
+    /// Returns the references to a module-level variable, or `None` if the module does not bind it.
     pub fn variable_references(&mut self, file: &FilePath, name: &str) -> Option<References> {
         self.start();
         let id = self.source.file(file.as_str())?;
@@ -65,7 +65,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(self.gathered(search, file))
     }
 
-    /// What a search finds of something that stands in `file`.
+    /// Runs a search for a definition in `file` and collects the references.
     fn gathered(&mut self, mut search: Search, file: &FilePath) -> References {
         search.module_parts = parts_of(file);
         self.search_calls(&mut search);
@@ -83,7 +83,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// What the symbol is, and the identifier that mentions it.
+    /// Returns the target of a symbol and the identifier by which code refers to it.
     fn wanted(&mut self, file: FileId, number: SymbolNumber) -> Option<(Target, String)> {
         if number == SymbolNumber(0) {
             let module = self.module_of_file(file);
@@ -116,7 +116,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Looks at one occurrence; gives the other name that an import makes of what is wanted.
+    /// Checks one occurrence. Returns the alias if the occurrence is an import that renames the
+    /// target.
     fn search_occurrence(
         &mut self,
         file: FileId,
@@ -150,8 +151,8 @@ impl<S: Source> Resolver<'_, S> {
         Some(alias)
     }
 
-    /// Whether an import names a module that is not found in the workspace, although a part of its name
-    /// is one of the path of the wanted symbol.
+    /// Whether an import names a module that is not found in the workspace, although part of its
+    /// name occurs in the path of the wanted symbol.
     fn is_unresolved(
         &mut self,
         file: FileId,
@@ -196,7 +197,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// The names of the packages and the module of a file.
+/// Returns the names of a file's packages and module.
 fn parts_of(file: &FilePath) -> Vec<String> {
     const NO_PARTS: [&str; 5] = ["", "src", "lib", "python", "__init__"];
     let path = file.as_str();
@@ -205,7 +206,7 @@ fn parts_of(file: &FilePath) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// The other name that an import gives to the name at `id`.
+/// Returns the alias that an import gives to the name at `id`.
 fn alias_of(names: &Names, id: OccurrenceId) -> Option<NameId> {
     let found = names.occurrence(id)?;
     let next = names.occurrence(OccurrenceId(id.0 + 1))?;

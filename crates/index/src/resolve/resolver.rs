@@ -1,4 +1,4 @@
-//! The resolver's state: what was looked up already, and how much work is left.
+//! The resolver's state: caches and the remaining work.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,44 +12,44 @@ use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variabl
 use crate::names::{ExprId, Imported, Names, OccurrenceId, Run};
 use starling_syntax::FilePath;
 
-/// Steps of evaluation in one question, so that no code can keep it busy for long.
+/// Maximum number of evaluation steps for one query, to bound its running time.
 const MOST_STEPS: u32 = 400_000;
-/// How deep one value may lead to another.
+/// Maximum depth of nested evaluations.
 const MOST_DEPTH: u32 = 60;
 
-/// What an expression is evaluated for: the class that `self` is, if a method was reached by it.
+/// The class of `self` in the evaluated expression, if a method was accessed through a class.
 pub(super) type Receiver = Option<Def>;
 
-/// Answers questions about names over all files of a source. It remembers what it has seen, so it
-/// belongs to one state of the workspace.
+/// Resolves names across all files of a source. The resolver caches results, so each resolver is
+/// valid for a single state of the workspace.
 pub struct Resolver<'s, S: Source> {
     pub(super) source: &'s S,
     files: FxHashMap<FileId, Arc<Names>>,
     paths: FxHashMap<FileId, FilePath>,
     pub(super) modules: Vec<Module>,
     pub(super) module_ids: FxHashMap<String, ModuleId>,
-    /// Where the dotted names of imports are found.
+    /// Directories in which the dotted names of imports resolve.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
     pub(super) lines: FxHashMap<Def, Option<Rc<Line>>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
-    /// Where variables lead when imports are followed.
+    /// Targets of variables after following imports.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
     memo: FxHashMap<Key, Memo>,
-    /// What is known in part, in the order in which it was found.
+    /// Keys of partial results, in the order in which they were found.
     partial: Vec<Key>,
     depth: u32,
-    /// The shallowest evaluation that the present one has run into again.
+    /// The depth of the shallowest open evaluation that the current one depends on.
     lowest: u32,
     steps: u32,
 }
 
-/// A tuple as it is written: its elements, and for which `self` they are evaluated.
+/// A tuple expression: its file, its elements, and the class of `self`.
 pub(super) type Tuple = (FileId, Run, Receiver);
 
-/// What is evaluated.
+/// The subject of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(FileId, ExprId, Receiver),
@@ -59,10 +59,10 @@ pub(super) enum Key {
 }
 
 enum Memo {
-    /// It is being evaluated, at this depth.
+    /// The evaluation is in progress at this depth.
     Open(u32),
     Done(Values),
-    /// Known as far as it can be while what is open at this depth is.
+    /// A result that is valid only while the evaluation at this depth is open.
     Partial(Values, u32),
 }
 
@@ -89,7 +89,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         }
     }
 
-    /// The names of a file; of one that cannot be read: none.
+    /// Returns the names of a file. Empty if the file cannot be read.
     pub(super) fn names(&mut self, file: FileId) -> Arc<Names> {
         let source = self.source;
         let read = || source.names(file).unwrap_or_default();
@@ -102,17 +102,17 @@ impl<'s, S: Source> Resolver<'s, S> {
         path.or_insert_with(|| source.path(file)).clone()
     }
 
-    /// A new question may take its steps.
+    /// Resets the step counter for a new query.
     pub(super) fn start(&mut self) {
         self.steps = 0;
     }
 
-    /// Whether the last question had to end before everything was looked at.
+    /// Whether the last query ran out of steps.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps >= MOST_STEPS
     }
 
-    /// Writes a set of values down.
+    /// Interns a set of values.
     pub(super) fn set(&mut self, values: Values) -> SetId {
         if let Some(id) = self.set_ids.get(&values) {
             return *id;
@@ -123,7 +123,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         id
     }
 
-    /// Writes a tuple down.
+    /// Interns a tuple.
     pub(super) fn tuple(&mut self, tuple: Tuple) -> Value {
         let next = TupleId(self.tuples.len() as u32);
         let id = *self.tuple_ids.entry(tuple).or_insert(next);
@@ -133,7 +133,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         Value::Tuple(id)
     }
 
-    /// The values of a tuple's elements.
+    /// Returns the values of a tuple's elements.
     pub(super) fn tuple_elements(&mut self, id: TupleId) -> Vec<Values> {
         let (file, run, receiver) = self.tuples[id.0 as usize];
         let names = self.names(file);
@@ -147,8 +147,8 @@ impl<'s, S: Source> Resolver<'s, S> {
         self.sets[set.0 as usize].clone()
     }
 
-    /// The values of a key, remembered. What runs into itself gives nothing the second time; what
-    /// depends on such a gap is not remembered.
+    /// Returns the cached values of a key or evaluates them. A recursive evaluation of an open key
+    /// returns no values; results that depend on such a gap are not cached.
     pub(super) fn remembered(
         &mut self,
         key: Key,

@@ -1,4 +1,4 @@
-//! Names in scopes, and where imports lead.
+//! Resolves names in scopes, and imports.
 
 use std::rc::Rc;
 
@@ -7,10 +7,10 @@ use super::source::{FileId, Source};
 use super::value::{ModuleId, Target, Variable};
 use crate::names::{BindingKind, Import, Imported, NameId, Names, Occurrence, ScopeId, ScopeKind};
 
-/// Imports of imports are followed this far.
+/// Maximum length of a chain of re-exports to follow.
 const MOST_HOPS: usize = 40;
 
-/// The names of modules that were passed on the way, each of which is passed once.
+/// The module names already visited on the way. Each is visited once.
 #[derive(Default)]
 struct Trail {
     passed: Vec<(ModuleId, String)>,
@@ -18,7 +18,7 @@ struct Trail {
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// The scope whose variable a plain name is; `None`: a built-in, or nothing.
+    /// Returns the scope that binds a plain name, or `None` for built-in and unknown names.
     pub(super) fn scope_of(names: &Names, found: &Occurrence) -> Option<ScopeId> {
         let mut id = found.scope;
         let mut is_first = true;
@@ -38,7 +38,7 @@ impl<S: Source> Resolver<'_, S> {
             if declared == Some(ScopeId::MODULE) {
                 return Some(ScopeId::MODULE);
             }
-            // The body of a class runs from top to bottom, and methods do not see into it.
+            // A class body runs from top to bottom, and its methods do not see its names.
             let sees = |binding: &crate::names::Binding| match scope.kind {
                 ScopeKind::Class => {
                     let at = names
@@ -63,7 +63,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// The variable that a plain name is, or what a star import brings.
+    /// Returns the targets of a plain name, from its scope or from star imports.
     pub(super) fn plain_targets(&mut self, file: FileId, found: &Occurrence) -> Vec<Target> {
         let names = self.names(file);
         match Self::scope_of(&names, found) {
@@ -84,7 +84,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Where a variable leads; remembered.
+    /// Returns the targets of a variable, cached.
     fn followed(&mut self, variable: Variable) -> Rc<[Target]> {
         if let Some(targets) = self.followed.get(&variable) {
             return targets.clone();
@@ -151,7 +151,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Where the import of a name leads.
+    /// Returns the targets of an import.
     pub(super) fn import_targets(&mut self, file: FileId, import: &Import) -> Vec<Target> {
         let names = self.names(file);
         let mut targets = Vec::new();
@@ -159,7 +159,7 @@ impl<S: Source> Resolver<'_, S> {
         targets
     }
 
-    /// What `module.name` is.
+    /// Returns the targets of `module.name`.
     pub(super) fn module_targets(&mut self, module: ModuleId, name: &str) -> Vec<Target> {
         let mut targets = Vec::new();
         self.member_of_module(module, name, &mut Trail::default(), &mut targets);
@@ -211,7 +211,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether the only binding is an import of this very name from this very module.
+    /// Whether a variable's only binding imports the same name from the same module.
     fn imports_itself(&mut self, names: &Names, variable: Variable) -> bool {
         let [binding] = names.bindings(variable.scope, variable.name) else {
             return false;
@@ -228,7 +228,7 @@ impl<S: Source> Resolver<'_, S> {
             && module.and_then(|module| self.module_file(module)) == Some(variable.file)
     }
 
-    /// What the star imports of a module bring under this name.
+    /// Adds the targets that a module's star imports bind to a name.
     fn starred(&mut self, module: ModuleId, name: &str, trail: &mut Trail, into: &mut Vec<Target>) {
         let Some(file) = self.module_file(module).filter(|_| !name.starts_with('_')) else {
             return;
@@ -245,7 +245,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// The variable of a name in a scope of a file, if it is bound there.
+    /// Returns the variable of a name in a scope of a file, if the scope binds it.
     pub(super) fn bound(&mut self, file: FileId, scope: ScopeId, name: &str) -> Option<Variable> {
         let names = self.names(file);
         let name: NameId = names.find(name)?;

@@ -1,4 +1,4 @@
-//! A search for references under way, and calls of `__init__` by making an instance.
+//! The state of a search for references, and calls of `__init__` through instantiation.
 
 use rustc_hash::FxHashSet;
 
@@ -9,26 +9,26 @@ use super::source::{FileId, Source};
 use super::value::{Def, Target, Value};
 use crate::names::{ExprId, Names, OccurrenceId};
 
-/// What is searched for, and what was found.
+/// The target of a search and its results so far.
 pub(super) struct Search {
     pub(super) wanted: Target,
     /// The symbol's own name.
     pub(super) name: String,
     pub(super) found: Vec<(FileId, OccurrenceId, Certainty)>,
-    /// Imports of the name from modules that are not found, but called as the symbol's own.
+    /// Imports of the name from modules that are not found but are named like the symbol's own.
     pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
     /// The parts of the path of the symbol's module.
     pub(super) module_parts: Vec<String>,
-    /// Whether a file that mentions the name imports a module that is not found, but may be the
+    /// Whether a file that mentions the name imports a module that is not found but may be the
     /// symbol's own.
     pub(super) is_partial: bool,
-    /// Whether an `__init__` is wanted: then the names of classes are searched for as well.
+    /// Whether the target is an `__init__`. If so, class names are searched, too.
     is_init: bool,
-    /// Identifiers that can mean the symbol, each searched for once.
+    /// Identifiers that can refer to the symbol, without duplicates.
     words: Vec<String>,
     next: usize,
     known: FxHashSet<String>,
-    /// Files whose classes were looked at.
+    /// Files whose classes are already searched.
     looked_at: FxHashSet<FileId>,
 }
 
@@ -51,7 +51,7 @@ impl Search {
         search
     }
 
-    /// Another identifier may mean the symbol.
+    /// Adds an identifier that can refer to the symbol.
     pub(super) fn add(&mut self, word: &str) {
         if self.known.insert(word.to_owned()) {
             self.words.push(word.to_owned());
@@ -63,14 +63,14 @@ impl Search {
         self.words.get(self.next - 1).cloned()
     }
 
-    /// Whether a name is that of a class while its `__init__` is searched for.
+    /// Whether a name is a class name in a search for its `__init__`.
     pub(super) fn is_other_name(&self, name: &str) -> bool {
         self.is_init && name != self.name
     }
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// Who makes an instance calls `__init__`.
+    /// Adds the class name to a search for `__init__`, because instantiation calls it.
     pub(super) fn search_calls(&mut self, search: &mut Search) {
         let Target::Variable(variable) = search.wanted else {
             return;
@@ -84,7 +84,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether an expression is a class whose instances the wanted `__init__` makes.
+    /// Whether an expression is a class whose instantiation calls the wanted `__init__`.
     pub(super) fn makes(&mut self, file: FileId, id: OccurrenceId, search: &Search) -> bool {
         let values = self.values(file, ExprId::of(id), None);
         values.iter().any(|value| match value {
@@ -100,7 +100,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether the wanted member is that of a class.
+    /// Whether a class has or inherits the wanted member.
     fn inherits(&mut self, class: Def, search: &Search) -> bool {
         match self.member(class, &search.name) {
             Member::Found(found) => Target::Variable(found) == search.wanted,
@@ -108,7 +108,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Classes of a file that inherit the wanted `__init__` are made by their own names.
+    /// Adds the names of a file's classes that inherit the wanted `__init__`.
     pub(super) fn add_heirs(&mut self, file: FileId, names: &Names, search: &mut Search) {
         if !search.is_init || !search.looked_at.insert(file) {
             return;

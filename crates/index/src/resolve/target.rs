@@ -1,4 +1,4 @@
-//! What an occurrence refers to.
+//! Resolves the target of an occurrence.
 
 use super::class::Member;
 use super::resolver::Resolver;
@@ -6,11 +6,11 @@ use super::source::{FileId, Source};
 use super::value::{Target, Value, Variable};
 use crate::names::{Names, Occurrence, OccurrenceId, Role, ScopeId};
 
-/// What an occurrence refers to.
+/// The targets of an occurrence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Targets {
     pub(super) list: Vec<Target>,
-    /// Whether it is an attribute of something that nothing is known of.
+    /// Whether the occurrence is an attribute of a value of unknown type.
     pub(super) is_unknown: bool,
 }
 
@@ -70,7 +70,7 @@ impl<S: Source> Resolver<'_, S> {
         targets
     }
 
-    /// What `value.name` refers to.
+    /// Returns the targets of `value.name`.
     fn member_targets(&mut self, value: Value, name: &str) -> Vec<Target> {
         let member = match value {
             Value::Module(module) => {
@@ -96,7 +96,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// The parameter that a keyword names, or the attribute of the class that is made.
+    /// Returns the parameter that a keyword argument names, or the attribute of the created class.
     fn keyword_targets(&mut self, file: FileId, names: &Names, found: &Occurrence) -> Targets {
         let Some(called) = found.called() else {
             return Targets::default();
@@ -147,7 +147,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// The module that the dotted name up to this part names.
+    /// Returns the module named by a dotted import up to this part.
     fn module_part(
         &mut self,
         file: FileId,
@@ -163,7 +163,7 @@ impl<S: Source> Resolver<'_, S> {
         Targets::of(vec![module.map_or(Target::Outside, Target::Module)])
     }
 
-    /// The variable that a symbol's definition binds.
+    /// Returns the variable that a symbol's definition binds.
     pub(super) fn variable_of(
         &mut self,
         file: FileId,
@@ -183,7 +183,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether a scope is a class's.
+    /// Whether a scope is the body of a class.
     pub(super) fn is_class_scope(&mut self, file: FileId, scope: ScopeId) -> bool {
         let names = self.names(file);
         let kind = names.scope(scope).map(|scope| scope.kind);

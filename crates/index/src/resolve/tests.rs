@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::code_of;
 use starling_syntax::FilePath;
 
-/// Where the identifier before `$` in a file is defined: symbols, or places.
+/// Returns the definitions of the identifier before `$`, as symbols or positions.
 fn defined(files: &[(&str, &str)]) -> Vec<String> {
     let (path, text) = *files.iter().find(|(_, text)| text.contains('$')).unwrap();
     let at = text.find('$').unwrap();
@@ -29,13 +29,13 @@ fn check_definition(files: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(defined(files), expected, "{files:#?}");
 }
 
-/// In one file.
+/// Checks definitions in a single file.
 #[track_caller]
 fn check_defined(text: &str, expected: &[&str]) {
     check_definition(&[("m.py", text)], expected);
 }
 
-/// The references of a symbol: file, line and column; what is not certain is marked.
+/// Checks the references of a symbol: file, line and column, with a mark on uncertain ones.
 #[track_caller]
 fn check_references(files: &[(&str, &str)], symbol: &str, expected: &[&str]) {
     let code = code_of(files.iter().copied());
@@ -89,7 +89,7 @@ fn methods_do_not_see_into_their_class() {
         "class A:\n    def f(self): pass\n    g = f$\n",
         &["m.py::A.f"],
     );
-    // In a class body what stands below is not there yet.
+    // A class body does not see names that are bound further below.
     check_defined(
         "def f(): pass\nclass A:\n    g = f$\n    def f(self): pass\n",
         &["m.py::f"],
@@ -158,7 +158,7 @@ fn packages_are_found_below_usual_roots_and_beside_scripts() {
         ],
         &["tests/p/a.py:1:0"],
     );
-    // A module of a package is no top-level module.
+    // A module in a package is not a top-level module.
     check_definition(
         &[
             ("p/__init__.py", ""),
@@ -167,7 +167,7 @@ fn packages_are_found_below_usual_roots_and_beside_scripts() {
         ],
         &[],
     );
-    // Modules without `__init__.py` around them.
+    // Directories without `__init__.py` are packages, too.
     check_definition(
         &[
             ("n/s/a.py", "x = 1\n"),
@@ -510,7 +510,7 @@ fn imports_lead_to_other_packages_of_a_monorepo() {
             "packages/web/tests/test_page.py:2:2",
         ],
     );
-    // A namespace package, and a name that is Python's.
+    // A namespace package, and a package with the name of a standard library module.
     check_definition(
         &[
             ("a/src/acme/core/__init__.py", "def f(): pass\n"),

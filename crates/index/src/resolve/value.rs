@@ -1,26 +1,26 @@
-//! What a name can stand for.
+//! The values that a name can have.
 
 use std::rc::Rc;
 
 use super::source::FileId;
 use crate::names::{NameId, ScopeId, SymbolNumber};
 
-/// A class or a function of the workspace.
+/// A class or function of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Def {
     pub(super) file: FileId,
     pub(super) symbol: SymbolNumber,
 }
 
-/// A module of the workspace, by its number in the resolver.
+/// Index of a module of the workspace in the resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ModuleId(pub(super) u32);
 
-/// A set of values that was written down, by its number in the resolver.
+/// Index of an interned set of values in the resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SetId(pub(super) u32);
 
-/// A tuple as it is written, by its number in the resolver.
+/// Index of an interned tuple expression in the resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TupleId(pub(super) u32);
 
@@ -32,45 +32,45 @@ pub(super) struct Variable {
     pub(super) name: NameId,
 }
 
-/// What a name refers to when imports are followed and values are not.
+/// The referent of a name after following imports, but not assignments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Target {
     Variable(Variable),
     Module(ModuleId),
-    /// Something that the workspace does not hold.
+    /// An entity outside the workspace.
     Outside,
 }
 
-/// What an expression can be.
+/// A possible value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Value {
     Module(ModuleId),
     Class(Def),
     Instance(Def),
-    /// A function; of a method also the class that it is reached by.
+    /// A function. For a method, also the class through which it is accessed.
     Function(Def, Option<Def>),
-    /// Something that gives these when it is called.
+    /// A callable that returns values of this set.
     Callable(SetId),
-    /// `super()`: what follows `after` among the classes of `of`.
+    /// `super()`: the classes after `after` in the method resolution order of `of`.
     Super {
         after: Def,
         of: Def,
     },
-    /// Something whose elements are these.
+    /// A value whose elements are in this set.
     Sequence(SetId),
     /// A tuple of expressions.
     Tuple(TupleId),
-    /// Something that the workspace does not hold.
+    /// A value from outside the workspace.
     Outside,
 }
 
-/// All that an expression can be; nothing: it is not known.
+/// All possible values of an expression. Empty if unknown.
 pub(super) type Values = Rc<[Value]>;
 
-/// More than these are not told apart.
+/// Maximum number of values of an expression. Further values are dropped.
 const MOST_VALUES: usize = 16;
 
-/// Values without repetition.
+/// A list of values without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Collected(Vec<Value>);
 

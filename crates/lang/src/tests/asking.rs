@@ -1,4 +1,4 @@
-//! Keeping a server: starts, crashes, back-off, and who may use it.
+//! Managing a server: starts, crashes, back-off, and who may use it.
 
 use std::io;
 use std::sync::Arc;

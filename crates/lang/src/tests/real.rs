@@ -1,5 +1,5 @@
-//! Real servers. They are looked for in the directory that `STARLING_TEST_SERVERS` names: where it is
-//! set, they have to be there.
+//! Tests with real servers from the directory in `STARLING_TEST_SERVERS`. If the variable is set,
+//! the servers must be there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct Fixture {
     servers: PathBuf,
 }
 
-/// A project, where there are servers to try.
+/// Creates a project, or returns `None` if there are no servers to test.
 fn fixture() -> Option<Fixture> {
     let servers = PathBuf::from(std::env::var_os("STARLING_TEST_SERVERS")?);
     let dir = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ impl Fixture {
         pool.service(&snapshot, &places, &wanted)
     }
 
-    /// Every file below the root with its time of change and text.
+    /// Returns every file below the root with its modification time and text.
     fn tree(&self) -> Vec<(PathBuf, std::time::SystemTime, Vec<u8>)> {
         fn walk(dir: &Path, all: &mut Vec<(PathBuf, std::time::SystemTime, Vec<u8>)>) {
             for entry in std::fs::read_dir(dir).unwrap() {
@@ -103,7 +103,7 @@ fn asked(file: &str, text: &str, overlay: &[(&str, Option<&str>)]) -> TextReques
     }
 }
 
-/// The errors that must be mended: kind and line.
+/// Returns the kind and line of each error that must be fixed.
 async fn errors(
     servers: &LanguageServers,
     file: &str,
@@ -119,7 +119,7 @@ async fn errors(
     problems.iter().filter(stops).map(brief).collect()
 }
 
-/// What the tight loop needs of a server.
+/// Checks the features that the tight loop needs from a server.
 async fn checks_texts_that_are_not_on_disk(server: &str) {
     let Some(fixture) = fixture() else {
         return;
@@ -134,7 +134,7 @@ async fn checks_texts_that_are_not_on_disk(server: &str) {
     assert_eq!(found(&unknown).await, [(ProblemKind::Name, 5)]);
     let broken = found(&SHOP.replace("(cart, 3)", "(cart,, 3)")).await;
     assert!(broken.contains(&(ProblemKind::Syntax, 5)), "{broken:?}");
-    // Another file has another text that nobody saved.
+    // The overlay also changes another file.
     let fewer = "def total(cart):\n    return sum(cart)\n";
     let overlay = [("shop/price.py", Some(fewer))];
     let changed = errors(&servers, "shop/buy.py", SHOP, &overlay).await;
@@ -143,7 +143,7 @@ async fn checks_texts_that_are_not_on_disk(server: &str) {
     assert_eq!(fixture.tree(), before, "nothing was written");
 }
 
-/// What a server without types is good for: the kinds of errors that it finds, and no other.
+/// Checks that a server without types finds errors of these kinds and no others.
 async fn finds(server: &str, kinds: &[ProblemKind]) {
     let Some(fixture) = fixture() else {
         return;
@@ -162,7 +162,7 @@ async fn finds(server: &str, kinds: &[ProblemKind]) {
     assert_eq!(fixture.tree(), before, "nothing was written");
 }
 
-/// Names, in a text that is not on disk: it begins with one more line.
+/// Checks names in an unsaved text with an additional first line.
 async fn knows_names(server: &str) {
     let Some(fixture) = fixture() else {
         return;
@@ -206,7 +206,7 @@ async fn knows_names(server: &str) {
     assert!(value.contains("total") && value.contains("tax"), "{value}");
 }
 
-/// A name without its import, mended by the server's quick fix.
+/// Checks that a server's quick fix adds a missing import.
 async fn offers_imports(server: &str) {
     let Some(fixture) = fixture() else {
         return;

@@ -1,5 +1,5 @@
-//! Servers that misbehave, over many seeded schedules: no question takes longer than its deadline, and
-//! no answer speaks of another text than the one that was asked about.
+//! Tests misbehaving servers over many seeded schedules: no request takes longer than its deadline,
+//! and no result belongs to another text than the requested one.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,17 +18,17 @@ const MANNERS: [Manner; 4] = [
     Manner::PushBare,
 ];
 
-/// What came of the questions of some schedules.
+/// Counts of the results of several schedules.
 #[derive(Debug, Default)]
 struct Count {
-    /// Problems.
+    /// Number of results with problems.
     known: usize,
-    /// Places and hovers.
+    /// Number of results with locations or hover text.
     of_names: usize,
     unknown: usize,
 }
 
-/// How long the one place is that was found.
+/// Returns the length of the only location.
 fn length(places: &[Place]) -> usize {
     let long = "x".repeat(99);
     let mut request = request("a.py", &long, None, Duration::ZERO);
@@ -40,7 +40,7 @@ fn length(places: &[Place]) -> usize {
 }
 
 fn script(dice: &mut Dice, manner: Manner) -> Script {
-    // Each kind of trouble is there in one of three schedules.
+    // Each kind of failure occurs in one of three schedules.
     let mut often = |most: u64| match dice.below(3) {
         0 => 1 + dice.below(most),
         _ => 0,
@@ -69,19 +69,19 @@ async fn one_schedule(seed: u64, count: &mut Count) {
         let other = dice
             .in_hundred(40)
             .then(|| format!("other {}", dice.below(3)));
-        // Sometimes the same text again.
+        // Repeat an earlier text sometimes.
         let number = question - dice.below(question + 1) / 3;
         let text = format!("text {}", "i".repeat(number as usize));
         let file = ["a.py", "b.py"][dice.below(2) as usize];
         let deadline = Duration::from_millis(100 + dice.below(5000));
         let began = Instant::now();
         let asked = request(file, &text, other.as_deref(), deadline);
-        // Some are given up by the one who asked.
+        // Some callers give up before the deadline.
         let patience = match dice.in_hundred(15) {
             true => deadline / 3,
             false => deadline * 2,
         };
-        // What is said of the name must be of this text as well as what is wrong with it.
+        // Results about names must belong to this text as well as problems.
         let kind = dice.below(4);
         let expected = seen(&text, other.as_deref());
         let found = async {
@@ -139,7 +139,7 @@ async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
         one_schedule(seed, &mut count).await;
     }
     println!("{count:?}");
-    // Servers are that bad; still, much is known, and much is not.
+    // Despite the failures, many requests succeed, and many fail.
     assert!(count.known > 1500, "{count:?}");
     assert!(count.of_names > 600, "{count:?}");
     assert!(count.unknown > 1000, "{count:?}");
@@ -159,7 +159,7 @@ async fn good_servers_always_answer() {
                 Ok((_, problems)) => {
                     assert_eq!(words(&problems), [seen(&text, other.as_deref())]);
                 }
-                // What cannot be proven is not said, once.
+                // A result that may be stale is rejected once.
                 Err(why) => {
                     assert_eq!(manner, Manner::PushBare, "{why}");
                     assert!(why.contains("may be old"), "{why}");
@@ -167,7 +167,7 @@ async fn good_servers_always_answer() {
                 }
             }
         }
-        // Each time a new server was taken, and that one could prove what it said.
+        // Each rejection starts a new server, whose results are provably current.
         assert_eq!(keeper.news.take().len(), 1 + unproven);
         assert!(unproven < 25);
     }

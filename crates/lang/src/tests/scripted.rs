@@ -1,5 +1,5 @@
-//! A language server in memory that behaves as badly as its script says. What it reports about a text
-//! is the text itself, so that nothing old can pass for new.
+//! An in-memory language server that misbehaves as scripted. The server's diagnostics contain the
+//! text itself, so that a test detects diagnostics of an older text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,18 +17,18 @@ use starling_rpc::frames::Reader;
 use starling_rpc::wire;
 use starling_syntax::FilePath;
 
-/// How a server hands out diagnostics.
+/// How a server delivers diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Pull,
-    /// Asked after it registered for it, some time after the greeting.
+    /// Supports pull, but registers for it some time after the handshake.
     PullLater,
     Push,
-    /// By itself, without versions: one text after the other.
+    /// Pushes diagnostics without versions, for one text after the other.
     PushBare,
 }
 
-/// Pseudo-random and the same for the same seed.
+/// A pseudo-random generator that is deterministic for a seed.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
@@ -44,13 +44,13 @@ impl Dice {
         (self.0 >> 11) % most
     }
 
-    /// Whether something happens that happens so many times in a hundred.
+    /// Returns true with a probability of `times` percent.
     pub fn in_hundred(&mut self, times: u64) -> bool {
         self.below(100) < times
     }
 }
 
-/// How badly a server behaves, each in a hundred.
+/// The probability of each kind of misbehaviour, in percent.
 #[derive(Debug, Clone, Copy)]
 pub struct Script {
     pub manner: Manner,
@@ -62,11 +62,11 @@ pub struct Script {
     pub wrong_version: u64,
     pub garbage: u64,
     pub refuse: u64,
-    /// It says nothing of a name.
+    /// Requests about names get no reply.
     pub slow_names: u64,
-    /// It finds nothing wrong in anything.
+    /// The server never reports a problem.
     pub blind: bool,
-    /// After so many texts it says nothing any more; 0: never.
+    /// Number of texts after which the server stops replying; 0 means never.
     pub silent_after: u64,
 }
 
@@ -88,7 +88,7 @@ impl Script {
         }
     }
 
-    /// A keeper of such servers; each start is another one.
+    /// Creates a keeper of such servers. Each start uses another seed.
     pub fn keeper(self, seed: u64) -> Keeper {
         let starts = Arc::new(Mutex::new(seed.wrapping_mul(1000)));
         let launch: Launch = Arc::new(move || {
@@ -124,7 +124,7 @@ pub fn request(file: &str, text: &str, other: Option<&str>, deadline: Duration) 
     }
 }
 
-/// What a server must say of a text beside another one.
+/// Returns the message that a server must report for a text beside another text.
 pub fn seen(text: &str, other: Option<&str>) -> String {
     format!("{text}|{}", other.unwrap_or_default())
 }
@@ -136,7 +136,7 @@ pub fn words(problems: &[Problem]) -> Vec<&str> {
         .collect()
 }
 
-/// What is sent, after how long; `None` ends the server.
+/// A message and its delay. `None` stops the server.
 type Said = (Duration, Option<Value>);
 
 struct Server {
@@ -144,7 +144,7 @@ struct Server {
     dice: Dice,
     texts: BTreeMap<String, String>,
     say: mpsc::UnboundedSender<Said>,
-    /// When the analysis under way ends, for one that makes one after the other.
+    /// The end of the current analysis, for a server that runs one analysis at a time.
     busy: Duration,
     shown: u64,
     clock: tokio::time::Instant,
@@ -167,7 +167,7 @@ async fn run(script: Script, dice: Dice, pipe: DuplexStream) {
     speaker.abort();
 }
 
-/// Sends what is to be sent in the order in which it is due.
+/// Sends messages in the order in which they are due.
 async fn speak(mut output: WriteHalf<DuplexStream>, mut said: mpsc::UnboundedReceiver<Said>) {
     let mut waiting: BTreeMap<(tokio::time::Instant, u64), Option<Value>> = BTreeMap::new();
     let mut count = 0;
@@ -214,7 +214,8 @@ impl Server {
             if self.dice.in_hundred(self.script.crash_at_message) {
                 return;
             }
-            // Answers are no occasion: a flood would beget floods.
+            // Only react to requests and notifications: a flood of replies would cause further
+            // floods.
             if !message["method"].is_null() {
                 self.misbehave();
             }
@@ -256,7 +257,7 @@ impl Server {
         }
     }
 
-    /// How long something takes; `None`: for ever.
+    /// Returns the duration of an operation; `None` means forever.
     fn takes(&mut self) -> Option<Duration> {
         if self.dice.in_hundred(self.script.silent) {
             return None;
@@ -311,7 +312,8 @@ impl Server {
                 let text = json!({"contents": self.seen(uri)});
                 self.answer_of_name(&id, text);
             }
-            // A server that reads in order has read the texts before: a quick answer.
+            // A server that reads messages in order has read the texts by now, so it can reply at
+            // once.
             "textDocument/documentSymbol" => {
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": []});
                 self.say(Duration::ZERO, answer);
@@ -420,7 +422,7 @@ impl Server {
         seen(text, other)
     }
 
-    /// A place in the text, as long as what was seen: it fits no other text.
+    /// Returns a location whose length depends on the text, so that it fits no other text.
     fn places(&self, uri: &str) -> Value {
         let length = self.seen(uri).len();
         let range = json!({

@@ -1,4 +1,4 @@
-//! Making one file like another in everything but its text.
+//! Copies all metadata of one file to another.
 
 use std::ffi::CString;
 use std::fs::{File, Metadata};
@@ -8,14 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{Gid, Uid, XattrFlags, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
-/// The most that Linux lets a list of attributes, or the value of one, have.
+/// Linux's maximum size in bytes of a list of attribute names and of an attribute's value.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// Gives `new` the owner, the permissions, the access control list and the extended attributes of
-/// `old`.
+/// Copies the owner, permissions, access control list and extended attributes from `old` to `new`.
 ///
 /// # Errors
-/// One of them cannot be kept: a plain user may not give a file away, for example.
+/// An attribute cannot be copied. For example, only root may change the owner of a file.
 pub(super) fn make_alike(old: &File, found: &Metadata, new: &File) -> io::Result<()> {
     let now = new.metadata()?;
     if (now.uid(), now.gid()) != (found.uid(), found.gid()) {
@@ -23,7 +22,7 @@ pub(super) fn make_alike(old: &File, found: &Metadata, new: &File) -> io::Result
         let group = Some(Gid::from_raw(found.gid())).filter(|_| now.gid() != found.gid());
         fchown(new, owner, group)?;
     }
-    // After the owner, whose change takes some permissions away.
+    // Set the permissions after the owner, because a change of owner clears some of them.
     new.set_permissions(found.permissions())?;
     let wanted = names(old)?;
     for name in &wanted {
@@ -32,7 +31,7 @@ pub(super) fn make_alike(old: &File, found: &Metadata, new: &File) -> io::Result
             fsetxattr(new, name, &wanted, XattrFlags::empty())?;
         }
     }
-    // A directory may give its new files access control lists.
+    // A directory may give new files access control lists that the old file does not have.
     for name in names(new)?.iter().filter(|name| !wanted.contains(name)) {
         fremovexattr(new, name)?;
     }

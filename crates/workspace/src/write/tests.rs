@@ -88,7 +88,7 @@ fn sweeps_what_a_dead_writer_left() {
     assert_eq!(names(&root).len(), 3);
 }
 
-/// What a killed process left beside `target` a moment ago.
+/// Creates the temporary file that a killed process leaves beside `target`.
 fn left_by_a_dead_process(target: &Path) -> PathBuf {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let process = child.id();
@@ -263,7 +263,7 @@ fn owner_access_control_list_and_attributes_stay() {
         value
     };
     set("user.note", b"kept");
-    // Version 2; its owner, user 1234, its group, the mask and others may do this and that.
+    // Version 2, then entries for the owner, user 1234, the group, the mask and others.
     let entries: [(u16, u16, u32); 5] = [
         (1, 6, u32::MAX),
         (2, 6, 1234),
@@ -278,7 +278,7 @@ fn owner_access_control_list_and_attributes_stay() {
         list.extend(id.to_le_bytes());
     }
     set("system.posix_acl_access", &list);
-    // Only an administrator may give a file away.
+    // Only root may change the owner of a file.
     let other = rustix::process::geteuid().is_root().then_some(1234);
     std::os::unix::fs::chown(&path, other, other).unwrap();
     let before = fs::metadata(&path).unwrap();
@@ -324,7 +324,7 @@ fn a_full_disk_in_the_middle_brings_the_old_text_back() {
     assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
-    // When not even that fits, the new text is kept.
+    // If neither text fits on the disk, the journal keeps the new text.
     fs::write(&path, "also longer").unwrap();
     let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer") else {
         panic!("neither text fits");
@@ -347,7 +347,7 @@ fn the_journal_of_an_interrupted_writing_is_kept_until_its_text_is_written() {
     let whole = journal("whole.py", "new text");
     assert_eq!(sweep_leftovers(&root), [whole]);
     assert_eq!(fs::read_to_string(cut).unwrap(), "new text");
-    // Nobody knows who put the journal there, so it changes nothing.
+    // The journal's origin is unknown, so it must not change the file.
     assert_eq!(fs::read_to_string(root.join("cut.py")).unwrap(), "new");
 }
 

@@ -1,4 +1,4 @@
-//! What single events say, and how they change the picture of a run.
+//! The lines of single events, and their effect on the state of a run.
 
 use super::super::state::{Doing, tests};
 use super::super::words;
@@ -62,7 +62,7 @@ fn a_variable_that_tests_are_not_given_is_told_once() {
         1,
         "{told}"
     );
-    // Also where only the tests of a proposal show it.
+    // The note also appears if only the tests of a proposal show it.
     let told = plain(&story(&[run(TestPhase::Proposal)]));
     assert_eq!(told, format!("  note: {note}"));
 }
@@ -209,7 +209,7 @@ fn the_fate_of_a_proposal_is_told() {
         told(chosen),
         ["≻ a.py::f takes the candidate of big: smaller diff"]
     );
-    // Nobody told what it was: the verdict still stands.
+    // The verdict is shown even if the proposal is unknown.
     let reviewed = Event::ProposalReviewed {
         proposal: id,
         by: Party::Proxy,
@@ -238,7 +238,7 @@ fn why_an_agent_wakes_is_told_once() {
         message: text("test_f\ntest_g"),
     };
     assert_eq!(woken(failed), ["→ a.py::f looks at failing tests: test_f"]);
-    // Others have told these.
+    // Other events already report these causes.
     assert!(woken(Cause::Picked { why: text("w") }).is_empty());
     assert!(woken(Cause::Steered { text: text("t") }).is_empty());
     let followed = Event::FollowedUp {
@@ -420,7 +420,7 @@ fn an_agent_is_shown_at_what_it_did_last() {
         outcome: String::new(),
     };
     assert_eq!(after(used("read")), (Doing::Reading, text("read b.py::g")));
-    // It has an event of its own.
+    // `ask` has its own event.
     assert_eq!(after(used("ask")).1, "read b.py::g");
     let asked = Event::Asked {
         question: 1,
