@@ -69,14 +69,14 @@ pub(super) struct State {
     pub index: Arc<Index>,
     agents: BTreeMap<Party, Slot>,
     pub answers: Answers,
-    /// What readers look for, as the task and the failing tests say.
+    /// The words that excerpts focus on, taken from the task and the failing tests.
     pub focus: Arc<Focus>,
-    /// What a language server said of names.
+    /// Facts about names that a language server returned.
     pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
-    /// The workspace that the scout was shown; what it writes for agents is meant for that.
+    /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
     /// Failing tests that have to pass in the end.

@@ -174,7 +174,7 @@ impl RunHandle {
     /// Undoes one applied proposal, or all of them, last first. The inverse changes are applied to
     /// the agents' own spans in the current text of the user.
     /// # Errors
-    /// See [`UndoError`].
+    /// Returns an [`UndoError`] if a proposal stays applied.
     pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         undo::undo(&self.hub, proposal).await
     }
