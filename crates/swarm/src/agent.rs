@@ -44,11 +44,12 @@ pub(super) struct Mind {
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
-    /// Why it has work, as a small model is told.
+    /// Reason for the work, as shown to a small model.
     pub cause: String,
-    /// The state of the workspace in which its last piece of work ended without a result.
+    /// The epoch in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
-    /// Others change something for the same end, so a change need not mend a test by itself.
+    /// Set if other agents change code for the same purpose. A change then does not have to fix a test
+    /// alone.
     pub entangled: bool,
     /// Number of follow-ups between the task and this piece of work.
     pub wave: u32,

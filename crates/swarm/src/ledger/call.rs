@@ -19,7 +19,7 @@ pub struct CallBudget {
 #[derive(Debug)]
 struct State {
     open: Option<Reservation>,
-    /// Whether any part of the answer of the open request has arrived.
+    /// Whether part of the open request's reply has arrived.
     answer_began: bool,
     cost: Cost,
 }
