@@ -162,9 +162,9 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
 pub(super) struct Words {
     pub system: String,
     pub text: String,
-    /// How the answer begins.
+    /// Prefix of the reply.
     pub beginning: String,
-    /// Before which texts it ends.
+    /// Stop sequences of the reply.
     pub stop: Vec<String>,
     /// Maximum length of the reply.
     pub longest: Tokens,

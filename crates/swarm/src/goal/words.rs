@@ -10,7 +10,7 @@ const CONNECTORS: &[&str] = &[
 const FILLERS: &[&str] = &[
     "the", "a", "an", "our", "its", "my", "all", "some", "any", "your",
 ];
-/// Words in front of a wish.
+/// Polite words before a request.
 const COURTESY: &[&str] = &[
     "please", "pls", "can", "could", "would", "you", "i", "id", "we", "need", "want", "like", "to",
     "lets", "hey", "hi", "hello", "kindly", "also", "then", "now", "just", "maybe", "finally",
