@@ -48,8 +48,8 @@ pub(super) struct Mind {
     pub cause: String,
     /// The epoch in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
-    /// Set if other agents change code for the same purpose. A change then does not have to fix a test
-    /// alone.
+    /// Set if other agents change code for the same purpose. A change then does not have to fix a
+    /// test alone.
     pub entangled: bool,
     /// Number of follow-ups between the task and this piece of work.
     pub wave: u32,

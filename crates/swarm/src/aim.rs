@@ -28,9 +28,9 @@ const USES: usize = 200;
 pub(super) struct Aim {
     /// Why the changes miss the named code; `None` if they do not.
     pub missed: Option<String>,
-    /// What the task names, where other code was changed as well.
+    /// The named code, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before and reach, of what was changed, that other code alone.
+    /// Tests that failed before the run and reach only changes to code that the task does not name.
     pub aside: BTreeSet<String>,
 }
 

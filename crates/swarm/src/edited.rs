@@ -25,9 +25,9 @@ pub(super) const TAKEN_OUT: &str = "the user took it out";
 #[derive(Debug, Clone)]
 pub struct EditedFile {
     pub file: FilePath,
-    /// Its whole text without the change, as it was when the person began to edit.
+    /// The whole text without the changes, from when the person began to edit.
     pub before: Arc<str>,
-    /// Its whole text with the change, as the person left it.
+    /// The whole text that the person saved.
     pub text: Arc<str>,
 }
 
@@ -43,8 +43,8 @@ impl EditedFile {
     }
 }
 
-/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that changes
-/// the symbol around the edit, otherwise to the first proposal of the file.
+/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that
+/// changes the symbol around the edit, otherwise to the first proposal of the file.
 ///
 /// # Errors
 /// Returns a message that says what is wrong with the text and what to do.

@@ -259,8 +259,8 @@ impl fmt::Display for NeedsPerson {
 /// Versions of the files that a check used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedTexts {
-    /// Hashes of the texts that differ from the files on disk: unsaved buffers, and files that the run
-    /// changed.
+    /// Hashes of the texts that differ from the files on disk: unsaved buffers, and files that the
+    /// run changed.
     pub over_disk: BTreeMap<FilePath, ContentHash>,
     /// Files that changed while the checks ran.
     pub changed_since: Vec<FilePath>,

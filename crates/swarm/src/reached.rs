@@ -226,8 +226,8 @@ impl<'w> Code<'w> {
     }
 
     /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
-    /// functions; its class if others may call its methods implicitly; its module if a decorator or a
-    /// dynamic lookup may lead to the symbol.
+    /// functions; its class if others may call its methods implicitly; its module if a decorator
+    /// or a dynamic lookup may lead to the symbol.
     fn sought_for(&self, symbol: &SymbolPath) -> Vec<Sought> {
         let of_file = Sought::File(symbol.file.clone());
         let tree = self.world.tree(&symbol.file).ok();

@@ -35,7 +35,7 @@ struct Laid {
 /// A line of an example.
 #[derive(Clone, Copy)]
 struct Line {
-    /// In the file that it stands in, from 1.
+    /// Line in the original file, counted from 1.
     line: u32,
     /// Byte offset in the original line at which the code begins.
     column: usize,

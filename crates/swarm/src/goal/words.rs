@@ -358,15 +358,19 @@ fn is_plain_file(lower: &str) -> bool {
 }
 
 impl Sentence {
-    /// Whether a pattern fits somewhere in the sentence. A pattern is a row of words:
-    /// - `a|b`: one of these; `a*`: all words that begin so. Names of code never fit a plain word.
-    /// - `?`: at most one word, `..`: at most [`GAP`] words, none of them a connector; `...`: any number
-    ///   of words.
-    /// - `^a`: the first word of the sentence after words of courtesy; `$`: its end.
-    /// - `@test`: a word or a name that speaks of tests; `@newtest`: the same without names in code
-    ///   other than files; `@doc`: a document or a file without code; `@prose`: prose alone, both where
-    ///   they are no sources, `@readme`: prose beside the code, be it a source; `@edit`: a verb that changes a document, `@change`: or anything; `@says`,
-    ///   `@told`, `@faulty`: words of [`SAYS`], [`TOLD`], [`FAULTY`].
+    /// Returns whether a pattern matches somewhere in the sentence. A pattern is a sequence of words:
+    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. Names of code never
+    ///   match a plain word.
+    /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
+    ///   `...` matches any number of words.
+    /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.
+    /// - `@test` matches a word or a name that refers to tests; `@newtest` is the same without names
+    ///   of code other than files.
+    /// - `@doc` matches a document or a file without code, and `@prose` matches only prose, unless
+    ///   they are used as a source; `@readme` matches prose outside the code, also as a source.
+    /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes
+    ///   anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
+    ///   [`FAULTY`].
     pub(super) fn fits(&self, pattern: &str) -> bool {
         self.find(pattern).is_some()
     }
