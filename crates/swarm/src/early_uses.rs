@@ -1,5 +1,6 @@
-//! Uses of a new name that nothing defines yet. In a renaming, a use of the new name lands together
-//! with the definition, also where the use is an attribute of an object of unknown type or a string.
+//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be applied
+//! together with the definition, even if the use is a string or an attribute of an object of unknown
+//! type.
 
 use std::collections::HashSet;
 

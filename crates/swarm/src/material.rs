@@ -18,7 +18,7 @@ const IMPORTERS: usize = 2;
 const IMPORTS_MOST: Tokens = Tokens(160);
 /// Last words of the mark for an omitted part.
 const CUT: &str = " not shown";
-/// With less room than this nothing more is shown.
+/// Minimum remaining size. With less room, nothing more is shown.
 const LEAST: Tokens = Tokens(80);
 
 /// The sources, best first.

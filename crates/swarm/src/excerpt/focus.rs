@@ -23,7 +23,7 @@ pub struct Focus {
     names: BTreeSet<String>,
     /// Prefixes of words and of parts of names.
     stems: BTreeSet<String>,
-    /// Places that tracebacks name.
+    /// Paths and lines in tracebacks.
     frames: Vec<(String, u32)>,
     /// Source lines that the tracebacks quote, without indentation.
     quoted: BTreeSet<String>,

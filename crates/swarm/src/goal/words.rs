@@ -359,8 +359,8 @@ fn is_plain_file(lower: &str) -> bool {
 
 impl Sentence {
     /// Returns whether a pattern matches somewhere in the sentence. A pattern is a sequence of words:
-    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. Names of code never
-    ///   match a plain word.
+    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A name of code is
+    ///   never matched by a plain word.
     /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
     ///   `...` matches any number of words.
     /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.

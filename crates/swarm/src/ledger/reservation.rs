@@ -16,7 +16,7 @@ pub struct Reservation {
     asked: WorstCase,
     /// The reserved amount.
     held: WorstCase,
-    /// Booked when the reservation ends.
+    /// The cost that is charged when the reservation ends.
     cost: Cost,
     /// Whether the cost is the worst case because the model reported none.
     is_assumed: bool,

@@ -1,17 +1,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a model sits decides which tools are in its reach. Nobody who answers a question can edit.
+/// The role of a model, which decides its tools. A model that answers a question has no editing
+/// tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seat {
     Scout,
     Owner,
-    /// The one agent of `--driver single`.
+    /// The only agent of `--driver single`.
     Solo,
     Answerer,
 }
 
-/// What an agent can ask for.
+/// An action that an agent can request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     Read(Read),

@@ -153,7 +153,7 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
 
 struct Sentence<'s, 'l> {
     tokens: &'s [Token],
-    /// In small letters.
+    /// The words in lower case.
     words: Vec<String>,
     lookup: &'l Lookup,
 }
