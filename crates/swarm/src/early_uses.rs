@@ -1,6 +1,6 @@
-//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be applied
-//! together with the definition, even if the use is a string or an attribute of an object of unknown
-//! type.
+//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be
+//! applied together with the definition, even if the use is a string or an attribute of an object
+//! of unknown type.
 
 use std::collections::HashSet;
 

@@ -66,7 +66,7 @@ pub(super) async fn text(hub: &Arc<Hub>, file: &FilePath) -> Result<Arc<str>, Ed
     Err(unreadable(message))
 }
 
-/// Returns the texts of all open files, and of files that replaced those on disk and may have been
+/// Returns the texts of all open files, and of files in the workspace overlay that may have been
 /// closed.
 async fn texts(hub: &Arc<Hub>) -> Result<Texts, EditorError> {
     let editor = &hub.outside.editor;

@@ -13,8 +13,9 @@ use super::names_check;
 use starling_core::{Effort, Problem};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Returns the problems that the accepted changes introduced together. No service is asked if only
-/// one change was applied and its own diagnostics are still valid.
+/// Diagnoses all changed files together and returns the problems that the accepted changes
+/// introduced. If only one change was applied and there is no thorough service, its own diagnostics
+/// are known, and only undefined names are checked.
 pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     let (before, after, files, changes) = {
         let state = hub.state();

@@ -216,7 +216,7 @@ fn altered_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<Symbo
     })
 }
 
-/// Returns the test functions of the later text that `is_chosen` selects by their two texts.
+/// Returns the test functions of the later text that `is_meant` selects by their two texts.
 fn tests_between(
     file: &FilePath,
     base: Arc<str>,

@@ -417,7 +417,7 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    /// The same of a change of `mul`.
+    /// Returns the symbols that no test reaches after a change of `mul`.
     fn of_mul(files: &[(&str, &str)]) -> Vec<String> {
         let code = files.iter().find(|(file, _)| *file == "calc.py");
         let code = code.map_or(CODE, |(_, text)| text);

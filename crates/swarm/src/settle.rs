@@ -272,8 +272,8 @@ fn note(hub: &Hub, report: &TestReport) {
     });
 }
 
-/// Wakes the owners of the failing tests, and then the owners of changed symbols if the first
-/// owners found nothing to change. Returns whether an owner was woken.
+/// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
+/// already or cannot be woken. Returns whether an owner was woken.
 fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
     if hub.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
@@ -314,7 +314,7 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
     }
     let (mut woken, unheard) = wake_each(hub, messages, asked);
     if !woken && !unheard.is_empty() {
-        // Owners of changed symbols have used their share of the message already.
+        // Owners of changed symbols already count against the limit of agents.
         let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
         let changed = who_changed(hub).into_iter().map(known);
         let changed = changed.filter(|owner| !asked.owners.contains(owner));

@@ -358,14 +358,14 @@ fn is_plain_file(lower: &str) -> bool {
 }
 
 impl Sentence {
-    /// Returns whether a pattern matches somewhere in the sentence. A pattern is a sequence of words:
+    /// Returns whether a pattern matches somewhere in the sentence. A pattern consists of words:
     /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A name of code is
     ///   never matched by a plain word.
     /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
     ///   `...` matches any number of words.
     /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.
-    /// - `@test` matches a word or a name that refers to tests; `@newtest` is the same without names
-    ///   of code other than files.
+    /// - `@test` matches a word or a name that refers to tests; `@newtest` is the same without
+    ///   names of code other than files.
     /// - `@doc` matches a document or a file without code, and `@prose` matches only prose, unless
     ///   they are used as a source; `@readme` matches prose outside the code, also as a source.
     /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes

@@ -4,7 +4,7 @@
 //! until the provider reports the usage. At any time, the spent and reserved amounts together are
 //! within the limits of calls, tokens and dollars. A limit can be exceeded only if a provider
 //! reports more than the reservation: the reported usage is charged, and later reservations for
-//! that model grow by the same factor.
+//! that model grow accordingly.
 
 mod amount;
 mod call;

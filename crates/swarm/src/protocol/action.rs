@@ -170,7 +170,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// The change that the scout wrote for the owner, if it did.
+    /// Returns the change that the scout wrote for the owner; `None` if the pick has no change.
     pub fn draft(&self) -> Option<Propose> {
         let is_written = self.source.is_some() || !self.hunks.is_empty() || !self.delete.is_empty();
         is_written.then(|| Propose {
@@ -198,7 +198,7 @@ pub struct FinishWork {
     pub summary: String,
 }
 
-/// Models write a lone text where a list of one is meant.
+/// Deserializes a list, or a single string, which models often send instead of a list.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

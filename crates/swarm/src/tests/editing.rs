@@ -1,4 +1,5 @@
-//! A person's own version of a proposal: checked, shown again, and applied in place of the proposal.
+//! A person's own version of a proposal is checked, shown again, and applied instead of the
+//! proposal.
 
 use std::time::Duration;
 
