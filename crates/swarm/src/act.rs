@@ -1,4 +1,4 @@
-//! Carries out what one turn of an agent asks for.
+//! Carries out the actions of one agent turn.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use super::reason::ReturnReason;
 use super::repeats::Repeat;
 use super::{ask, parts, request, tools};
 
-/// Said to an agent that calls `finish` while something that it asked for in the same turn was refused.
+/// Result of a `finish` call if another action of the same turn was refused.
 const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
 
-/// What the calls of a turn lead to.
+/// The outcome of the calls of a turn.
 #[derive(Default)]
 struct Turn {
-    /// Something was refused: the agent must hear of it before it ends.
+    /// Set if an action was refused. The agent must be told before it ends.
     is_refused: bool,
-    /// A part fails by itself, and those that came after it did not help.
+    /// Set if a part fails alone and the later parts did not help.
     is_kept: bool,
-    /// A proposal was applied after which nothing is left to do.
+    /// The ending, if a proposal was applied after which no work is left.
     done: Option<Ending>,
     finished: Option<(usize, Ending)>,
     gave_up: Option<Ending>,
 }
 
-/// Carries out what a turn asks for: reading together, then change requests, for what waits for their
-/// proposals must not stand before them, then proposals one after the other, then the end. The agent
-/// does not end before it was told of everything that was refused.
+/// Carries out the actions of a turn: read actions concurrently, then change requests, so that they
+/// do not wait for proposals, then proposals in order, then the end of the work. The agent does not
+/// end before it was told of all refused actions.
 pub(super) async fn act(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -43,7 +43,7 @@ pub(super) async fn act(
     let mut turn = Turn::default();
     let mut results: Vec<Option<String>> = vec![None; asked.len()];
     let warnings = count_repeats(hub, mind, &asked, &mut results, &mut turn);
-    // Noted before anything is waited for: the results show these texts or later ones.
+    // Recorded before any wait, so that the results show these texts or later ones.
     let mut defined = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
@@ -138,9 +138,9 @@ impl Turn {
     }
 }
 
-/// Answers calls that cannot be read and calls that were repeated too often. The others are still
-/// carried out; gives the warnings that go with their results. What is proposed again is bounded by the
-/// limit of repairs.
+/// Answers calls that cannot be parsed and calls that were repeated too often. Returns the warnings
+/// for the results of the other calls, which are still carried out. Repeated proposals are bounded
+/// by the limit of repairs instead.
 fn count_repeats(
     hub: &Hub,
     mind: &mut Mind,
@@ -184,7 +184,7 @@ fn count_repeats(
     warnings
 }
 
-/// Carries out one action that changes nothing; `None` for the others.
+/// Carries out one read-only action; returns `None` for other actions.
 async fn gather(hub: &Arc<Hub>, party: &Party, action: &Action) -> Option<String> {
     match action {
         Action::Ask(question) => {
@@ -262,7 +262,7 @@ fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, why: &ReturnReason) -
     mind.attempts.record(hub.state().epoch, change, why);
     let text = why.to_agent().to_owned();
     let repairs = hub.ledger.limits().repairs;
-    // How often a small model is asked is counted by the ways it is asked in.
+    // The number of attempts of a small model is limited by the ways to prompt it.
     let is_small = is_small(hub.outside.models.agent.profile());
     match is_small || mind.attempts.count() <= repairs {
         true => Proposed::SentBack { text },
@@ -273,9 +273,9 @@ fn sent_back(hub: &Hub, mind: &mut Mind, change: &Propose, why: &ReturnReason) -
     }
 }
 
-/// What became of a proposal, with the text for its agent.
+/// The outcome of a proposal, with the message for its agent.
 pub(super) enum Proposed {
-    /// The ending is that of an agent which has nothing more to propose.
+    /// The proposal was applied. `ending` is set if the agent has nothing more to propose.
     Applied {
         text: String,
         ending: Option<Ending>,
@@ -283,7 +283,7 @@ pub(super) enum Proposed {
     SentBack {
         text: String,
     },
-    /// It fails by itself. It is checked again with what is proposed next.
+    /// The proposal fails alone. It is checked again together with the next proposal.
     Kept {
         text: String,
     },
@@ -293,7 +293,7 @@ pub(super) enum Proposed {
     },
 }
 
-/// Takes one proposal through to its outcome.
+/// Takes one proposal to its outcome.
 pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Proposed {
     match propose::propose(hub, mind, change).await {
         Outcome::Applied { text } => {
@@ -304,7 +304,7 @@ pub(super) async fn proposed(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) 
             Proposed::Applied { text, ending }
         }
         Outcome::SentBack { why } => sent_back(hub, mind, change, &why),
-        // A further part of the same change is no further attempt.
+        // A further part of the same change is not another attempt.
         Outcome::Kept { why } if parts::open(mind).count() > 1 => Proposed::Kept {
             text: why.to_agent().to_owned(),
         },

@@ -1,7 +1,7 @@
-//! Whether the reason of a decision speaks against it, told by lists of phrases. They are not complete:
-//! what they do not hold is not found.
+//! Detects by lists of phrases whether the reason of a decision contradicts the decision. The lists
+//! are not complete, so other phrases are not detected.
 
-/// Whether a text speaks plainly against a proposal.
+/// Returns whether a text clearly objects to a proposal.
 pub(super) fn is_against(text: &str) -> bool {
     const AGAINST: [&str; 72] = [
         "is wrong",
@@ -80,7 +80,7 @@ pub(super) fn is_against(text: &str) -> bool {
     says(text, &AGAINST)
 }
 
-/// Whether a reason of a rejection speaks plainly for the proposal.
+/// Returns whether the reason of a rejection clearly supports the proposal.
 pub(super) fn is_in_favour(reason: &str) -> bool {
     const IN_FAVOUR: [&str; 8] = [
         "looks right, accept",
@@ -95,7 +95,7 @@ pub(super) fn is_in_favour(reason: &str) -> bool {
     says(reason, &IN_FAVOUR)
 }
 
-/// Whether a reason begins with the word of another decision.
+/// Returns whether a reason begins with the word of another decision.
 pub(super) fn is_refusal(reason: &str) -> bool {
     let reason = reason.trim().to_lowercase();
     let mut words = reason
@@ -107,7 +107,7 @@ pub(super) fn is_refusal(reason: &str) -> bool {
     )
 }
 
-/// Whether a sentence of a reason says what must happen before the proposal may be applied.
+/// Returns whether a reason states a condition that must be met before the proposal may be applied.
 pub(super) fn is_condition(reason: &str) -> bool {
     const CONDITIONS: [&str; 12] = [
         "only if",
@@ -138,7 +138,8 @@ pub(super) fn is_condition(reason: &str) -> bool {
     })
 }
 
-/// "Good, provided mul is fixed", not "the value that is provided by the caller".
+/// Returns whether "provided" is a condition, as in "Good, provided mul is fixed", but not in "the
+/// value that is provided by the caller".
 fn is_provided(words: &[&str]) -> bool {
     const BEFORE: [&str; 12] = [
         "is", "are", "was", "were", "be", "been", "the", "a", "not", "as", "if", "when",
@@ -153,8 +154,9 @@ fn is_provided(words: &[&str]) -> bool {
     })
 }
 
-/// "Fine once mul is rewritten", "after the tests have been run": a word of approval before the
-/// condition, or the perfect tense in it.
+/// Returns whether a reason makes approval depend on another change, by an approving word before
+/// the condition or by the perfect tense: "Fine once mul is rewritten", "after the tests have been
+/// run".
 fn waits_for_another_change(words: &[&str]) -> bool {
     const APPROVES: [&str; 10] = [
         "accept",
@@ -186,7 +188,8 @@ fn waits_for_another_change(words: &[&str]) -> bool {
     })
 }
 
-/// "The test must be added first", "Add a test first".
+/// Returns whether a reason demands a change first: "The test must be added first", "Add a test
+/// first".
 fn demands_first(words: &[&str]) -> bool {
     const DEMANDS: [&str; 6] = ["must", "should", "needs", "need", "has", "have"];
     const ORDERS: [&str; 8] = [
@@ -197,8 +200,8 @@ fn demands_first(words: &[&str]) -> bool {
     words.last() == Some(&"first") && (is_demand || is_order)
 }
 
-/// Whether a text holds one of these phrases as whole words, and no word beside it takes the phrase
-/// back.
+/// Returns whether a text contains one of the phrases as whole words, without a word beside it that
+/// negates the phrase.
 fn says(text: &str, phrases: &[&str]) -> bool {
     const TAKES_BACK: [&str; 13] = [
         "not", "no", "never", "nor", "longer", "if", "when", "where", "before", "nothing", "none",
@@ -227,7 +230,7 @@ fn says(text: &str, phrases: &[&str]) -> bool {
     })
 }
 
-/// A text in lower case, on one line.
+/// Returns a text in lower case on one line.
 fn plain(text: &str) -> String {
     let text = text.to_lowercase().replace('’', "'");
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! An agent: the owner of one symbol, working turn by turn.
+//! The turn loop of an agent, which owns one symbol.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,51 +25,53 @@ use starling_core::{Role, ToolCalling};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
-/// How often in a row a reply may be unusable.
+/// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
 
-/// Why a small model is not asked about a renaming or a deletion.
+/// Why a small model is not called for a rename or a deletion.
 const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
 
-/// What an agent remembers between turns and pieces of work.
+/// State of an agent that is kept between turns and between pieces of work.
 pub(super) struct Mind {
     pub party: Party,
     pub conversation: Option<Conversation>,
-    /// What the agent was shown of the user's texts.
+    /// The user's texts that the agent has seen.
     pub views: Views,
-    /// What the results of this turn show. What the turn proposes was written before.
+    /// Texts that the results of the current turn show. The proposals of this turn were written
+    /// before the agent saw them.
     pub told: Views,
-    /// The workspace that the agent means where it was shown nothing.
+    /// The workspace that the agent's changes refer to for files that the agent has not seen.
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
-    /// Why it has work, as a small model is told.
+    /// Reason for the work, as shown to a small model.
     pub cause: String,
-    /// The state of the workspace in which its last piece of work ended without a result.
+    /// The epoch in which the last piece of work ended without a result.
     pub gave_up_at: Option<Epoch>,
-    /// Others change something for the same end, so a change need not mend a test by itself.
+    /// Set if other agents change code for the same purpose. A change then does not have to fix a
+    /// test alone.
     pub entangled: bool,
-    /// How many follow-ups lie between the task and this piece of work.
+    /// Number of follow-ups between the task and this piece of work.
     pub wave: u32,
-    /// The approver agreed with what it means to do in this piece of work.
+    /// Set if the approver accepted the intent of this piece of work.
     pub intent_approved: bool,
-    /// The last proposal that the approver sent back; the next one revises it.
+    /// The last proposal that the approver sent back. The next proposal revises it.
     pub rejected: Option<ProposalId>,
-    /// Reasons of its proposals that were accepted.
+    /// Reasons of the agent's accepted proposals.
     pub accepted: Vec<String>,
-    /// A change that the scout wrote for this agent, to be proposed first.
+    /// A change that the scout wrote for this agent. It is proposed first.
     pub draft: Option<Propose>,
     pub repeats: Repeats,
-    /// Parts that fail by themselves and are checked with those to come.
+    /// Parts that fail alone and are checked together with later parts.
     pub kept: Vec<Kept>,
     malformed: u32,
-    /// In how many ways a small model was asked while the workspace was as it is.
+    /// Number of ways in which a small model was prompted since the workspace last changed.
     pub ways: usize,
-    /// The requests to fill holes in its function.
+    /// The conversation that fills holes in the agent's function.
     pub filling: Option<Conversation>,
-    /// Texts of its function that were tried by filling holes.
+    /// Texts of the function that hole filling has tried.
     pub filled: BTreeSet<String>,
-    /// A proposal of this piece of work was applied.
+    /// Set if a proposal of this piece of work was applied.
     pub changed: bool,
 }
 
@@ -100,14 +102,14 @@ impl Mind {
         }
     }
 
-    /// The text of the file that the agent means when it speaks of a symbol. `None`: the agent has not
-    /// seen the file.
+    /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
+    /// has not seen the file.
     pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
         let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
         self.views.of(symbol).or_else(unread)
     }
 
-    /// Before its model is asked: the model sees what the results of the last turn show.
+    /// Marks the results of the last turn as seen. Called before the model is called.
     fn begin_turn(&mut self) {
         self.views.extend(std::mem::take(&mut self.told));
     }
@@ -122,7 +124,7 @@ impl Mind {
     }
 }
 
-/// Works until nothing is left to do for this agent.
+/// Runs the agent until it has no more work.
 pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
     while let Some((mut mind, causes)) = hub.take_work(party) {
         let causes = with_something_to_do(hub, party, causes);
@@ -150,7 +152,7 @@ pub(super) async fn work(hub: &Arc<Hub>, party: &Party) {
     }
 }
 
-/// Without follow-ups that others, or the owner itself, have made good since.
+/// Removes follow-ups that have been resolved in the meantime.
 fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cause> {
     let Party::Agent(own) = party else {
         return causes;
@@ -167,14 +169,14 @@ fn with_something_to_do(hub: &Hub, party: &Party, causes: Vec<Cause>) -> Vec<Cau
     causes.into_iter().filter(is_left).collect()
 }
 
-/// How a piece of work ends, with a summary.
+/// Outcome and summary of a piece of work.
 pub(super) type Ending = (AgentOutcome, String);
 
 pub(super) fn gave_up(why: impl Into<String>) -> Ending {
     (AgentOutcome::GaveUp { why: why.into() }, String::new())
 }
 
-/// One piece of work: from its causes to an outcome.
+/// Carries out one piece of work, from its causes to an outcome.
 async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending {
     let goes_on = mind.gave_up_at == Some(hub.state().epoch);
     if !(goes_on && is_small(hub.outside.models.agent.profile())) {
@@ -196,7 +198,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
         | Cause::Declined { .. } => false,
     });
     mind.wave = causes.iter().map(wave_of).max().unwrap_or_default();
-    // What was typed since the run began is not known to an agent that was not shown it.
+    // An agent does not know what the user typed since the start of the run, unless it was shown.
     mind.unread = Some(hub.outside.index.snapshot().clone());
     context::begin_work(hub, mind, causes);
     mind.begin_turn();
@@ -228,7 +230,8 @@ fn wave_of(cause: &Cause) -> u32 {
     }
 }
 
-/// A small model, asked to mend what is whole, breaks it.
+/// Returns whether a small model has nothing to fix. A small model breaks working code if it is
+/// asked to fix it.
 fn nothing_left_to_mend(hub: &Hub) -> bool {
     let state = hub.state();
     is_small(hub.outside.models.agent.profile())
@@ -236,11 +239,11 @@ fn nothing_left_to_mend(hub: &Hub) -> bool {
         && state.required.is_disjoint(&state.failing)
 }
 
-/// Proposes what the scout wrote. Only when it comes back the agent's own model is asked, and only then
+/// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
 /// the agent counts against the limit.
 async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let draft = mind.draft.take()?;
-    // It is meant for the texts that the scout saw, not for those that the agent was shown since.
+    // The draft refers to the texts that the scout saw, not to the texts shown to the agent since.
     let scouted_in = hub.state().scouted_in.clone();
     let mut shown = std::mem::take(&mut mind.views);
     let unread = mind.unread.clone();
@@ -259,7 +262,7 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
         Proposed::GaveUp { ending, .. } => return Some(ending),
     };
     if let Err(exhausted) = hub.count_agent(&mind.party) {
-        // Why it came back was told when it did.
+        // The reason was logged when the draft was sent back.
         let why = format!("its draft came back, and {exhausted}");
         hub.not_woken(party_name(&mind.party), &Party::Scout, why.clone());
         return Some(gave_up(why));
@@ -273,7 +276,7 @@ async fn propose_draft(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     None
 }
 
-/// One model call and what it asks for. `Some` ends the piece of work.
+/// Makes one model call and carries out its actions. Returns `Some` if the piece of work ends.
 async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     let model = &hub.outside.models.agent;
     let calling = model.profile().tool_calling;
@@ -292,7 +295,7 @@ async fn turn(hub: &Arc<Hub>, mind: &mut Mind) -> Option<Ending> {
     }
     let conversation = mind.conversation.as_mut()?;
     if !conversation.is_answered() && !is_small(model.profile()) {
-        // The model may have refused tools since the conversation began.
+        // The model may have rejected tools since the conversation started.
         conversation.instruct(own_tools);
     }
     let reply = match hub
@@ -357,7 +360,7 @@ fn note_malformed(hub: &Hub, mind: &mut Mind, what: String) -> Option<Ending> {
     })
 }
 
-/// Messages that came in meanwhile are read before the next turn.
+/// Adds new messages from the inbox to the conversation before the next turn.
 fn take_messages(hub: &Arc<Hub>, mind: &mut Mind) {
     for cause in hub.take_inbox(&mind.party) {
         let text = context::cause_text(&cause);
@@ -367,7 +370,7 @@ fn take_messages(hub: &Arc<Hub>, mind: &mut Mind) {
     }
 }
 
-/// Those who asked for a change that was not made are told, when they are still at work.
+/// Notifies the working agents whose change requests were declined.
 fn decline_requests(
     hub: &Hub,
     mind: &Mind,
@@ -397,7 +400,7 @@ fn decline_requests(
     }
 }
 
-/// The role and protocol of an agent's conversation.
+/// Creates an agent's conversation with the system prompt for its role and protocol.
 pub(super) fn conversation_of(hub: &Hub, party: &Party) -> Conversation {
     let profile = hub.outside.models.agent.profile();
     let solo = matches!(party, Party::Solo);

@@ -1,5 +1,5 @@
-//! Whether a run changed what its task names. A change of something else proves nothing of the task,
-//! whatever test it mends.
+//! Checks whether a run changed the code that its task names. A change of other code does not prove
+//! anything about the task, even if it fixes a test.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,25 +16,26 @@ use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
-/// Steps from a symbol to its users, their users, and so on.
+/// Maximum number of steps from a symbol to its users, to their users, and so on.
 const STEPS: usize = 8;
-/// Where there are more users, every symbol counts as one.
+/// Maximum number of users. If there are more, every symbol counts as a user.
 const USERS: usize = 100;
-/// Uses of one symbol that are looked at.
+/// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
 
-/// How the changes of a run stand to what its task names.
+/// How the changes of a run relate to the names in its task.
 #[derive(Debug, Default)]
 pub(super) struct Aim {
-    /// Why they miss it, in words.
+    /// Why the changes miss the named code; `None` if they do not.
     pub missed: Option<String>,
-    /// What the task names, where other code was changed as well.
+    /// The named code, if other code was changed as well.
     pub named: String,
-    /// Tests that failed before and reach, of what was changed, that other code alone.
+    /// Tests that failed before the run and reach only changes to code that the task does not name.
     pub aside: BTreeSet<String>,
 }
 
-/// `changed` are all changed symbols, `changing` those whose behaviour changed.
+/// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
+/// `changing` those whose behaviour changed.
 pub(super) fn of(hub: &Hub, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
     let Some(names) = hub.state().task_names.clone() else {
         return Aim::default();
@@ -74,7 +75,7 @@ pub(super) fn of(hub: &Hub, changed: &[SymbolPath], changing: &[&SymbolPath]) ->
     }
 }
 
-/// The tests that failed before the run, with their messages.
+/// Returns the tests that failed before the run, with their messages.
 fn failed_before(hub: &Hub) -> Vec<TestCase> {
     let state = hub.state();
     let Some(before) = &state.before else {
@@ -86,7 +87,7 @@ fn failed_before(hub: &Hub) -> Vec<TestCase> {
     failed.cloned().collect()
 }
 
-/// `nothing in `f`, which the task names, was changed`.
+/// Describes missed code, as in `nothing in `f`, which the task names, was changed`.
 fn missed(names: &Names) -> String {
     let there = in_words(names.code());
     match names.not_there.first() {
@@ -107,12 +108,12 @@ fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
     some_of(&names)
 }
 
-/// What the task names, with all that uses it.
+/// The named code with all its users.
 struct Around {
     before: Lookup,
     after: Lookup,
     named: Vec<SymbolPath>,
-    /// Files that may be meant by one that is not there, or that the task wants to be made.
+    /// Files that the task may mean by a missing file, or that it asks to create.
     files: Vec<FilePath>,
     users: Users,
 }
@@ -138,7 +139,8 @@ impl Around {
         }
     }
 
-    /// Whether a changed symbol is what the task names, uses it, or is used by it.
+    /// Returns whether a changed symbol is named by the task, uses named code, or is used by named
+    /// code.
     fn holds(&self, goal: Goal, task: &str, changed: &SymbolPath) -> bool {
         let is_made = || {
             let is_new = self.before.tree(&changed.file).is_err();
@@ -163,8 +165,8 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Whether a changed symbol stands with what the task names in one file, where something is to be
-    /// added or tidied up, or says its name.
+    /// Returns whether a changed symbol lies in the same file as named code and the task adds or
+    /// cleans up code, or whether the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
@@ -186,7 +188,7 @@ impl Around {
                 }
                 false => has_word(source, named.base_name()),
             };
-            // Code finds its data by their names.
+            // Code refers to its data files by name.
             let reads = || {
                 let text = self.after.tree(&named.file).ok();
                 text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))
@@ -196,10 +198,11 @@ impl Around {
     }
 }
 
-/// Symbols with everything that uses them.
+/// Symbols with their direct and indirect users.
 struct Users {
     found: Vec<SymbolPath>,
-    /// Bodies of modules that use them, as tables do: whatever stands in the file may.
+    /// Modules whose body uses the symbols, for example in a table. Any symbol of these files may
+    /// use them.
     modules: Vec<FilePath>,
     are_all: bool,
 }
@@ -238,7 +241,7 @@ impl Users {
         }
         let uses = lookup.usages(&self.found[at].to_string(), USES);
         for one in uses.found {
-            // Guesses are not followed from guess to guess.
+            // Uncertain uses are followed only in the first step.
             let is_sure = one.certainty != Certainty::Possible || step == 0;
             if !is_sure || one.is_import {
                 continue;
@@ -251,7 +254,7 @@ impl Users {
         }
     }
 
-    /// Whether a symbol, or a part of it, is among them.
+    /// Returns whether a symbol or a part of it is among the users.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let mut found = self.found.iter();
         !self.are_all

@@ -1,4 +1,4 @@
-//! The gate by itself: what is found out about a change that no agent made, without any model.
+//! The checks as a separate service: evidence for a change that no agent made, without a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,15 @@ use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 use starling_text::ChangeSet;
 
-/// Checks changes of one workspace as a run checks proposals; what it learns of the workspace stays for
-/// the next one.
+/// Checks changes of one workspace as a run checks proposals. Knowledge about the workspace is kept
+/// between checks.
 pub struct Gate {
     hub: Arc<Hub>,
 }
 
 impl Gate {
-    /// Changes are checked by their nearest tests where `tests` can select. Nothing is run before.
+    /// Creates the checks. If `tests` can select tests, changes are checked by their nearest tests.
+    /// Nothing runs before the first check.
     pub fn new(
         index: Arc<Index>,
         tests: Arc<dyn TestRunner>,
@@ -72,7 +73,7 @@ impl Gate {
         Gate { hub }
     }
 
-    /// What the gate says of a file that becomes `text`.
+    /// Returns the evidence for changing a file to `text`.
     pub async fn check(&self, file: &FilePath, text: Arc<str>) -> Evidence {
         let world = self.hub.state().world.clone();
         let base: Arc<str> = world.read(file).unwrap_or_else(|_| "".into());
@@ -97,7 +98,8 @@ impl Gate {
     }
 }
 
-/// The innermost symbols in which two texts of a file differ, those that come and those that go.
+/// Returns the innermost symbols in which two texts of a file differ, including added and removed
+/// symbols.
 fn touched(before: &SymbolTree, after: &SymbolTree) -> Vec<SymbolPath> {
     let changes = ChangeSet::between(before.text(), after.text());
     let mut touched: Vec<SymbolPath> = Vec::new();
@@ -115,7 +117,7 @@ fn touched(before: &SymbolTree, after: &SymbolTree) -> Vec<SymbolPath> {
     touched
 }
 
-/// Stands where a run has models, an editor and a person; none of them is asked.
+/// Placeholder for the models, the editor and the approver of a run; none of them is called.
 struct Nobody {
     profile: ModelProfile,
 }

@@ -1,10 +1,10 @@
-//! Answers of owners, kept for those who ask the same again.
+//! Cache of the owners' answers to questions of other agents.
 
 use std::collections::HashMap;
 
 use starling_syntax::SymbolPath;
 
-/// The owners' answers so far, as long as the code that they are about is unchanged.
+/// The owners' answers, kept while the code that they describe is unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     kept: HashMap<(SymbolPath, String), String>,
@@ -12,16 +12,16 @@ pub(super) struct Answers {
     changes: Vec<Vec<SymbolPath>>,
 }
 
-/// A question to the owner of a symbol, with the state of the code in which it was asked.
+/// A question to the owner of a symbol, with the state of the code when it was asked.
 #[derive(Debug)]
 pub(super) struct Question {
     key: (SymbolPath, String),
-    /// The number of changes before it.
+    /// Number of earlier changes.
     changes: usize,
 }
 
 impl Answers {
-    /// A question that is about to be asked. Spaces and case make no difference to its words.
+    /// Creates the cache key of a question. Whitespace and case are ignored.
     pub fn question(&self, owner: &SymbolPath, text: &str) -> Question {
         let words: Vec<&str> = text.split_whitespace().collect();
         Question {
@@ -30,13 +30,13 @@ impl Answers {
         }
     }
 
-    /// The answer that was given to the same question before.
+    /// Returns the cached answer to the same question.
     pub fn known(&self, question: &Question) -> Option<&str> {
         self.kept.get(&question.key).map(String::as_str)
     }
 
-    /// Keeps an answer, unless the owner's code was changed since the question was asked: then the
-    /// answer may be about the code before the change.
+    /// Caches an answer, unless the owner's code changed after the question was asked, because the
+    /// answer may then describe the old code.
     pub fn keep(&mut self, question: Question, answer: &str) {
         let since = self.changes.get(question.changes..).unwrap_or_default();
         let is_stale = since.iter().any(|change| touch(change, &question.key.0));
@@ -45,14 +45,14 @@ impl Answers {
         }
     }
 
-    /// These symbols were changed: their owners' answers are forgotten.
+    /// Drops the answers of the owners of these changed symbols.
     pub fn forget(&mut self, changed: &[SymbolPath]) {
         self.kept.retain(|(owner, _), _| !touch(changed, owner));
         self.changes.push(changed.to_vec());
     }
 }
 
-/// Whether one of the changed symbols is the owner's, lies inside of it, or holds it.
+/// Returns whether one of the changed symbols is the owner's, lies inside it, or encloses it.
 fn touch(changed: &[SymbolPath], owner: &SymbolPath) -> bool {
     let touches = |symbol: &SymbolPath| owner.encloses(symbol) || symbol.encloses(owner);
     changed.iter().any(touches)
@@ -74,7 +74,7 @@ mod tests {
         answers.forget(&[path("a.py::f")]);
         answers.keep(asked, "no");
         assert_eq!(answers.known(&about(&answers)), None);
-        // A change of other code makes no difference.
+        // Changes of other code have no effect.
         let asked = about(&answers);
         answers.forget(&[path("a.py::g"), path("b.py::f")]);
         answers.keep(asked, "no");

@@ -1,5 +1,5 @@
-//! Questions between agents. The owner answers in a conversation of its own that has no tool to edit,
-//! so an owner who waits for an answer can still give one.
+//! Questions between agents. The owner answers in a separate conversation without editing tools, so
+//! an owner that waits for an answer can still answer others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use starling_core::prompts::{AnswerSystem, AnswerSystemText, Prompt};
 use starling_core::{Role, Tokens, ToolCalling};
 use starling_syntax::{SymbolPath, signature};
 
-/// Turns of one answer.
+/// Maximum number of turns for one answer.
 const TURNS: u32 = 4;
-/// How long an asker waits at most.
+/// Maximum time to wait for an answer.
 const DEADLINE: Duration = Duration::from_secs(300);
 const ANSWER_CAP: Tokens = Tokens(1_200);
 
-/// Asks the owner of a symbol. `chain` holds everybody who waits for this answer, the asker last.
+/// Asks the owner of a symbol. `chain` holds all agents that wait for this answer, the asker last.
 pub(super) fn ask<'a>(
     hub: &'a Arc<Hub>,
     chain: Vec<Party>,
@@ -123,7 +123,7 @@ async fn answer(
     }
 }
 
-/// The owner's model answers, after reading if it wants to.
+/// Answers with the owner's model, which may read first.
 async fn by_model(
     hub: &Arc<Hub>,
     chain: &[Party],
@@ -223,7 +223,7 @@ async fn look_up(hub: &Arc<Hub>, chain: &[Party], asked: Asked) -> (Asked, Strin
     (asked, text)
 }
 
-/// What can be said of a symbol without a model.
+/// Describes a symbol without a model.
 fn what_is_known(hub: &Hub, lookup: &Lookup, owner: &SymbolPath) -> String {
     let mut known = match lookup.symbol(owner) {
         Ok(found) => {

@@ -1,19 +1,20 @@
-//! What a task asks for in the tests, read from its words: which tests may go, and which test files may
-//! be changed. No model is asked.
+//! Parses the task text for requested changes to tests: which tests may be removed, and which test
+//! files may be changed. No model is called.
 //!
-//! To name a test is not to ask for its change: "make test_f pass" names the test that proves the work.
+//! Naming a test does not request a change to it: "make test_f pass" names the test that proves the
+//! work.
 
 use std::collections::BTreeSet;
 
 use starling_syntax::FilePath;
 
-/// Words of a task that asks for something to be taken away, moved or renamed.
+/// Words of a task that removes, moves or renames something.
 const REMOVAL: [&str; 20] = [
     "remove", "removes", "removed", "delete", "deletes", "deleted", "drop", "drops", "dropped",
     "rename", "renames", "renamed", "skip", "move", "moves", "moved", "inline", "inlined",
     "replace", "replaced",
 ];
-/// Words of a task that asks for another signature.
+/// Words of a task that changes a signature.
 const SIGNATURE: [&str; 8] = [
     "parameter",
     "parameters",
@@ -24,7 +25,7 @@ const SIGNATURE: [&str; 8] = [
     "positional",
     "required",
 ];
-/// Verbs that ask for a change of their object.
+/// Verbs that request a change of their object.
 const CHANGE: [&str; 40] = [
     "update",
     "updating",
@@ -67,15 +68,15 @@ const CHANGE: [&str; 40] = [
     "tighten",
     "reorganize",
 ];
-/// The same where the object holds no test itself: to mend a test can mean to mend the code.
+/// More verbs, for files that contain no tests. For a test, "fix" can mean to fix the code.
 const MEND: [&str; 7] = [
     "fix", "mend", "repair", "correct", "improve", "extend", "debug",
 ];
-/// Words before a verb that turn it around.
+/// Words before a verb that negate it.
 const NEGATION: [&str; 9] = [
     "not", "never", "without", "don't", "dont", "no", "cannot", "avoid", "nor",
 ];
-/// Words between a verb and a name after which the name is not the verb's object.
+/// Words between a verb and a name that show that the name is not the object of the verb.
 const OTHER_CLAUSE: &[&str] = &[
     "so", "that", "to", "until", "for", "because", "since", "when", "while", "if", "unless",
     "make", "makes", "get", "let", "pass", "passes", "run", "but", "keep", "keeping", "leave",
@@ -84,22 +85,22 @@ const OTHER_CLAUSE: &[&str] = &[
     "ensuring", "sure", "check", "verify", "confirm", "have", "having", "using", "via", "through",
     "after", "before", "once", "from",
 ];
-/// Words after a name that make it the subject of what follows.
+/// Words after a name that make the name the subject of a clause.
 const SUBJECT: &[&str] = &[
     "must", "should", "has", "have", "needs", "need", "can", "is", "are", "may", "shall", "will",
     "pass", "passes", "passing", "fail", "fails", "failing", "green", "stay", "stays", "remain",
     "keep", "run", "runs", "still", "work",
 ];
-/// Words between a verb and its object at most.
+/// Maximum number of words between a verb and its object.
 const BETWEEN: usize = 6;
 /// Words that stand for all tests.
 const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
-/// Between a name and what must be done with it.
+/// Words between a name and a participle of [`CHANGED`].
 const AUXILIARY: [&str; 16] = [
     "must", "should", "has", "have", "needs", "need", "to", "be", "can", "is", "are", "also",
     "may", "shall", "will", "being",
 ];
-/// What must be done with a name before these words.
+/// Participles and adjectives that request a change of the name before them.
 const CHANGED: [&str; 17] = [
     "updated",
     "changed",
@@ -120,29 +121,31 @@ const CHANGED: [&str; 17] = [
     "updating",
 ];
 
-/// Whether a task asks to remove or rename a test, by its name.
+/// Returns whether a task asks to remove or rename the test `id`.
 pub(super) fn to_remove(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
     asks(task, &is_it, &[&REMOVAL])
 }
 
-/// Whether a task asks to rename, move or remove something and names this.
+/// Returns whether a task asks to rename, move or remove something and mentions `name`.
 pub(super) fn to_take_away(task: &str, name: &str) -> bool {
     let is_removal = |word: &str| REMOVAL.contains(&word.to_lowercase().as_str());
     words(task).any(is_removal) && words(task).any(|word| word == name)
 }
 
-/// Whether a task asks to change a test, by its name.
+/// Returns whether a task asks to change the test `id`.
 pub(super) fn to_change_test(task: &str, id: &str) -> bool {
     let name = name_of(id);
     let is_it = |token: &str| token == id || name_of(token) == name;
     asks(task, &is_it, &[&CHANGE])
 }
 
-/// Whether a task asks to change a file of the tests: by its path or name, or all tests. Where it holds
-/// no test itself, as a `conftest.py`, the task may also ask to mend it. `is_code` tells of a name whether
-/// a file of the code has it: then that one is meant. What the task forbids it does not ask for.
+/// Returns whether a task asks to change a test file, by its path, by its name or with all tests.
+///
+/// For a file without tests, such as a `conftest.py`, the task may also ask to fix the file.
+/// `is_code` returns whether a name also belongs to a file of the code; the name then refers to
+/// that file. Returns false if the task forbids the change.
 pub(super) fn to_change_file(
     task: &str,
     file: &FilePath,
@@ -162,13 +165,13 @@ pub(super) fn to_change_file(
     mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all, &[&CHANGE])
 }
 
-/// Whether a task asks to change all tests, and does not forbid it for a file.
+/// Returns whether a task asks to change all tests and does not forbid it for a file.
 pub(super) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
     let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
     !forbids(task, file) && asks(task, &is_all, &[&CHANGE])
 }
 
-/// Whether a task asks to change docstrings, or the examples in them.
+/// Returns whether a task asks to change docstrings or their examples.
 pub(super) fn to_change_examples(task: &str) -> bool {
     const EXAMPLES: [&str; 6] = [
         "docstring",
@@ -182,15 +185,15 @@ pub(super) fn to_change_examples(task: &str) -> bool {
     asks(task, &is_it, &[&CHANGE, &MEND])
 }
 
-/// Whether a word is the path of a file, or the end of it.
+/// Returns whether a word is the path of a file or the end of its path.
 pub(super) fn names_file(token: &str, file: &FilePath) -> bool {
     let token = token.trim_start_matches("./");
     let path = file.as_str();
     token == path || token == file.name() || path.ends_with(&format!("/{token}"))
 }
 
-/// Whether a task says that a file of the tests is not to be changed: by its name, by a folder above it,
-/// or with all tests.
+/// Returns whether a task forbids changes to a test file, by its name, by a parent directory or
+/// with all tests.
 fn forbids(task: &str, file: &FilePath) -> bool {
     let is_meant = |token: &str| {
         let folder = token.trim_start_matches("./").trim_end_matches('/');
@@ -204,7 +207,8 @@ fn forbids(task: &str, file: &FilePath) -> bool {
     })
 }
 
-/// Whether the words before an object say that it must not be changed: "do not touch any file under".
+/// Returns whether the words before an object forbid changing the object, as in "do not touch any
+/// file under".
 fn is_forbidden(before: &[Token]) -> bool {
     const TOUCH: [&str; 5] = ["touch", "touching", "alter", "altering", "weaken"];
     let lower = |token: &Token| token.word.to_lowercase();
@@ -222,13 +226,14 @@ fn is_forbidden(before: &[Token]) -> bool {
     verb.is_some_and(|at| near[at + 1..].iter().take(3).any(negated))
 }
 
-/// Whether a test fails because a name or a parameter is another one, and the task asks for that: it
-/// names what the test misses, and asks to remove, rename or move something, or for another signature.
+/// Returns whether a test fails because of a name or parameter that the task asks to change. The
+/// task must name it, and ask for a removal, a rename, a move or a new signature.
 pub(super) fn for_other_names(task: &str, message: &str) -> bool {
     !other_names(task, message).is_empty()
 }
 
-/// The names and parameters of the task that a test fails for lack of, where the task asks for others.
+/// Returns the names and parameters in the task that a test fails to find, if the task asks to
+/// change them.
 pub(super) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     const MISSING: [&str; 4] = [
         "ImportError: ",
@@ -254,7 +259,8 @@ pub(super) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
     named.map(str::to_owned).collect()
 }
 
-/// The names that an error line quotes, and a function before `()`; the last part of a dotted name.
+/// Returns the names that an error line quotes and the functions before `()`. For a dotted name,
+/// returns the last part.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('\'').skip(1).step_by(2);
     let called = line.match_indices("()").filter_map(|(end, _)| {
@@ -267,7 +273,7 @@ fn names_in(line: &str) -> impl Iterator<Item = &str> {
     quoted.chain(called).filter(|name| !name.is_empty())
 }
 
-/// The function of a test: `test_x` of `tests/test_a.py::T::test_x[1]`.
+/// Returns the function name of a test: `test_x` for `tests/test_a.py::T::test_x[1]`.
 pub(super) fn name_of(id: &str) -> &str {
     let plain = id.split('[').next().unwrap_or(id);
     plain.rsplit([':', '.']).next().unwrap_or(plain)
@@ -277,7 +283,8 @@ fn words(task: &str) -> impl Iterator<Item = &str> {
     task.split(|c: char| !(c.is_alphanumeric() || c == '_'))
 }
 
-/// Whether a text asks to change something: a verb whose object it is, or what must be done with it.
+/// Returns whether a text asks to change an object, by a verb before it or by a participle after
+/// it.
 fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool {
     sentences(text).iter().any(|sentence| {
         let objects = (0..sentence.len()).filter(|at| is_object(&sentence[*at].word));
@@ -289,7 +296,7 @@ fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool
     })
 }
 
-/// Whether the words before an object end in a verb that asks for its change.
+/// Returns whether the words before an object end in a verb that requests its change.
 fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
     for (distance, token) in before.iter().rev().take(BETWEEN + 1).enumerate() {
         let word = token.word.to_lowercase();
@@ -307,13 +314,13 @@ fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
     false
 }
 
-/// Whether the words after a name say something of it.
+/// Returns whether the words after a name make the name a subject.
 fn is_subject(after: &[Token]) -> bool {
     let next = after.first().map(|token| token.word.to_lowercase());
     next.is_some_and(|word| SUBJECT.contains(&word.as_str()))
 }
 
-/// Whether the words after a name say that it must be changed, or is out of date.
+/// Returns whether the words after a name say that it must be changed or is outdated.
 fn must_change(after: &[Token]) -> bool {
     let mut rest = after
         .iter()
@@ -329,17 +336,17 @@ fn must_change(after: &[Token]) -> bool {
 }
 
 pub(super) struct Token {
-    /// Without quotes and punctuation around it.
+    /// The word without surrounding quotes and punctuation.
     pub word: String,
-    /// With the dashes before it, as an option has them.
+    /// The word with its leading dashes, as in a command-line option.
     pub with_dashes: String,
-    /// Whether it stands between back-quotes.
+    /// Whether the word is enclosed in backquotes.
     pub is_quoted: bool,
-    /// A comma or the like follows it.
+    /// Whether a comma or colon follows the word.
     pub ends_clause: bool,
 }
 
-/// The words of each sentence; names with dots and slashes are one word.
+/// Splits a text into sentences of words. Names with dots and slashes are one word.
 pub(super) fn sentences(text: &str) -> Vec<Vec<Token>> {
     let mut all = vec![Vec::new()];
     for line in text.lines() {
@@ -467,7 +474,7 @@ mod tests {
             false,
             &|_| false
         ));
-        // A name that the code has as well means the code.
+        // If a file of the code has the same name, the name refers to that file.
         let models = FilePath::new("tests/models.py");
         let is_code = |token: &str| token == "models.py";
         assert!(!to_change_file(

@@ -24,20 +24,20 @@ pub(super) struct Attempts {
 /// A refused proposal.
 #[derive(Debug)]
 struct Refused {
-    /// Its `reason` field is empty: the same change in other words is the same proposal.
+    /// The change with an empty `reason` field, so that the same change with another reason is
+    /// recognized.
     change: Propose,
     count: u32,
     why: ReturnReason,
 }
 
 impl Attempts {
-    /// The number of refused proposals.
+    /// Returns the number of refused proposals.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Why this change was refused, if that happened at least `times` times in this state of the
-    /// workspace.
+    /// Returns why this change was refused, if it was refused at least `times` times in this epoch.
     pub fn earlier_refusal(
         &self,
         epoch: Epoch,
@@ -74,7 +74,7 @@ impl Attempts {
         }
     }
 
-    /// How many were refused before.
+    /// Returns the number of repeated proposals.
     pub fn repeated(&self) -> u32 {
         self.count.saturating_sub(self.distinct)
     }
@@ -89,7 +89,7 @@ impl Attempts {
         }
     }
 
-    /// One line for the user: how many proposals were refused, and why the latest was.
+    /// Returns one line for the user: the number of refused proposals and the latest reason.
     pub fn summary(&self) -> String {
         let Attempts {
             count, last_reason, ..

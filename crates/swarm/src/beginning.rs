@@ -1,5 +1,5 @@
-//! Where a good engineer would look first: where a traceback ends in the project, what the task imports,
-//! what its words lead to, and what is one step from the best of that.
+//! Finds the symbols to look at first: the ends of tracebacks in the project, names imported in the
+//! task, symbols that match its words, and symbols one step away from the best of these.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use starling_core::Tokens;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// So many of the best candidates are followed to what they call, so many callees each.
+/// Number of best candidates whose callees are added, and number of callees for each.
 const CALLERS_FOLLOWED: usize = 2;
 const CALLEES: usize = 2;
-/// Imported names that are looked at, where nothing of them is among so many of the best.
+/// Number of imported names that are added if none of them is among the [`BEST`] candidates.
 const IMPORTED: usize = 2;
 const BEST: usize = 8;
-/// Frames of tracebacks that are looked at.
+/// Maximum number of traceback frames that are considered.
 const FRAMES: usize = 2;
 const CONSTRUCTOR: &str = "__init__";
-/// Reasons that are told of a candidate.
+/// Maximum number of reasons shown for a candidate.
 const REASONS: usize = 2;
-/// Folders of code that shows how the project is used; it is looked at last.
+/// Directories with code that only shows how the project is used. Their files come last.
 const ASIDE: [&str; 8] = [
     "examples",
     "example",
@@ -35,12 +35,12 @@ const ASIDE: [&str; 8] = [
     "samples",
 ];
 
-/// How a symbol came to be looked at.
+/// How a candidate was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// The task leads to it.
+    /// The task leads to the symbol.
     Itself,
-    /// It is one step from one that the task leads to.
+    /// The symbol is one step away from a symbol that the task leads to.
     Near,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Candidate {
     pub standing: Standing,
 }
 
-/// Each symbol once.
+/// An ordered list of candidates in which each symbol occurs once.
 #[derive(Default)]
 struct Order(Vec<Candidate>);
 
@@ -80,7 +80,7 @@ impl Order {
     }
 }
 
-/// Symbols with why they may matter, best first.
+/// Returns the symbols that may matter with the reasons, best first.
 pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
     let located = hub.state().located.clone();
     let failing = required::shown(hub).map(|report| context::failures(&report, Tokens(4_000)));
@@ -143,13 +143,13 @@ pub(super) fn candidates(hub: &Hub, lookup: &Lookup) -> Vec<Candidate> {
     order.0
 }
 
-/// Whether a file only shows how the project is used, and the task does not speak of it.
+/// Returns whether a file only shows how the project is used and the task does not mention it.
 fn is_aside(file: &FilePath, task: &str) -> bool {
     let top = file.as_str().split('/').next().unwrap_or_default();
     ASIDE.contains(&top) && !task.contains(file.name())
 }
 
-/// The constructor of a method's class, where it sets an attribute that the method uses.
+/// Returns the constructor of a method's class, if it sets an attribute that the method uses.
 fn constructor_of(lookup: &Lookup, method: &SymbolPath) -> Option<SymbolPath> {
     let found = lookup.symbol(method).ok()?;
     if found.symbol.kind != SymbolKind::Method || method.base_name() == CONSTRUCTOR {
@@ -171,7 +171,7 @@ fn constructor_of(lookup: &Lookup, method: &SymbolPath) -> Option<SymbolPath> {
     constructor.source().lines().any(sets).then_some(path)
 }
 
-/// The names behind `self.`.
+/// Returns the names after `self.`.
 fn own_attributes(source: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let names = source.split("self.").skip(1);
@@ -179,7 +179,7 @@ fn own_attributes(source: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// The first class of the project from which the class of a method, or a class, inherits.
+/// Returns the first base class in the project of a class, or of a method's class.
 fn base_of(lookup: &Lookup, symbol: &SymbolPath) -> Option<SymbolPath> {
     let found = lookup.symbol(symbol).ok()?;
     let class = match found.symbol.kind {
@@ -195,8 +195,8 @@ fn base_of(lookup: &Lookup, symbol: &SymbolPath) -> Option<SymbolPath> {
     })
 }
 
-/// The symbols in which the tracebacks of a text end, as far as they lie in the project: an error that
-/// a library raises comes from the last call into it.
+/// Returns the symbols in which the tracebacks of a text end. For an error raised in a library,
+/// this is the last call into the library.
 pub(super) fn innermost(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     let mut found: Vec<SymbolPath> = Vec::new();
     let mut last: Option<SymbolPath> = None;
@@ -225,8 +225,8 @@ fn starts_traceback(line: &str) -> bool {
     line.starts_with("Traceback (most recent call last)") || line.contains("::test")
 }
 
-/// The symbol of a frame. The project may have moved on since a traceback was printed: its function
-/// counts for more than its line.
+/// Returns the symbol of a traceback frame. The function name takes precedence over the line,
+/// because the project may have changed since the traceback was printed.
 fn place(lookup: &Lookup, path: &str, line: u32, function: Option<&str>) -> Option<SymbolPath> {
     let file = file_of(lookup, path)?;
     let tree = lookup.tree(&file).ok()?;
@@ -255,7 +255,7 @@ fn distance(tree: &SymbolTree, symbol: &Symbol, line: u32) -> u32 {
     }
 }
 
-/// The file that a traceback means: by its path in the project, or by the end of that.
+/// Returns the file of a traceback path, by its path in the project or by the end of the path.
 fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
     let path = path.replace('\\', "/");
     let ends = |file: &&FilePath| {
@@ -265,7 +265,7 @@ fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
                 .strip_suffix(file)
                 .is_some_and(|before| before.ends_with('/'))
     };
-    // Of two that fit, the longer one says more.
+    // If two files match, the longer path is more specific.
     lookup
         .files()
         .iter()
@@ -274,7 +274,7 @@ fn file_of(lookup: &Lookup, path: &str) -> Option<FilePath> {
         .cloned()
 }
 
-/// The symbols of the project that snippets in a text import, each where it is plain which one.
+/// Returns the symbols of the project that code in a text imports, if they are unambiguous.
 fn imported(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     let mut found: Vec<SymbolPath> = Vec::new();
     for line in text.lines() {
@@ -295,7 +295,8 @@ fn imported(lookup: &Lookup, text: &str) -> Vec<SymbolPath> {
     found
 }
 
-/// The one definition of a name that a module may hold: its package is where the module says.
+/// Returns the only definition of a name in a module, if the definition lies in the module's
+/// package.
 fn one_of(lookup: &Lookup, module: &str, name: &str) -> Option<SymbolPath> {
     let folder = module.trim_start_matches('.').replace('.', "/");
     let mut defined = lookup.index().definitions(name);

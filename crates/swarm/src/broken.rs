@@ -1,5 +1,5 @@
-//! Which code a changed contract breaks: calls that do not hold any more, overrides that cannot stand
-//! in, and every mention of what is gone.
+//! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
+//! are no longer compatible, and every mention of removed symbols.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,25 +11,26 @@ use starling_syntax::{
     Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
 };
 
-/// Uses of one symbol that are looked at.
+/// Maximum number of uses of one symbol that are considered.
 const REFERENCES_MOST: usize = 400;
-/// How deep classes are followed to those that inherit from them.
+/// Maximum depth of the class hierarchy that is followed to subclasses.
 const HEIRS_DEEP: usize = 4;
 
 /// A place that a changed contract breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Site {
-    /// The innermost symbol.
+    /// The innermost symbol at the place.
     pub symbol: SymbolPath,
     pub line: u32,
-    /// It defines the method anew.
+    /// Whether the place is a method that overrides the changed method.
     pub is_override: bool,
 }
 
-/// Where symbols were mentioned before they went: afterwards only their names are left to go by.
+/// The places that mentioned removed symbols. They are recorded before the removal, because
+/// afterwards the uses can only be found by name.
 pub(super) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
-/// The symbols that a draft takes away, with their mentions.
+/// Returns the symbols that a draft removes, with their mentions.
 pub(super) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
     let gone = draft
@@ -37,7 +38,7 @@ pub(super) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
         .iter()
         .filter(|symbol| after.find(&symbol.name).is_none());
     let mentions = |symbol: &SymbolPath| {
-        // Under another name, the import alone is wrong.
+        // If the name is imported under another name, only the import is wrong.
         let name = symbol.base_name().split('#').next().unwrap_or_default();
         let usages = sure_usages(lookup, symbol).into_iter();
         let named = usages.filter(|usage| usage.text.contains(name));
@@ -47,7 +48,7 @@ pub(super) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
     gone.map(mentions).collect()
 }
 
-/// Which files are looked at for what a change breaks.
+/// The files that are searched for broken code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     Code,
@@ -60,9 +61,9 @@ impl Scope {
     }
 }
 
-/// The places, outside tests and outside the symbol itself, that a draft breaks by what it does to the
-/// contract of `changed`. `lookup` is the workspace before the draft, or after it with the mentions of
-/// what is gone.
+/// Returns the places outside tests and outside the symbol itself that a draft breaks by changing
+/// the contract of `changed`. `lookup` is the workspace before the draft, or after the draft if the
+/// mentions of removed symbols are given.
 pub(super) fn broken(
     lookup: &Lookup,
     draft: &Draft,
@@ -72,7 +73,7 @@ pub(super) fn broken(
     broken_in(Scope::Code, lookup, draft, changed, gone)
 }
 
-/// The same in the files of one scope.
+/// Same as [`broken`], for the files of one scope.
 pub(super) fn broken_in(
     scope: Scope,
     lookup: &Lookup,
@@ -110,7 +111,7 @@ pub(super) fn broken_in(
     sites
 }
 
-/// The uses of a symbol, and of its class where it makes the objects of one, that are no mere guesses.
+/// Returns the certain uses of a symbol. For a constructor, the uses of its class are included.
 fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
     let mut found = of(symbol);
@@ -128,7 +129,7 @@ fn makes(symbol: &SymbolPath) -> bool {
     ["__init__", "__new__"].contains(&symbol.base_name())
 }
 
-/// The lines that mentioned what is gone, where they stand now.
+/// Returns the lines that mentioned a removed symbol and still exist, at their current place.
 fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
     let mut sites = Vec::new();
     for (file, text) in places {
@@ -149,7 +150,7 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
     sites
 }
 
-/// Whether a call does the same under the newer contract.
+/// Returns whether a call has the same effect under the new contract.
 fn holds(
     lookup: &Lookup,
     usage: &Usage,
@@ -167,14 +168,15 @@ fn holds(
     old.call_holds(new, &given, receiver)
 }
 
-/// Where a use begins, in bytes of its file.
+/// Returns the byte offset of a use in its file.
 fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
     let line = (usage.line as usize).saturating_sub(1);
     let start = tree.line_starts().get(line).copied();
     start.unwrap_or_default() + usage.column as usize
 }
 
-/// Who gives the first argument of a method: the object, but not where the class itself is named.
+/// Returns how the first argument of a method call is passed: implicitly by the object, or
+/// explicitly if the class is named.
 fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolPath) -> Receiver {
     let Ok(found) = lookup.symbol(changed) else {
         return Receiver::Given;
@@ -201,7 +203,7 @@ fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolP
     }
 }
 
-/// The methods that override a changed one and cannot stand in for it.
+/// Returns the methods that override a changed method and are not compatible with it.
 fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site> {
     let is_private = changed.base_name().starts_with("__") && !changed.base_name().ends_with("__");
     let Some((class, method)) = changed.name.rsplit_once('.') else {
@@ -233,7 +235,7 @@ fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site>
     sites
 }
 
-/// The classes that name another among their bases.
+/// Returns the direct subclasses of a class.
 fn heirs(lookup: &Lookup, class: &SymbolPath) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for usage in sure_usages(lookup, class) {
@@ -260,7 +262,7 @@ fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
     misfit(&heir.tree, heir.tree.find(&name)?, new)
 }
 
-/// A method that cannot stand in for the one that it overrides.
+/// Returns the place of an overriding method that is not compatible with the new contract.
 fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
     (!own.contract.stands_in_for(new)).then(|| Site {
         symbol: own.path.clone(),

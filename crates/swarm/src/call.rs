@@ -1,4 +1,4 @@
-//! One model call of a run: reserved in the ledger, watched, recorded.
+//! One model call of a run, with its budget, its watcher and its record in the log.
 
 use std::sync::Arc;
 
@@ -13,31 +13,32 @@ use starling_core::{
     Tokens, ToolCalling, ToolSpec, WorstCase,
 };
 
-/// The longest answer asked for in one request; longer ones are continued.
+/// Maximum length of a reply to one request. Longer replies are continued in further requests.
 pub(super) const LONGEST_ANSWER: Tokens = Tokens(8192);
 
 /// A conversation with a model.
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
-    /// The same in every run of the same task, so that a recording finds it.
+    /// Name of the conversation. It is the same in every run of the same task, so that a recording
+    /// can be matched.
     pub name: String,
     pub role: Role,
     pub messages: Vec<Message>,
-    /// 0 is greedy.
+    /// Sampling temperature; 0 means greedy.
     pub temperature: f32,
-    /// What answers begin with.
+    /// Prefix of every reply.
     pub beginning: String,
-    /// What comes after an answer that fills a hole; empty for others.
+    /// Text after a reply that fills a hole; empty for other conversations.
     pub following: String,
-    /// Answers end before any of these texts.
+    /// Stop sequences.
     pub stop: Vec<String>,
-    /// The longest answer, where it is to be shorter than the model allows.
+    /// Maximum length of a reply.
     pub longest: Tokens,
     ordinal: u32,
     recorded: usize,
 }
 
-/// Why a call gave no reply.
+/// Why a call returned no reply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum CallFailed {
     #[error(transparent)]
@@ -47,7 +48,7 @@ pub(super) enum CallFailed {
 }
 
 impl CallFailed {
-    /// Whether the model refused tools and can be asked again by the text protocol.
+    /// Returns whether the model rejected tools and can be called again with the text protocol.
     pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
         let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
         is_refusal && model.profile().tool_calling == ToolCalling::Text
@@ -75,7 +76,7 @@ impl Conversation {
         self.messages.push(Message::User { text: text.into() });
     }
 
-    /// Takes the role and the protocol of another conversation.
+    /// Replaces the system message by that of another conversation.
     pub fn instruct(&mut self, other: Conversation) {
         if let (Some(mine), Some(system)) =
             (self.messages.first_mut(), other.messages.into_iter().next())
@@ -84,20 +85,20 @@ impl Conversation {
         }
     }
 
-    /// Puts another role and protocol in place of its own.
+    /// Replaces the system message.
     pub fn say_first(&mut self, system: String) {
         if let Some(first) = self.messages.first_mut() {
             *first = Message::System { text: system };
         }
     }
 
-    /// Whether a model has said anything in it.
+    /// Returns whether the conversation contains a reply.
     pub fn is_answered(&self) -> bool {
         let says = |message: &Message| matches!(message, Message::Assistant { .. });
         self.messages.iter().any(says)
     }
 
-    /// Back to the system message, and to greedy answers.
+    /// Removes all messages except the system message, and resets the temperature to greedy.
     pub fn forget(&mut self) {
         self.messages.truncate(1);
         self.temperature = 0.0;
@@ -105,7 +106,7 @@ impl Conversation {
         self.recorded = self.recorded.min(self.messages.len());
     }
 
-    /// The next request of the conversation.
+    /// Builds the next request of the conversation.
     fn request(&self, tools: Vec<ToolSpec>, max_output: Tokens) -> ChatRequest {
         ChatRequest {
             conversation: self.name.clone(),
@@ -122,10 +123,11 @@ impl Conversation {
 }
 
 impl Hub {
-    /// Asks a model for the next message of a conversation. The reply is not yet part of it.
+    /// Calls a model for the next message of a conversation. The reply is not added to the
+    /// conversation.
     ///
     /// # Errors
-    /// [`CallFailed`]; the user has been told by an event.
+    /// Returns [`CallFailed`]. The failure has been logged as an event.
     pub async fn call(
         &self,
         who: &Party,
@@ -188,7 +190,7 @@ impl Hub {
                 });
             }
         }
-        // A replay asks by the text protocol from the beginning.
+        // A replay uses the text protocol from the start.
         if let Err(ModelError::NoTools { .. }) = &result {
             return Ok(result?);
         }
@@ -212,7 +214,7 @@ impl Hub {
         Ok(result?)
     }
 
-    /// The run ends when nobody is at work any more: the budget has no room for a request.
+    /// Records that the budget has no room for a request. The run ends when no agent is at work.
     fn is_exhausted(&self, exhausted: &Exhausted) {
         self.state()
             .exhausted
@@ -220,7 +222,7 @@ impl Hub {
     }
 }
 
-/// Turns what happens during a call into events, and keeps its account.
+/// Converts the progress of a call to events, and tracks its budget.
 struct Watch<'a> {
     hub: &'a Hub,
     who: &'a Party,

@@ -1,19 +1,20 @@
-//! What a function calls in the same project: the cause is often one call away from where words lead.
+//! Finds the functions that a function calls in the project. The cause is often one call away from
+//! the code that the words of the task match.
 
 use super::lookup::{Found, Lookup};
 use starling_index::{Definition, Position, is_test_file};
 use starling_syntax::{Reference, SymbolKind, SymbolPath, references};
 
-/// Called names that are looked at.
+/// Maximum number of called names that are considered.
 const NAMES: usize = 24;
-/// Shorter names are shared by too many.
+/// Shorter names are shared by too many symbols.
 const SHORTEST: usize = 3;
 
-/// How a callee fares; more is better: what its name shares with the text in focus, whether it is in
-/// the same file, and the names of the text in its source.
+/// Rank of a callee; greater is better. The parts are: the match between its name and the focus,
+/// whether it is in the same file, and the number of focus names in its source.
 type Rank = (usize, bool, usize);
 
-/// The direct callees of a function that the text in focus speaks of, and its helpers.
+/// Returns the direct callees of a function that match the focus, and its helpers.
 pub(super) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<SymbolPath> {
     let Ok(found) = lookup.symbol(symbol) else {
         return Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
             continue;
         };
         let is_known = callees.iter().any(|(_, known)| *known == callee);
-        // What is defined inside is in sight already.
+        // Symbols defined inside the function are shown already.
         if is_known || symbol.encloses(&callee) || callee.is_module() || is_test_file(&callee.file)
         {
             continue;
@@ -48,7 +49,7 @@ pub(super) fn callees(lookup: &Lookup, symbol: &SymbolPath, most: usize) -> Vec<
     best.map(|(_, callee)| callee).collect()
 }
 
-/// `None`: the text does not speak of it.
+/// Returns the rank of a callee; `None` if it does not match the focus.
 fn rank(lookup: &Lookup, caller: &SymbolPath, callee: &SymbolPath) -> Option<Rank> {
     let name = callee.base_name();
     let found = lookup.symbol(callee).ok()?;
@@ -65,7 +66,7 @@ fn rank(lookup: &Lookup, caller: &SymbolPath, callee: &SymbolPath) -> Option<Ran
     ))
 }
 
-/// How a name stands in a source.
+/// The form in which a source uses a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Call,
@@ -73,8 +74,8 @@ enum Use {
     Read,
 }
 
-/// What a name that is used in a symbol is: by imports and types, else the only one of its name, or of
-/// its name in the file. What is only read counts when it is a property.
+/// Resolves a name used in a symbol by imports and types, otherwise to the only definition of the
+/// name in the project or in the file. A name that is only read must be a property.
 fn used(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolPath> {
     let callee = meant(lookup, found, name, how)?;
     let is_property = || {
@@ -121,7 +122,7 @@ fn meant(lookup: &Lookup, found: &Found, name: &str, how: Use) -> Option<SymbolP
     only(defined).or_else(|| only(same_file))
 }
 
-/// Names that stand before an opening bracket, each once.
+/// Returns the distinct names before an opening bracket.
 fn called_names(source: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (at, _) in source.match_indices('(') {
@@ -129,7 +130,7 @@ fn called_names(source: &str) -> Vec<&str> {
         let start = before
             .rfind(|c: char| !c.is_alphanumeric() && c != '_')
             .map_or(0, |end| end + 1);
-        // The character found may be longer than a byte.
+        // The separator may be longer than one byte.
         let name = before.get(start..).unwrap_or_default();
         if name.len() > SHORTEST && !names.contains(&name) {
             names.push(name);
@@ -138,7 +139,7 @@ fn called_names(source: &str) -> Vec<&str> {
     names
 }
 
-/// Names behind `self.` that are not called, each once.
+/// Returns the distinct names after `self.` that are not called.
 fn read_names(source: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (at, before) in source.match_indices("self.") {

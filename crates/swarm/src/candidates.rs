@@ -1,5 +1,5 @@
-//! Candidates: when editor models are configured, each writes the change that the agent has described;
-//! the checks, then the smaller change, decide which one goes on.
+//! Candidates: if editor models are configured, each of them writes the change that the agent
+//! described. The checks choose a candidate, and among equals the smaller change wins.
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ struct Candidate {
     draft: Draft,
 }
 
-/// The change that goes on, and its draft.
+/// The chosen change and its draft.
 pub(super) struct Chosen {
     pub change: Propose,
     pub draft: Draft,
 }
 
-/// How a candidate did; less is better.
+/// Rank of a candidate; less is better.
 type Rank = (usize, std::cmp::Reverse<usize>, usize);
 
-/// The best draft among the agent's own and those of the editor models.
+/// Returns the best draft among the agent's own draft and those of the editor models.
 pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: Draft) -> Chosen {
     let change = change.clone();
     let editors = &hub.outside.models.editors;
@@ -81,7 +81,7 @@ pub(super) async fn choose(hub: &Arc<Hub>, mind: &Mind, change: &Propose, own: D
     Chosen { change, draft }
 }
 
-/// One editor model's candidate; `None` when it gave none that can be used.
+/// Returns the candidate of one editor model; `None` if it is unusable.
 async fn write(
     hub: &Arc<Hub>,
     mind: &Mind,

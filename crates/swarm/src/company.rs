@@ -1,6 +1,6 @@
-//! Proposals that wait together: parts of one change may fail alone and pass as a set. Those that fail
-//! alone are tested with all that wait; a set that passes is reviewed as one, and applied as a
-//! whole or not at all.
+//! Joint checks of proposals that wait for a verdict. Parts of one change may fail alone and pass
+//! together. Proposals that fail alone are tested with all waiting proposals. A set that passes is
+//! reviewed together, and is applied as a whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{new_file_diff, unified_diff, visible};
 use starling_workspace::Snapshot;
 
-/// How far a proposal that waits has come.
+/// Check progress of a waiting proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Checking,
-    /// It passes by itself.
+    /// The proposal passes alone.
     Passes,
-    /// By itself it breaks something, or mends nothing.
+    /// Alone, the proposal breaks something or fixes none of the required tests.
     NeedsOthers,
 }
 
-/// A proposal between its draft and its end.
+/// A proposal that has been drafted and has not ended.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub symbol: SymbolPath,
@@ -49,12 +49,12 @@ pub(super) struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Sets {
     all: Vec<Set>,
-    /// What was tested as one and did not pass, with the epoch of the workspace.
+    /// Groups of proposals that failed when tested together, with the epoch of the workspace.
     failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
 }
 
-/// Proposals that are tested as one and share a verdict. Those who wait for the verdict wait outside of
-/// every lock: a person may take a day to give it.
+/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
+/// holding a lock, because a person may take a day to give it.
 #[derive(Debug)]
 struct Set {
     members: BTreeSet<ProposalId>,
@@ -62,53 +62,56 @@ struct Set {
     progress: Progress,
 }
 
-/// How far an undecided set has come.
+/// Progress of an undecided set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Its checks run.
+    /// The checks are running.
     Checking,
-    /// It fails by itself, and waits until it can be checked with sets under review.
+    /// The set fails alone, and waits until it can be checked with the sets under review.
     WaitsForReviewed,
     UnderReview,
 }
 
-/// `None` until the set is judged. The sender is gone when it never will be.
+/// The set's result; `None` until the set is judged. The sender is dropped if the set is never
+/// judged.
 type Judgement = watch::Receiver<Option<Arc<Judged>>>;
 
-/// What came of a set.
+/// The result of a set.
 #[derive(Debug)]
 struct Judged {
-    /// All that were tested.
+    /// All proposals that were tested together.
     with: BTreeMap<ProposalId, SymbolPath>,
     tests: TestEvidence,
     diagnostics: DiagnosticEvidence,
-    /// Proposals under review with which they pass.
+    /// Proposals under review that the set needs to pass.
     needs: Vec<ProposalId>,
-    /// What the approver said to all members; `None`: it was not asked, for they fail together as well.
+    /// The approver's decision about all members; `None` if the approver was not asked because the
+    /// joint check failed.
     verdict: Option<Decision>,
 }
 
-/// The decision on a set, carried out where it was accepted.
+/// The decision about a set. If it was accepted, the changes have been applied.
 #[derive(Debug, Clone)]
 pub(super) struct Decision {
     pub by: Party,
     pub verdict: Verdict,
-    /// What became of each part.
+    /// The outcome of each part.
     pub landed: BTreeMap<ProposalId, Landed>,
 }
 
-/// What a proposal learns from those that wait with it.
+/// The result of the joint check of one proposal.
 #[derive(Debug, Clone)]
 pub(super) struct Company {
     pub together: Together,
     pub verdict: Option<Decision>,
 }
 
-/// Keeps a proposal among those that wait, for as long as it is held.
+/// Registers a proposal as waiting until dropped.
 pub(super) struct Place {
     hub: Arc<Hub>,
     id: ProposalId,
-    /// There while it is decided by itself: whoever can only pass with it waits for the decision.
+    /// Present while the proposal is decided alone. Proposals that can pass only with it wait for
+    /// this channel.
     alone: Option<watch::Sender<Option<Arc<Judged>>>>,
 }
 
@@ -123,7 +126,7 @@ impl Place {
         }
     }
 
-    /// It was checked by itself.
+    /// Stores the results of the proposal's standalone check.
     pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
         if let Some(waiting) = self.hub.state().waiting.get_mut(&self.id) {
             waiting.draft = draft.clone();
@@ -136,7 +139,7 @@ impl Place {
 }
 
 impl Place {
-    /// It is decided by itself from now on, in no set.
+    /// Removes the proposal from its set. From then on it is decided alone.
     pub fn stand_alone(&mut self) {
         let (tell, judged) = watch::channel(None);
         self.alone = Some(tell);
@@ -168,9 +171,9 @@ impl Drop for Place {
     }
 }
 
-/// Whether a proposal should be looked at with others: it breaks tests, or mends none of those that it
-/// is to mend, or it brings problems that have to be mended. Where nobody reviews, also one with which
-/// tests pass only as the run changed them.
+/// Decides whether a proposal needs a joint check: it breaks tests, fixes none of the required
+/// tests, or introduces problems that must be fixed. With [`Approval::Auto`], a proposal also needs
+/// one if tests pass only with the run's changes to the tests.
 pub(super) fn stage(
     tests: &TestEvidence,
     diagnostics: &DiagnosticEvidence,
@@ -194,13 +197,16 @@ pub(super) fn stage(
     }
 }
 
-/// Tests a proposal that fails alone with all that wait, and asks about the set when it passes. Where no
-/// person reviews, it waits for as long as others are at work that may make it pass. `None`: nobody else
-/// waits. `ask` is called for at most one member of a set.
+/// Tests a proposal that fails alone together with all waiting proposals, and asks for a verdict if
+/// they pass. Returns `None` if no other proposal is waiting. `ask` is called for at most one
+/// member of a set.
 ///
-/// What is not decided yet, in another set or by itself, is left out at first; only a proposal that
-/// does not pass without it waits for that decision. Where a person decides it does not wait: it is
-/// checked together with what is under review, and shown at once with the proposals that it needs.
+/// If no person reviews, this function waits while other agents are working that may make the
+/// proposal pass.
+///
+/// Undecided proposals are left out at first. Only a proposal that does not pass without them waits
+/// for their decision. If a person reviews, the proposal does not wait: it is checked together with
+/// the proposals under review, and is shown at once with the proposals that it needs.
 pub(super) async fn join<F>(
     hub: &Arc<Hub>,
     id: ProposalId,
@@ -223,13 +229,13 @@ where
                 let judged = judged.borrow().clone();
                 match judged {
                     Some(judged) => return Some(judged.as_seen_by(id)),
-                    // The one that founded the set has gone another way.
+                    // The set was dissolved by its founder.
                     None => continue,
                 }
             }
             Standing::Alone if others == Others::AtRest => return None,
             Standing::Alone => continue,
-            // It was tested as it is, and failed.
+            // The same proposals were tested together already, and failed.
             Standing::Pending(_) if person_reviews => return None,
             Standing::Pending(pending) => {
                 one_is_judged(hub, id, pending).await;
@@ -300,15 +306,15 @@ impl Judged {
     }
 }
 
-/// Where a proposal that fails alone stands among the sets.
+/// The position of a proposal that fails alone among the sets.
 enum Standing {
-    /// In a set that another one founded.
+    /// The proposal is in a set that another proposal founded.
     Member(Judgement),
-    /// Nobody else waits.
+    /// No other proposal is waiting.
     Alone,
-    /// It can only pass with members of sets that are not judged yet.
+    /// The proposal can pass only with members of sets that are not judged yet.
     Pending(Vec<Judgement>),
-    /// It founds a set.
+    /// The proposal founds a set.
     First(Group),
 }
 
@@ -330,7 +336,8 @@ impl Standing {
             None => one.stage != Stage::Checking,
             Some(set) => match set.judged.borrow().as_deref() {
                 None => false,
-                // What was decided is in the user's text already, or goes back to its owner.
+                // Decided proposals are either applied to the user's text already, or go back to
+                // their owners.
                 Some(judged) => judged.verdict.is_none(),
             },
         };
@@ -339,7 +346,7 @@ impl Standing {
         let ids = with.iter().map(|(id, _)| *id).collect();
         let failed = state.sets.failed.contains(&(state.epoch, ids));
         match (with.len() < 2 || failed, pending.is_empty()) {
-            // It is checked with what the person has before them.
+            // The proposal is checked with the proposals that the person is reviewing.
             (true, false) if person_reviews && !failed => {}
             (true, false) => return Standing::Pending(pending),
             (true, true) if with.len() < 2 => return Standing::Alone,
@@ -369,14 +376,14 @@ impl Standing {
     }
 }
 
-/// A set as the one that founded it has it. Dropped without a judgement, the set is dissolved, and its
-/// members look for another.
+/// A set, from the view of its founder. If it is dropped without a result, the set is dissolved and
+/// its members look for another set.
 struct Group {
     hub: Arc<Hub>,
     founder: ProposalId,
     epoch: Epoch,
     with: Vec<(ProposalId, Waiting)>,
-    /// Sets that were not judged when this one was founded.
+    /// Sets that were not judged when this set was founded.
     pending: Vec<Judgement>,
     tell: watch::Sender<Option<Arc<Judged>>>,
 }
@@ -390,8 +397,8 @@ impl Group {
         members.cloned().collect()
     }
 
-    /// Waits until the sets that were not judged when this one was founded are under review or over, no
-    /// longer than a run of the tests may take.
+    /// Waits until the sets in `pending` are under review or over, for at most the deadline of a
+    /// test run.
     async fn waits_for_reviewed(&self) {
         if let Some(own) = (self.hub.state().sets.all.iter_mut()).find(|set| self.is_own(set)) {
             own.progress = Progress::WaitsForReviewed;
@@ -416,7 +423,8 @@ impl Group {
         }
     }
 
-    /// It does not pass as it is. Gives the sets with which it may.
+    /// Records that these proposals failed together. Returns the pending sets, with which they may
+    /// pass.
     fn put_off(mut self) -> Vec<Judgement> {
         let ids = self.with.iter().map(|(id, _)| *id).collect();
         let failed = (self.epoch, ids);
@@ -435,15 +443,15 @@ impl Drop for Group {
             let mut state = self.hub.state();
             state.sets.all.retain(|set| !self.is_own(set));
             drop(state);
-            // Who waits must find the sender gone when it is woken below.
+            // Waiting tasks must find the sender dropped when they are woken below.
             self.tell = watch::channel(None).0;
         }
         self.hub.waited.raise();
     }
 }
 
-/// Waits until one of these sets is judged or dissolved, or until another founder takes the proposal
-/// into a set. A judgement ends with its approver's deadline at the latest.
+/// Waits until one of the pending sets is judged or dissolved, or until another founder adds the
+/// proposal to a set. The approver's deadline bounds this wait.
 async fn one_is_judged(hub: &Arc<Hub>, id: ProposalId, pending: Vec<Judgement>) {
     let is_taken = || {
         let state = hub.state();
@@ -454,12 +462,13 @@ async fn one_is_judged(hub: &Arc<Hub>, id: ProposalId, pending: Vec<Judgement>) 
     hub.waited.wait_for(is_found).await;
 }
 
-/// Whether a set is judged or dissolved.
+/// Returns whether a set is judged or dissolved.
 fn is_over(judged: &Judgement) -> bool {
     judged.borrow().is_some() || judged.has_changed().is_err()
 }
 
-/// What there is to test together: a state of the workspace, and the proposals that were checked.
+/// The input of a joint check: an epoch of the workspace, and the proposals that have been checked
+/// alone.
 #[derive(Debug, PartialEq, Eq)]
 struct Ready {
     epoch: Epoch,
@@ -477,16 +486,18 @@ impl Ready {
     }
 }
 
-/// Whether others are at work whose proposals may still come.
+/// Whether other agents are at work that may still make proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     AtWork,
     AtRest,
 }
 
-/// Waits until there is something new to test a proposal with, or nobody is left who could bring it.
-/// A person is shown what fails alone, so there only those are waited for that are being checked, or are
-/// ready and about to be, no longer than a run of the tests may take. Else the limits of the run end the wait.
+/// Waits until there are new proposals to test with, or no agent is left that could make one.
+///
+/// If a person reviews, a failing proposal is shown to them. Then this function waits only for
+/// proposals that are being checked or are about to be, for at most the deadline of a test run.
+/// Otherwise the limits of the run bound the wait.
 async fn others_are_ready(hub: &Arc<Hub>, id: ProposalId, tried: Option<&Ready>) -> Others {
     if hub.task.approval.is_by_person() {
         let deadline = tokio::time::Instant::now() + test_deadline(hub);
@@ -511,18 +522,18 @@ async fn others_are_ready(hub: &Arc<Hub>, id: ProposalId, tried: Option<&Ready>)
     others
 }
 
-/// The other proposals that are being checked by themselves.
+/// Returns the other proposals whose standalone checks are running.
 fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
     let others = state.waiting.iter();
     let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
     others.map(|(other, _)| *other).collect()
 }
 
-/// Who waits for others as well is not at work.
+/// Returns whether other agents are at work. Agents that wait for other proposals do not count.
 fn others_of(hub: &Hub, id: ProposalId) -> Others {
     let at_work = hub.at_work();
     let state = hub.state();
-    // Whose set is judged goes on, although it may not have been woken yet.
+    // A member of a judged set continues, although its task may not have been woken yet.
     let is_judged = |id: &ProposalId| {
         let mut sets = state.sets.all.iter();
         sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
@@ -540,7 +551,8 @@ fn others_of(hub: &Hub, id: ProposalId) -> Others {
     }
 }
 
-/// Proposals are shown to the approver from now on: others are checked together with them.
+/// Marks the sets of these proposals as under review, so that other proposals are checked together
+/// with them.
 pub(super) fn are_under_review(hub: &Hub, shown: &[ProposalId]) {
     let mut state = hub.state();
     let sets = state.sets.all.iter_mut();
@@ -551,10 +563,10 @@ pub(super) fn are_under_review(hub: &Hub, shown: &[ProposalId]) {
     hub.waited.raise();
 }
 
-/// What became of proposals that another one needs.
+/// The outcome of the proposals that another proposal needs.
 pub(super) enum Needed {
     Applied,
-    /// This one ended without being applied, or was taken back.
+    /// This proposal ended without being applied, or was reverted.
     Gone(ProposalId),
 }
 
@@ -594,7 +606,7 @@ pub(super) async fn one_is_gone(hub: &Hub, needs: &[ProposalId]) -> ProposalId {
     }
 }
 
-/// The first of these proposals that neither waits nor is applied.
+/// Returns the first of these proposals that is neither waiting nor applied.
 fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
     let is_there = |id: &ProposalId| {
         state.waiting.contains_key(id) || state.applied.iter().any(|one| one.id == *id)
@@ -602,11 +614,11 @@ fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
     ids.iter().copied().find(|id| !is_there(id))
 }
 
-/// Sets under review that a proposal is checked with one by one, to find the one that it needs.
+/// Maximum number of sets under review that a proposal is checked with individually.
 const REVIEWED_MOST: usize = 4;
 
-/// Checks proposals that fail by themselves together with those under review. Gives the proposals that
-/// they need and what was found of all together; `None` where they fail with those as well.
+/// Checks proposals that fail alone together with the proposals under review. Returns the proposals
+/// that they need and the results; `None` if they still fail.
 async fn with_reviewed(
     hub: &Arc<Hub>,
     id: ProposalId,
@@ -636,7 +648,7 @@ async fn with_reviewed(
     found.passes.then_some((needs, found))
 }
 
-/// The proposals under review, by their sets.
+/// Returns the proposals under review, grouped by set.
 fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
     let of = |set: &Set| {
         let waiting = state.waiting.iter();
@@ -648,7 +660,7 @@ fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
     sets.map(of).collect()
 }
 
-/// What was found of several proposals as one.
+/// Results of a joint check.
 pub(super) struct Found {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
@@ -674,7 +686,7 @@ pub(super) async fn checked_together(
     }
 }
 
-/// The tests over everything accepted and these proposals.
+/// Tests the current workspace with these proposals.
 async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) -> TestEvidence {
     let world = hub.state().world.clone();
     let drafts = || with.iter().map(|(_, one)| &one.draft);
@@ -691,7 +703,7 @@ async fn tested(hub: &Arc<Hub>, id: ProposalId, with: &[(ProposalId, Waiting)]) 
     tests
 }
 
-/// The problems that these proposals bring together, in the one text of all of them.
+/// Returns the problems that these proposals introduce when all of them are applied.
 async fn diagnosed(hub: &Arc<Hub>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
     let world = hub.state().world.clone();
     let drafts = || with.iter().map(|(_, one)| &one.draft);
@@ -700,7 +712,8 @@ async fn diagnosed(hub: &Arc<Hub>, with: &[(ProposalId, Waiting)]) -> Diagnostic
     diagnose::diagnostics(hub, &world, &laid_over(&world, drafts()), &files).await
 }
 
-/// What these proposals change, each file once. One that does not fit over the others stands by itself.
+/// Returns the combined diff of these proposals, with each file once. The diff of a proposal that
+/// conflicts with the others is appended separately.
 pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
     let world = hub.state().world.clone();
     let mut now = world.clone();
@@ -721,7 +734,7 @@ pub(super) fn diff(hub: &Hub, members: &[(ProposalId, Waiting)]) -> String {
     diffs.chain([apart]).collect()
 }
 
-/// The workspace with all proposals that wait, as it will be when they are accepted.
+/// Returns a lookup over the workspace with all waiting proposals applied.
 pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
     let (world, index, waiting, served) = {
         let state = hub.state();
@@ -736,7 +749,7 @@ pub(super) fn with_all_that_wait(hub: &Hub) -> Lookup {
     Lookup::new(world, index).with_served(served)
 }
 
-/// The workspace with several drafts; one that does not fit over the others is left out.
+/// Applies several drafts to the workspace. A draft that conflicts with the others is skipped.
 fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
     let mut world = world.clone();
     for draft in drafts {
@@ -747,7 +760,8 @@ fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> S
     world
 }
 
-/// The text of a draft's file with the draft; `None` where it does not fit over what is there.
+/// Returns the text of the draft's file with the draft applied; `None` if the draft conflicts with
+/// the current text.
 fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
     let now = world.read(&draft.file);
     draft.over(&now.unwrap_or_else(|_| "".into()))

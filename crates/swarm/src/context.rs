@@ -1,5 +1,5 @@
-//! What a model sees: gathered without a model, capped in tokens, in a fixed order with the parts that
-//! never change first, so that provider caches hit.
+//! Builds the prompts for models. The context is gathered without a model and capped in tokens. The
+//! parts that never change come first, so that provider caches hit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use starling_core::{
 use starling_index::{Certainty, Usage, frames, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
-/// Models without tools and with a smaller window are taken for small ones.
+/// Models without native tool calls and with a smaller context window are small models.
 const SMALL_WINDOW: Tokens = Tokens(20_000);
-/// Names of failing tests that are told although they are no part of the task.
+/// Maximum number of unrelated failing tests that a prompt names.
 const OTHER_FAILURES: usize = 5;
-/// Uses of a symbol that are looked at.
+/// Maximum number of uses of a symbol that are considered.
 const USES: usize = 200;
 
-/// How much of each kind a prompt holds.
+/// Maximum size of each part of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caps {
     pub task: Tokens,
@@ -42,20 +42,20 @@ pub(super) struct Caps {
     pub callers: usize,
     pub callees: usize,
     pub tests: usize,
-    /// Of each callee and test.
+    /// Limit for each callee and test.
     pub excerpt: Tokens,
-    /// All candidates together.
+    /// Limit for all candidates together.
     pub candidates: Tokens,
-    /// How many of them are shown whole where that is no waste, and up to what length.
+    /// Number of candidates that are shown whole, and the size limit for them.
     pub best_count: usize,
     pub best: Tokens,
     pub candidate: Tokens,
-    /// Of a class that does not fit.
+    /// Limit for a class that is not shown whole.
     pub class: Tokens,
 }
 
 impl Caps {
-    /// Small models read little, and slowly.
+    /// Returns the caps for a model. Small models get shorter prompts.
     pub fn of(profile: &ModelProfile) -> Caps {
         match is_small(profile) {
             false => Caps {
@@ -94,14 +94,14 @@ impl Caps {
     }
 }
 
-/// The frozen part of all prompts of a run.
+/// Returns the part of all prompts that does not change during the run.
 pub(super) fn frozen(hub: &Hub) -> String {
     let caps = Caps::of(hub.outside.models.agent.profile());
     let rules = hub
         .state()
         .world
         .read(&FilePath::new("AGENTS.md"))
-        // It does not end where it says that it ends.
+        // Text in the file must not close the surrounding tag of the prompt.
         .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
         .unwrap_or_default();
     let failures = required::shown(hub)
@@ -120,14 +120,14 @@ pub(super) fn frozen(hub: &Hub) -> String {
     .render()
 }
 
-/// The files that the task names and that are not there, one a line.
+/// Returns the files that the task names and that do not exist, one per line.
 fn not_there(hub: &Hub) -> String {
     let gone = hub.lookup().not_there(&hub.task.text);
     let lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
     lines.join("\n")
 }
 
-/// Some of these ids, and how many more there are.
+/// Joins the first ids and the number of the others.
 fn few(ids: &[String]) -> String {
     let shown = &ids[..ids.len().min(OTHER_FAILURES)];
     match ids.len() - shown.len() {
@@ -136,11 +136,12 @@ fn few(ids: &[String]) -> String {
     }
 }
 
-/// Lines that are shown of tests that were stopped: where they hang, the last ones tell.
+/// Number of output lines that are shown if tests were stopped. The last lines show where the tests
+/// hang.
 const LAST: usize = 4;
 
-/// The failing tests of a report as a reader needs them; empty when none fails. What tests print before
-/// they are cut off says nothing about a failure.
+/// Describes the failing tests of a report; empty if no test fails. If the tests were stopped at
+/// the deadline and none had failed, only the last lines of their output are shown.
 pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
     let has_failed =
         |case: &TestCase| matches!(case.status, TestStatus::Failed | TestStatus::Error);
@@ -162,11 +163,11 @@ pub(super) fn failures(report: &TestReport, most: Tokens) -> String {
     }
 }
 
-/// Puts the work into the agent's conversation: everything about its symbol the first time, what is
-/// new later.
+/// Adds new work to the agent's conversation: the full context of its symbol the first time, and
+/// only new facts later.
 pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
     let party = mind.party.clone();
-    // Noted before the prompt is written: it shows this text or a later one.
+    // Recorded before the prompt is written, so that the prompt shows this text or a later one.
     if let Party::Agent(symbol) = &party {
         remember_view(hub, mind, &[symbol.to_string()]);
     }
@@ -181,7 +182,7 @@ pub(super) fn begin_work(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) {
             mind.cause.clear();
             return small::ask(hub, mind, symbol);
         }
-        // What it was shown and never answered is not worth a second look.
+        // If the agent never replied to its first prompt, that prompt is replaced.
         (Some(conversation), Party::Agent(symbol)) if !conversation.is_answered() => {
             conversation.forget();
             let cause = format!("{}{cause}", accepted_already(mind));
@@ -221,19 +222,20 @@ fn first_prompt(hub: &Hub, symbol: &SymbolPath, cause: String) -> String {
     format!("{frozen}\n{}", symbol_prompt(hub, symbol, cause))
 }
 
-/// What an agent has done in earlier pieces of work, for itself.
+/// Lists the agent's accepted changes from earlier pieces of work.
 fn accepted_already(mind: &Mind) -> String {
     let line =
         |reason: &String| format!("Accepted already, and part of the source above: {reason}\n");
     mind.accepted.iter().map(line).collect()
 }
 
-/// The one agent of `--driver single` need not hear that it was picked.
+/// Returns whether a cause is worth telling. The agent of `--driver single` does not need to know
+/// that it was picked.
 fn weighs(party: &Party, cause: &Cause) -> bool {
     !matches!((party, cause), (Party::Solo, Cause::Picked { .. }))
 }
 
-/// Notes the texts of the symbols that an agent is about to be shown.
+/// Records the texts of the symbols that the agent is about to see.
 pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
     let lookup = hub.lookup();
     for symbol in lookup.read_symbols(shown) {
@@ -243,7 +245,8 @@ pub(super) fn remember_view(hub: &Hub, mind: &mut Mind, shown: &[String]) {
     }
 }
 
-/// The definitions of a name with the texts of their files, to be noted where a result shows them.
+/// Returns the definitions of a name with the texts of their files, which are recorded if a result
+/// shows them.
 pub(super) fn definitions(hub: &Hub, name: &str) -> Vec<Definition> {
     let lookup = hub.lookup();
     let defined = lookup.index().definitions(name).into_iter();
@@ -258,14 +261,14 @@ pub(super) fn definitions(hub: &Hub, name: &str) -> Vec<Definition> {
     defined.filter_map(|one| read(one.symbol)).collect()
 }
 
-/// A definition, in the text of its file.
+/// A definition and the text of its file.
 pub(super) struct Definition {
     symbol: SymbolPath,
     source: String,
     text: Arc<str>,
 }
 
-/// Notes the definitions that a result shows wholly.
+/// Records the definitions that a result shows in full.
 pub(super) fn remember_definitions(mind: &mut Mind, definitions: Vec<Definition>, result: &str) {
     for one in definitions {
         if !one.source.is_empty() && result.contains(&one.source) {
@@ -282,7 +285,7 @@ fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item 
     }
 }
 
-/// Why an agent has work, in words.
+/// Describes why an agent has work.
 pub(super) fn cause_text(cause: &Cause) -> String {
     let prompt = match cause {
         Cause::Picked { why } => CausePrompt {
@@ -334,7 +337,7 @@ pub(super) fn cause_text(cause: &Cause) -> String {
     prompt.render()
 }
 
-/// The prompt of a question to the owner of a symbol.
+/// Returns the prompt for a question to the owner of a symbol.
 pub(super) fn question_prompt(
     hub: &Hub,
     owner: &SymbolPath,
@@ -386,12 +389,12 @@ fn symbol_prompt(hub: &Hub, path: &SymbolPath, cause: String) -> String {
     .render()
 }
 
-/// Whether a model reads so little that it gets one function and one question.
+/// Returns whether a model is small, so that it gets one function and one question.
 pub(super) fn is_small(profile: &ModelProfile) -> bool {
     profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
 }
 
-/// The test function of a failing test: the first frame of its traceback that lies in a test file.
+/// Returns the test function of a failing test: the first frame of its traceback in a test file.
 pub(super) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let frames = frames(&case.message);
     let frame = frames
@@ -417,8 +420,10 @@ pub(super) fn fence_language(language: Language) -> &'static str {
     }
 }
 
-/// Lines where a symbol is used, outside itself and outside tests; the last says how many more. What is
-/// only called so says nothing where many symbols share the name.
+/// Returns the lines that use a symbol, outside the symbol and outside tests, and the number of
+/// omitted lines.
+///
+/// Uncertain uses are omitted if more than two symbols share the name.
 pub(super) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
     if caps.callers == 0 || path.is_module() {
         return Vec::new();
@@ -447,7 +452,7 @@ pub(super) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Str
     lines
 }
 
-/// What a function calls and the task speaks of.
+/// Returns the functions that a function calls and that the task mentions.
 fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
     if caps.callees == 0 {
         return Vec::new();

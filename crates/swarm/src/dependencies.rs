@@ -1,4 +1,4 @@
-//! Which applied proposals belong together: they are taken back together or not at all.
+//! Dependencies between applied proposals, which are undone together or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::proposal::ProposalId;
 
-/// The proposals that an applied proposal belongs to.
+/// The dependencies of an applied proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependencies {
-    /// Proposals that break without it, as it breaks without them: they were accepted as one set, or one
-    /// of them changed a contract and the other one followed.
+    /// Mutual dependencies: each of these proposals and this one break without the other. They were
+    /// accepted as one set, or one of them changed a contract that the other follows.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub set: BTreeSet<ProposalId>,
-    /// Proposals that were there when it passed its checks, and not there when it failed them.
+    /// Proposals that were applied when this proposal passed its checks, but not when it failed
+    /// them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub needs: BTreeSet<ProposalId>,
 }
@@ -29,26 +30,26 @@ impl Dependencies {
     }
 }
 
-/// How a proposal depends on another one.
+/// The kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependence {
-    /// Both are of one set.
+    /// Both proposals are in one set.
     Set,
-    /// It may need the other one.
+    /// The proposal may need the other proposal.
     Needs,
 }
 
-/// A proposal that must stay because another one stays.
+/// A proposal that must stay because a proposal that depends on it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub proposal: ProposalId,
-    /// The proposal that stays and depends on it.
+    /// The proposal that stays and depends on this one.
     pub by: ProposalId,
     pub dependence: Dependence,
 }
 
 impl Held {
-    /// Why the proposal stays, in words.
+    /// Describes why the proposal stays.
     pub fn why(&self) -> String {
         let by = self.by;
         match self.dependence {
@@ -69,7 +70,7 @@ impl DependencyGraph {
         DependencyGraph(applied.into_iter().collect())
     }
 
-    /// The proposals among `chosen` that must stay where those in `staying` stay.
+    /// Returns the proposals among `chosen` that must stay if those in `staying` stay.
     pub fn held(&self, chosen: &BTreeSet<ProposalId>, staying: &BTreeSet<ProposalId>) -> Vec<Held> {
         let mut held: Vec<Held> = Vec::new();
         let mut open: BTreeSet<ProposalId> = chosen.difference(staying).copied().collect();
@@ -85,15 +86,15 @@ impl DependencyGraph {
         held
     }
 
-    /// The proposals that stay and break when those in `gone` are taken back, each with one that it
-    /// depends on.
+    /// Returns the proposals that stay and break if those in `gone` are undone, each with one of
+    /// its dependencies.
     pub fn broken_without(&self, gone: &BTreeSet<ProposalId>) -> Vec<Held> {
         let staying = self.0.keys().filter(|id| !gone.contains(id));
         let broken = staying.filter_map(|id| self.depended_on(*id, gone).into_iter().next());
         broken.collect()
     }
 
-    /// Those of `others` that a proposal depends on.
+    /// Returns the proposals among `others` that a proposal depends on.
     fn depended_on(&self, by: ProposalId, others: &BTreeSet<ProposalId>) -> Vec<Held> {
         let names = |one: ProposalId, other: ProposalId| {
             let dependencies = self.0.get(&one);
@@ -123,7 +124,7 @@ impl DependencyGraph {
     }
 }
 
-/// What breaks when proposals are taken back alone, in words.
+/// Describes the proposals that break if others are undone alone.
 pub fn broken_in_words(broken: &[Held]) -> Option<String> {
     let told = broken.iter().map(|one| match one.dependence {
         Dependence::Set => format!("{} belongs together with {}", one.by, one.proposal),
@@ -141,7 +142,7 @@ mod tests {
         ids.map(ProposalId).into()
     }
 
-    /// #1, #2 and #3 are a set, as #3 names it; #5 needs #4, and #6 needs #5.
+    /// #1, #2 and #3 are a set, which #3 records; #5 needs #4, and #6 needs #5.
     fn graph() -> DependencyGraph {
         let needs = |needs| Dependencies {
             needs,
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(held(ids([6])), [4, 5]);
         assert_eq!(held(ids([5])), [4]);
         assert_eq!(held(ids([4])), [0; 0], "nothing that stays needs #5 or #6");
-        // Whoever asks for one alone gets it.
+        // A single proposal can be undone if that is requested.
         assert_eq!(graph().held(&ids([2]), &ids([])), []);
     }
 

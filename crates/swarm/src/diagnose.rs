@@ -1,4 +1,4 @@
-//! The diagnostics part of the gate: which problems a change brings.
+//! The diagnostics of a change: the problems that it introduces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Files of others that are looked at anew after a change.
+/// Number of files of other agents that are diagnosed again after a change.
 const PREPARED: usize = 4;
-/// The longest that a service is waited for; it may keep to less.
+/// Maximum time to wait for a language service. A service may use a shorter limit.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A question about a file that has this text in a state of the workspace.
+/// Creates a diagnostics request for a file with this text in a state of the workspace.
 pub(super) fn request(
     world: &Snapshot,
     file: &FilePath,
@@ -38,7 +38,8 @@ pub(super) fn request(
     }
 }
 
-/// Lets the services look at a file that is likely to be changed, while a model still thinks.
+/// Lets the services analyse a file that is likely to be changed, while the model is still
+/// generating.
 pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
     let world = hub.state().world.clone();
     let Ok(text) = world.read(file) else {
@@ -52,8 +53,8 @@ pub(super) fn prepare(hub: &Arc<Hub>, file: &FilePath) {
     }
 }
 
-/// The same, when the workspace has changed, for those who are still at work: so their proposals need
-/// not wait for what was wrong before them.
+/// Prepares the files of the other working agents again after the workspace changed, so that their
+/// proposals do not wait for the problems that existed before.
 pub(super) fn prepare_others(hub: &Arc<Hub>, by: &Party) {
     let at_work = hub.at_work();
     let others = at_work.iter().filter(|party| *party != by);
@@ -66,8 +67,8 @@ pub(super) fn prepare_others(hub: &Arc<Hub>, by: &Party) {
     }
 }
 
-/// Only the problems that a change of some files brings, in these files. A thorough service is asked
-/// as well, unless the fast one found enough.
+/// Returns the problems that a change introduces in these files. A thorough service is also used,
+/// unless the fast service found enough.
 pub(super) async fn diagnostics(
     hub: &Arc<Hub>,
     before: &Snapshot,
@@ -82,7 +83,7 @@ pub(super) async fn diagnostics(
     with_names(hub, found, before, after, files)
 }
 
-/// Looks for names without a meaning as well, where no service found enough.
+/// Adds undefined names if no service found enough problems.
 fn with_names(
     hub: &Hub,
     found: DiagnosticEvidence,
@@ -97,7 +98,7 @@ fn with_names(
     }
 }
 
-/// The same for the last check: by the thorough service where there is one.
+/// Same as [`diagnostics`] for the final check, with the thorough service if there is one.
 pub(super) async fn last_look(
     hub: &Arc<Hub>,
     before: &Snapshot,
@@ -154,13 +155,13 @@ async fn compare(
         hub.outside.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();
-    // In this order: the server ends with the text that is likeliest to be asked about next.
+    // This order leaves the server with the text that is likely to be requested next.
     let old = match &base {
         Some(text) => match ask(before, text).await {
             Diagnostics::Known { problems, .. } => problems,
             Diagnostics::Unknown { reason } => return DiagnosticEvidence::Unknown { reason },
         },
-        // A new file has no problems before.
+        // A new file had no problems before.
         None => Vec::new(),
     };
     match ask(after, &text).await {
@@ -179,7 +180,7 @@ async fn compare(
     }
 }
 
-/// A text and what is wrong in it.
+/// A text and its problems.
 #[derive(Debug)]
 pub(super) struct CheckedText<'a> {
     tree: SymbolTree,
@@ -194,14 +195,14 @@ impl<'a> CheckedText<'a> {
         }
     }
 
-    /// What makes two problems the same: their words and the symbol that they stand in, not the line.
+    /// Returns the identity of a problem: its message, severity and symbol, but not its line.
     fn key<'s>(&'s self, problem: &'s Problem) -> (&'s str, Severity, &'s str) {
         let symbol = self.tree.at_line(problem.line);
         (&problem.message, problem.severity, &symbol.path.name)
     }
 }
 
-/// What nobody needs to see: hints mark what is unused or could be nicer.
+/// Returns whether a problem is relevant. Hints only mark unused code or possible improvements.
 fn matters(problem: &Problem) -> bool {
     match problem.severity {
         Severity::Error | Severity::Warning => true,
@@ -209,7 +210,7 @@ fn matters(problem: &Problem) -> bool {
     }
 }
 
-/// The problems that a text has and the one before it had not, as far as they matter.
+/// Returns the relevant problems of a text that the previous text did not have.
 pub(super) fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) -> Vec<Problem> {
     let mut left: HashMap<_, usize> = HashMap::new();
     for problem in before.problems {
@@ -226,15 +227,15 @@ pub(super) fn new_problems(before: &CheckedText<'_>, after: &CheckedText<'_>) ->
     new
 }
 
-/// Problems as their owners are told of them.
+/// Formats the problems that must be fixed, for their owners.
 pub(super) fn stopping(evidence: &DiagnosticEvidence) -> Vec<String> {
     let line =
         |problem: &Problem| format!("{}:{}: {}", problem.file, problem.line, problem.message);
     evidence.stopping().take(10).map(line).collect()
 }
 
-/// Why problems send a change back, with the imports that may mend them; `None` when none of them must
-/// be mended.
+/// Returns why problems send a change back, with the imports that may fix them; `None` if none of
+/// them must be fixed.
 pub(super) fn objection(evidence: &DiagnosticEvidence, imports: &ImportMends) -> Option<String> {
     let mut lines = stopping(evidence);
     if lines.is_empty() {
@@ -284,7 +285,8 @@ mod tests {
         let moved = format!("import os\n\n{BEFORE}    a\n");
         let same = [error(4, "a"), error(5, "b"), error(8, "a")];
         assert_eq!(new(&before, &moved, &same), [0; 0]);
-        // A second one of the same words in the same symbol is new, and one in another symbol.
+        // A second problem with the same message in the same symbol is new, and so is one in
+        // another symbol.
         let more = [same.as_slice(), &[error(9, "a")]].concat();
         assert_eq!(new(&before, &moved, &more), [9]);
         let elsewhere = [error(4, "a"), error(5, "b"), error(8, "b")];
@@ -334,7 +336,7 @@ mod tests {
             reason: "slow".to_owned(),
         };
         assert_eq!(objection(&unknown), None);
-        // What one service does not know does not hide what another found.
+        // An unavailable service does not hide the results of another service.
         let merged = both.clone().and(unknown.clone());
         assert_eq!(merged.stopping().count(), 1);
         assert!(merged.to_string().contains("ty; unknown: slow"), "{merged}");

@@ -1,5 +1,5 @@
-//! From an agent's words to a draft: the change of one file, made against what the agent saw, guarded,
-//! and rebased over what happened since.
+//! Turns an agent's proposal into a draft: the change of one file, based on the text that the agent
+//! saw, checked, and rebased onto later changes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,14 +26,15 @@ use starling_syntax::{
 use starling_text::ChangeSet;
 use starling_workspace::{WriteRule, encode};
 
-/// Why a draft was not made. The text tells the agent what to do.
+/// Why a draft was refused. The message tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{why}")]
     Unusable { why: ReturnReason },
     #[error("{why}")]
     EditorGone { why: String },
-    /// The user changed the place, and `why` shows the symbol in this text of its file.
+    /// The user or another proposal changed the same lines. `why` shows the symbol in `text`, the
+    /// current text of its file.
     #[error("{why}")]
     Moved {
         why: ReturnReason,
@@ -43,7 +44,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The reason in words for the user.
+    /// Returns the reason in the form for the user.
     pub(super) fn to_user(&self) -> &str {
         match self {
             Refusal::Unusable { why } | Refusal::Moved { why, .. } => why.to_user(),
@@ -52,38 +53,38 @@ impl Refusal {
     }
 }
 
-/// Refuses a draft, with the words for the agent and those for the user.
+/// Refuses a draft, with separate messages for the agent and the user.
 fn unusable<T>(to_agent: impl Into<String>, to_user: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Unusable {
         why: ReturnReason::new(to_agent, to_user),
     })
 }
 
-/// Refuses a draft with the same words for the agent and for the user.
+/// Refuses a draft with the same message for the agent and the user.
 fn unusable_as<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Unusable {
         why: ReturnReason::for_both(why),
     })
 }
 
-/// Makes the draft of a proposal.
+/// Creates the draft of a proposal.
 ///
 /// # Errors
-/// A [`Refusal`] for the agent; nothing was changed.
+/// Returns a [`Refusal`] for the agent. Nothing is changed.
 pub(super) async fn make(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let draft = written(hub, mind, change).await?;
     if let Some(why) = rebinding::refusal(hub, mind, &draft) {
         return Err(Refusal::Unusable { why });
     }
     let mended = mend::mended(hub, draft.clone()).await;
-    // An import that nobody asked for is left out rather than refused.
+    // If an added import is not allowed, the draft is used without it instead of being refused.
     match rebinding::refusal(hub, mind, &mended) {
         Some(_) => Ok(draft),
         None => Ok(mended),
     }
 }
 
-/// The draft as the agent wrote it.
+/// Creates the draft exactly as the agent wrote it.
 async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft, Refusal> {
     let target = target(hub, mind, change)?;
     let trimmed = is_small(hub.outside.models.agent.profile())
@@ -163,8 +164,8 @@ async fn written(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Result<Draft,
     })
 }
 
-/// The imports that a proposal asks for: those that its text uses, and the others. Where it does
-/// nothing else, they are for others to use.
+/// Splits the imports of a proposal into those that its code uses and the others. If the proposal
+/// contains only imports, all of them are kept for other code.
 fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<String>, Vec<String>) {
     let code = Propose {
         imports: Vec::new(),
@@ -191,7 +192,7 @@ fn paths(file: &FilePath, names: &[String]) -> Vec<SymbolPath> {
         .collect()
 }
 
-/// The symbol that a proposal speaks of.
+/// Returns the symbol that a proposal changes.
 fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusal> {
     let named = match change
         .symbol
@@ -220,13 +221,13 @@ fn target(hub: &Hub, mind: &Mind, change: &Propose) -> Result<SymbolPath, Refusa
     }
 }
 
-/// Why only a person may accept a change of this file; empty where anybody may. Asked before the text
-/// is read: what is refused here is not known to the run.
+/// Returns why only a person may accept a change to this file; empty if no person is needed. This
+/// is checked before the file is read, so that the run does not read a forbidden file.
 fn may_be_changed(hub: &Hub, file: &FilePath) -> Result<Vec<String>, Refusal> {
     needed_person(hub, file, hub.policy().may_write(file))
 }
 
-/// Why only a person may accept this text of a file; empty where anybody may.
+/// Returns why only a person may accept this new text of a file; empty if no person is needed.
 fn may_be_brought(
     hub: &Hub,
     file: &FilePath,
@@ -236,10 +237,11 @@ fn may_be_brought(
     needed_person(hub, file, hub.policy().may_bring(file, before, after))
 }
 
-/// Why the rule needs a person's yes.
+/// Returns the reason why the rule requires a person.
 ///
 /// # Errors
-/// Nobody may make the change, or a person would have to accept it and none is asked in this run.
+/// Returns a [`Refusal`] if the change is forbidden, or if it requires a person and the run asks
+/// none.
 fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<String>, Refusal> {
     match (rule, hub.task.approval) {
         (WriteRule::Allowed, _) => Ok(Vec::new()),
@@ -262,14 +264,15 @@ fn needed_person(hub: &Hub, file: &FilePath, rule: WriteRule) -> Result<Vec<Stri
     }
 }
 
-/// The options that let agents change a file: one for each of its names that needs it.
+/// Returns the options that let agents change a file, one for each file name that needs permission.
 fn allow_write(hub: &Hub, file: &FilePath) -> String {
     let names = hub.policy().names_to_allow(file).into_iter();
     let options = names.map(|name| format!("--allow-write '{}'", name.display()));
     options.collect::<Vec<_>>().join(" ")
 }
 
-/// The user's text as it is now; the run's world follows it. `None`: there is no such file.
+/// Returns the current text of the user, after updating the run's workspace; `None` if there is no
+/// such file.
 async fn current_text(hub: &Arc<Hub>, file: &FilePath) -> Result<Option<Arc<str>>, Refusal> {
     match fresh::text(hub, file).await {
         Ok(text) => Ok(Some(text)),
@@ -328,7 +331,7 @@ fn new_file(
     })
 }
 
-/// Refuses a character that the declared encoding of the file lacks.
+/// Refuses text with characters that the declared encoding of the file does not have.
 fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
     encode(Path::new(file.as_str()), text).map_or_else(
         |error| unusable_as(format!("Not changed: {file}: {error}.")),
@@ -336,9 +339,10 @@ fn can_be_written(file: &FilePath, text: &str) -> Result<(), Refusal> {
     )
 }
 
-/// The text that the agent meant: the current one, unless what it changes is not as the agent saw it.
+/// Returns the text that the proposal refers to: the current text, unless a changed symbol differs
+/// from the text that the agent saw.
 fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &SymbolTree) -> Arc<str> {
-    // Of a file that the agent has not seen, it means nothing.
+    // A file that the agent has not seen has an empty base.
     let seen = mind.seen(target).unwrap_or_default();
     if &seen == current.text() {
         return seen;
@@ -359,7 +363,8 @@ fn base_text(mind: &Mind, target: &SymbolPath, change: &Propose, current: &Symbo
     }
 }
 
-/// The symbols that a proposal changes: its target, or those below it that hold its hunks.
+/// Returns the symbols that a proposal changes: its target, or the symbols of a module that contain
+/// its hunks.
 fn changed_symbols(target: &SymbolPath, change: &Propose, tree: &SymbolTree) -> Vec<SymbolPath> {
     let is_whole = change.source.is_some() || change.hunks.is_empty();
     if is_whole || !target.is_module() {
@@ -389,7 +394,8 @@ fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
     Some(symbol.span.of(tree.text()))
 }
 
-/// The user or another proposal changed the place since the agent saw it: shows it as it is now.
+/// Refuses a draft because the user or another proposal changed the same lines since the agent saw
+/// them. The refusal shows the current text.
 fn moved(hub: &Hub, target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
     let source = source_of(now, &target.name).unwrap_or("(gone)");
     let by = apply::last_writer(&hub.state(), &target.file, now.text());
@@ -408,7 +414,7 @@ fn moved(hub: &Hub, target: &SymbolPath, now: &SymbolTree, place: &str) -> Refus
     }
 }
 
-/// What an agent is told of whoever changed the place of its proposal first.
+/// Tells an agent who changed the lines of its proposal first.
 pub(super) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     match by {
         Some(id) => {
@@ -420,7 +426,7 @@ pub(super) fn in_same_place(by: Option<ProposalId>, place: &str) -> String {
     }
 }
 
-/// The proposal in terms of symbols.
+/// Converts the proposal to rewrites of symbols.
 fn rewrites(
     tree: &SymbolTree,
     target: &SymbolPath,
@@ -463,8 +469,8 @@ fn rewrites(
     Ok(rewrites)
 }
 
-/// Small models write imports and neighbours along with their symbol: these are not theirs to change.
-/// The proposal with the symbol alone, where there is more.
+/// Reduces the source of a proposal to the target symbol; `None` if the target is not unique. Small
+/// models often repeat imports and neighbouring symbols, which they must not change.
 fn own_part(target: &SymbolPath, change: &Propose) -> Option<Propose> {
     let source = change.source.as_deref()?;
     let tree = SymbolTree::parse(target.file.clone(), source.into());
@@ -483,8 +489,8 @@ fn own_part(target: &SymbolPath, change: &Propose) -> Option<Propose> {
     })
 }
 
-/// The hunks by the symbol that holds them: models name the file when they change several symbols of
-/// it. Whether the proposer owns them is the guard's business.
+/// Groups the hunks by the symbol that contains them, because models name the file when they change
+/// several of its symbols. [`guard`] checks the ownership of these symbols.
 fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewrite> {
     let mut by_symbol: Vec<(String, Vec<(String, String)>)> = Vec::new();
     for hunk in &change.hunks {
@@ -505,7 +511,8 @@ fn patches(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> Vec<Rewr
         .collect()
 }
 
-/// The outermost symbol below the module that holds the text, when the file has the text once.
+/// Returns the outermost symbol below the module that contains the text, if the text occurs once in
+/// the file. Otherwise returns an empty name.
 fn holder(tree: &SymbolTree, old: &str) -> String {
     let mut places = tree.text().match_indices(old);
     let (Some((start, _)), None) = (places.next(), places.next()) else {
@@ -539,7 +546,7 @@ fn addition(target: &SymbolPath, add: &AddSymbol) -> Result<Rewrite, Refusal> {
     })
 }
 
-/// The name of a symbol in the target's file, from a path or a bare name.
+/// Returns the name of a symbol in the target's file, from a path or a bare name.
 fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     match name.split_once("::") {
         None => Ok(name.to_owned()),
@@ -551,7 +558,7 @@ fn in_file(target: &SymbolPath, name: &str) -> Result<String, Refusal> {
     }
 }
 
-/// Refuses text that stands for code left out: it would be taken literally.
+/// Refuses placeholders for omitted code, because they would be written to the file literally.
 fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
     let hunks = change.hunks.iter().map(|hunk| &hunk.new);
     let added = change.add.iter().map(|add| &add.source);
@@ -569,8 +576,8 @@ fn nothing_left_out(base: &str, change: &Propose) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses new characters that nobody would see, except in string literals. A person may be shown them
-/// when the agent insists; then this is why only a person may accept the change.
+/// Refuses new invisible characters outside string literals. If the agent insists, a person can
+/// accept them; then the reason for asking is returned.
 fn hidden(
     hub: &Hub,
     change: &Propose,
@@ -609,7 +616,7 @@ fn hidden(
     }
 }
 
-/// Refuses what a careful colleague would: other owners' symbols and silent losses.
+/// Refuses changes to symbols of other owners, unintended losses, and empty changes.
 fn guard(
     hub: &Hub,
     mind: &Mind,
@@ -642,8 +649,8 @@ fn guard(
     Ok(())
 }
 
-/// Whether a container changes only by what goes in or out of it: imports, and the blank lines around
-/// a neighbour that is added or deleted.
+/// Returns whether a symbol changes only as a side effect: by imports, or by blank lines around a
+/// symbol that is added or deleted.
 fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
     let meant = |rewrite: &Rewrite| match rewrite {
         Rewrite::Whole { symbol, .. }
@@ -658,7 +665,7 @@ fn touches_in_passing(rewrites: &[Rewrite], container: &SymbolPath) -> bool {
     rewrites.iter().any(passing) && !rewrites.iter().any(meant)
 }
 
-/// Why an owner may not touch a symbol; `None` when it may.
+/// Returns why an owner may not change a symbol; `None` if the change is allowed.
 fn foreign(
     hub: &Hub,
     own: &SymbolPath,
@@ -690,7 +697,7 @@ fn foreign(
     }
 }
 
-/// The draft's text over the user's text as it is now.
+/// Rebases the draft onto the current text of the user.
 fn rebased(
     hub: &Hub,
     target: &SymbolPath,

@@ -1,5 +1,6 @@
-//! Uses of a new name that nothing defines yet. In a renaming, a use of the new name lands together
-//! with the definition, also where the use is an attribute of an object of unknown type or a string.
+//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be
+//! applied together with the definition, even if the use is a string or an attribute of an object
+//! of unknown type.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,7 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// A line that uses a name before its definition is there.
+/// A line that uses a name before it is defined.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EarlyUse {
     pub file: FilePath,
@@ -17,8 +18,8 @@ pub(super) struct EarlyUse {
     pub name: String,
 }
 
-/// The lines of `files` that `after` has and `before` does not, and that use the new name of a symbol
-/// which the task renames, while `after` defines no such name.
+/// Returns the lines of `files` that are in `after` but not in `before`, and that use the new name
+/// of a symbol that the task renames, if `after` does not define this name.
 pub(super) fn early_uses(
     statements: &Statements,
     before: &Snapshot,
@@ -67,7 +68,7 @@ fn in_file(
     early.collect()
 }
 
-/// Whether a line holds a name as a whole identifier.
+/// Returns whether a line contains a name as a whole identifier.
 fn has_word(line: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name).any(|(at, _)| {

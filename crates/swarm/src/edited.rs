@@ -1,5 +1,5 @@
-//! A person's version of a proposal: splits an edited file among the proposals that change it, and drafts
-//! them anew so that they are checked and shown again.
+//! Handles a proposal that a person edited: splits an edited file among the proposals that change
+//! it, and drafts them again so that they are checked and shown again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,21 +18,22 @@ use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, carry, touched};
 use starling_text::{ByteRange, ChangeSet, Edit};
 use starling_workspace::encode;
 
-/// The reason that is recorded for a proposal that the person withdrew.
+/// The reason recorded for a proposal that the person dropped.
 pub(super) const TAKEN_OUT: &str = "the user took it out";
 
-/// A file as the person edited it: the whole text, with the changes of a proposal and of its set.
+/// A file as the person edited it: the whole text with the changes of a proposal and its set.
 #[derive(Debug, Clone)]
 pub struct EditedFile {
     pub file: FilePath,
-    /// Its whole text without the change, as it was when the person began to edit.
+    /// The whole text without the changes, from when the person began to edit.
     pub before: Arc<str>,
-    /// Its whole text with the change, as the person left it.
+    /// The whole text that the person saved.
     pub text: Arc<str>,
 }
 
 impl EditedFile {
-    /// With the line ends of `before`: an editor may show a file of Windows' line ends with others.
+    /// Creates the file with the line endings of `before`, because an editor may show a file with
+    /// other line endings.
     pub fn new(file: FilePath, before: &str, text: &str) -> Self {
         EditedFile {
             file,
@@ -42,11 +43,11 @@ impl EditedFile {
     }
 }
 
-/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that changes
-/// the symbol around the edit, otherwise to the first proposal of the file.
+/// Splits an edited file among the proposals that change it. Each edit goes to the proposal that
+/// changes the symbol around the edit, otherwise to the first proposal of the file.
 ///
 /// # Errors
-/// What is wrong with the text and what to do, in words.
+/// Returns a message that says what is wrong with the text and what to do.
 pub fn edited_parts(parts: &[Part], edited: &EditedFile) -> Result<Vec<EditedPart>, String> {
     let EditedFile { file, before, text } = edited;
     let own: Vec<&Part> = parts.iter().filter(|part| part.file == *file).collect();
@@ -98,12 +99,12 @@ fn with_line_ends_of(before: &str, text: &str) -> Arc<str> {
     }
 }
 
-/// Whether a range lies in a symbol that a proposal changes.
+/// Returns whether a range lies in a symbol that a proposal changes.
 fn lies_in(tree: &SymbolTree, range: ByteRange, part: &Part) -> bool {
     let is_of_part = |symbol: &&Symbol| {
         !symbol.path.is_module() && part.symbols.iter().any(|one| one.name == symbol.path.name)
     };
-    // The lines of a change may begin or end with a blank line between two symbols.
+    // A change may include a blank line between two symbols.
     let touches = |symbol: &Symbol| {
         symbol.span.start < range.end && range.start < symbol.span.end
             || range.is_empty() && symbol.span.contains(range.start)
@@ -116,8 +117,8 @@ fn line_at(text: &str, offset: usize) -> usize {
     text[..offset].matches('\n').count() + 1
 }
 
-/// The draft of the person's version, over the user's text as it is now. Where both changed the same
-/// line it stays as it was made, and is refused where it is applied.
+/// Creates the draft of the person's version, rebased onto the current text of the user. If both
+/// changed the same line, the draft is not rebased and is refused when it is applied.
 async fn draft(hub: &Arc<Hub>, earlier: &Draft, edited: &EditedPart) -> Draft {
     let file = &earlier.file;
     let current = fresh::text(hub, file).await;
@@ -154,8 +155,8 @@ async fn draft(hub: &Arc<Hub>, earlier: &Draft, edited: &EditedPart) -> Draft {
     }
 }
 
-/// Replaces the drafts of these proposals by the person's versions. Returns the proposals that the person
-/// withdrew; they are recorded as rejected and are no members any more.
+/// Replaces the drafts of these proposals by the person's versions. Returns the proposals that the
+/// person dropped; they are recorded as rejected and removed from the members.
 pub(super) async fn replace(
     hub: &Arc<Hub>,
     members: &mut Vec<(ProposalId, Waiting)>,
@@ -216,8 +217,8 @@ pub(super) async fn replace(
     taken_out
 }
 
-/// Checks the rest of a set after the person edited it. Returns `None` if one proposal is left, whose own
-/// evidence is updated instead.
+/// Checks the remaining set after the person edited it. Returns `None` if only one proposal
+/// remains, whose standalone evidence is updated instead.
 pub(super) async fn checked_again(
     hub: &Arc<Hub>,
     lead: ProposalId,

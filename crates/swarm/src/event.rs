@@ -1,4 +1,5 @@
-//! Events: the closed list of things that happen in a run, from which every surface is derived.
+//! Events: the closed list of things that happen in a run. All user interfaces are derived from
+//! them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,12 +19,13 @@ use starling_core::{
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
 
-/// Names a run, unique on this machine.
+/// Identifier of a run, unique on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub String);
 
-/// Who is speaking or spoken to: an agent by its symbol, or one of the other parts of a run.
+/// The sender or receiver of a message: an agent, identified by its symbol, or another part of a
+/// run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Party {
@@ -38,7 +40,7 @@ pub enum Party {
 }
 
 impl Party {
-    /// The symbol that an agent owns.
+    /// Returns the symbol that an agent owns.
     pub fn symbol(&self) -> Option<&SymbolPath> {
         match self {
             Party::Agent(symbol) => Some(symbol),
@@ -47,20 +49,20 @@ impl Party {
     }
 }
 
-/// How an answer to a question came about.
+/// How an answer to a question was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSource {
     Model,
-    /// Asked before in this run.
+    /// Reused from an earlier question in this run.
     Memory,
-    /// The owner is itself waiting for this asker: answered at once with what is known.
+    /// The owner is waiting for the asker, so the known facts are returned at once.
     Cycle,
-    /// No answer in time, or none affordable.
+    /// No answer arrived in time, or the budget does not allow one.
     Refused,
 }
 
-/// Why an agent was woken or given more to do.
+/// Why an agent was woken or received more work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
@@ -77,21 +79,21 @@ pub enum Cause {
         changes: Vec<String>,
         lines: Vec<u32>,
         text: String,
-        /// The first follow-ups of a change are wave 1, those of what they change wave 2.
+        /// Follow-ups of a change are wave 1; follow-ups of the changes made in wave 1 are wave 2.
         #[serde(default)]
         wave: u32,
     },
     FailedTests {
         message: String,
     },
-    /// The last look found what has to be mended.
+    /// The final check found problems that must be fixed.
     Problems {
         message: String,
     },
     Steered {
         text: String,
     },
-    /// A change that the agent asked another for will not be made.
+    /// Another agent declined the change that this agent requested.
     Declined {
         by: Party,
         reason: String,
@@ -99,7 +101,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// What an agent was told, for others to know.
+    /// Returns a short form of the cause, which is shown to other agents.
     pub fn in_short(&self) -> String {
         match self {
             Cause::Picked { why } => why.clone(),
@@ -121,13 +123,13 @@ impl Cause {
 pub enum AgentOutcome {
     Changed,
     NothingToChange,
-    /// It gave up, or its bound of turns, repairs or malformed replies was reached.
+    /// The agent gave up, or reached its limit of turns, repairs or malformed replies.
     GaveUp {
         why: String,
     },
 }
 
-/// What the tests of a run are for.
+/// Why tests are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestPhase {
@@ -140,17 +142,17 @@ pub enum TestPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum StopReason {
-    /// No agent has work, and no test fails that passed before.
+    /// No agent has work, and no test fails that passed before the run.
     Settled,
     /// No agent has work, but nothing was changed.
     NothingChanged {
         why: String,
     },
-    /// No agent has work, yet tests fail.
+    /// No agent has work, but tests fail.
     TestsFail {
         failing: Vec<String>,
     },
-    /// No agent has work, yet the changes brought problems that nobody accepted.
+    /// No agent has work, but the changes introduced problems that nobody accepted.
     ProblemsRemain {
         problems: Vec<String>,
     },
@@ -169,7 +171,7 @@ impl StopReason {
     }
 }
 
-/// A symbol found without a model.
+/// A symbol that was located without a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub symbol: SymbolPath,
@@ -177,20 +179,20 @@ pub struct Candidate {
     pub why: Vec<String>,
 }
 
-/// A change as it was made in the user's text.
+/// A change that was made to a file of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedChange {
     pub file: FilePath,
-    /// The whole text before the change; empty if the file was created.
+    /// The whole text before the change; empty if the change created the file.
     pub before: Arc<str>,
     pub changes: ChangeSet,
     /// Whether the change created the file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
-    /// The directories that were created with the file, the outermost first.
+    /// The directories that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// The proposals that it belongs to. Absent in older recordings.
+    /// The proposals that this change depends on. Absent in older recordings.
     #[serde(default, skip_serializing_if = "Dependencies::is_empty")]
     pub dependencies: Dependencies,
 }
@@ -204,10 +206,10 @@ pub enum Event {
         task: String,
         driver: Driver,
         models: Vec<(Role, String)>,
-        /// Answers come from a recording.
+        /// True if model replies come from a recording.
         replayed: bool,
         limits: Limits,
-        /// The folder that the run is about; empty in older recordings.
+        /// Workspace directory of the run; empty in older recordings.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         root: String,
     },
@@ -252,7 +254,7 @@ pub enum Event {
         agent: Party,
         role: Role,
         error: String,
-        /// What the failed requests are booked at.
+        /// Cost recorded for the failed requests.
         #[serde(default)]
         spent: Cost,
     },
@@ -260,7 +262,7 @@ pub enum Event {
         agent: Party,
         notice: ModelNotice,
     },
-    /// A reply could not be understood or used; the agent was told.
+    /// A reply could not be parsed or used. The agent was notified.
     Malformed {
         agent: Party,
         what: String,
@@ -289,7 +291,7 @@ pub enum Event {
         to: Party,
         reason: String,
     },
-    /// The owner of a requested change sees no reason for it.
+    /// The owner declined a requested change.
     ChangeDeclined {
         by: Party,
         to: Party,
@@ -311,25 +313,25 @@ pub enum Event {
         symbols: Vec<SymbolPath>,
         reason: String,
         diff: String,
-        /// The one that the approver sent back before it.
+        /// The previous version of this proposal, which the approver sent back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revises: Option<ProposalId>,
     },
-    /// What happened to a language server: started, crashed.
+    /// The state of a language server changed, for example it started or crashed.
     LanguageServer {
         what: String,
     },
-    /// All touched files were diagnosed once more, as one text.
+    /// All changed files were diagnosed together.
     Diagnosed {
         files: Vec<FilePath>,
         found: DiagnosticEvidence,
     },
-    /// The gate sent it back.
+    /// The checks refused a proposal.
     ProposalRefused {
         agent: Party,
-        /// For the agent.
+        /// The reason, as shown to the agent.
         why: String,
-        /// For the user; absent in older recordings.
+        /// The reason, as shown to the user; absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shown: Option<String>,
     },
@@ -337,7 +339,7 @@ pub enum Event {
         proposal: ProposalId,
         evidence: Evidence,
     },
-    /// Several models wrote candidates; one was chosen.
+    /// Several models wrote candidates, and one candidate was chosen.
     CandidateChosen {
         agent: Party,
         model: String,
@@ -351,15 +353,15 @@ pub enum Event {
         diff: String,
         reason: String,
         evidence: Evidence,
-        /// Proposals that belong to it: the verdict is for all of them.
+        /// Other proposals of the set. The verdict applies to all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         with: Vec<ProposalId>,
-        /// The changes themselves, one of each proposal: what was asked about outlives the run.
+        /// The change of each proposal, stored so that the review can be shown after the run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
-    /// The person wants it otherwise, as in this diff: it is checked and shown again, with its set. With
-    /// an empty diff nothing of it is wanted, and it is over.
+    /// The reviewer edited a proposal. The edited change is checked and shown again with its set.
+    /// An empty diff drops the proposal.
     ProposalEdited {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
@@ -370,9 +372,9 @@ pub enum Event {
         by: Party,
         verdict: Verdict,
     },
-    /// An accepted change is about to be sent to the editor. It is in the trajectory before the editor
-    /// gets the change: if the process is killed before it records what became of the change, the text
-    /// of the file decides.
+    /// An accepted change is about to be sent to the editor. This event is written to the
+    /// trajectory before the editor receives the change. If the process is killed before the
+    /// outcome is recorded, the text of the file shows whether the change was applied.
     ProposalApplying {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
@@ -382,16 +384,17 @@ pub enum Event {
         proposal: ProposalId,
         symbols: Vec<SymbolPath>,
         diff: String,
-        /// The change itself, which outlives the run so that it can be undone. Absent in older recordings.
+        /// The change, stored so that it can be undone after the run. Absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<AppliedChange>,
     },
-    /// The user's text changed in the same place; the symbol went back to its agent.
+    /// The user edited the same lines. The symbol went back to its agent.
     ProposalConflicted {
         proposal: ProposalId,
         why: String,
     },
-    /// It was accepted, but the editor did not take it, or the run ended before. Nothing was changed.
+    /// The proposal was accepted, but the editor refused it or the run ended first. Nothing was
+    /// changed.
     ProposalNotApplied {
         proposal: ProposalId,
         why: String,
@@ -404,25 +407,25 @@ pub enum Event {
         changes: Vec<String>,
         to: Vec<SymbolPath>,
     },
-    /// Owners of references that a changed contract can break were not told of it.
+    /// Some owners of references that a changed contract can break were not notified.
     FollowUpMissed {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
         why: String,
     },
-    /// Work did not reach the owner of a symbol. `from` wanted it.
+    /// The owner of a symbol could not be woken. `from` is the sender of the work.
     NotWoken {
         symbol: String,
         from: Party,
         why: String,
     },
-    /// The run did not settle and no person reviewed its changes: they were taken back.
+    /// The run did not settle and no person reviewed its changes, so the changes were reverted.
     TakenBack {
-        /// The changes, as a unified diff.
+        /// The reverted changes, as a unified diff.
         diff: String,
-        /// The file that keeps the diff.
+        /// Path of the file that holds the diff.
         patch: Option<String>,
-        /// What could not be taken back, and why.
+        /// The proposals that could not be reverted, each with the reason.
         left: Vec<(ProposalId, String)>,
     },
     Steered {
@@ -431,13 +434,13 @@ pub enum Event {
     },
     RunFinished {
         stop_reason: StopReason,
-        /// All symbols that were changed.
+        /// All changed symbols.
         applied: Vec<SymbolPath>,
-        /// Unified diff of everything applied.
+        /// Unified diff of all applied changes.
         diff: String,
         spent: Spent,
         summary: String,
-        /// Calls, and how often each model's candidate won, by model.
+        /// Number of chosen candidates for each model.
         tally: Vec<(String, u32)>,
         /// Absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -446,12 +449,12 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether clients are told of it. The others are for the trajectory alone.
+    /// Returns whether clients receive this event. Other events are only written to the trajectory.
     pub fn is_told(&self) -> bool {
         !matches!(self, Event::ProposalApplying { .. })
     }
 
-    /// The changes that a review asks about; none for other events.
+    /// Returns the changes under review; empty for events other than [`Event::ReviewAsked`].
     pub fn parts(&self) -> &[Part] {
         if let Event::ReviewAsked { parts, .. } = self {
             parts
@@ -473,19 +476,19 @@ pub enum Record {
     Exchange(Exchange),
 }
 
-/// A record with its place and time in the run.
+/// A record with its sequence number and its time in the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
-    /// Counts from 0 without gaps.
+    /// Sequence number, counted from 0 without gaps.
     pub seq: u64,
-    /// Milliseconds since the run began.
+    /// Milliseconds since the start of the run.
     pub at_ms: u64,
     #[serde(flatten)]
     pub record: Record,
 }
 
-/// Everything that happened so far. Appending never waits; readers follow by cursors. Its length is
-/// bounded by the run's ledger.
+/// The append-only log of a run. Appending never blocks on readers, which follow with a [`Cursor`].
+/// The run's budget bounds its length.
 #[derive(Debug, Clone)]
 pub struct EventLog {
     inner: Arc<Inner>,
@@ -496,7 +499,7 @@ struct Inner {
     began: Instant,
     records: Mutex<Vec<Arc<Stamped>>>,
     count: watch::Sender<Progress>,
-    /// How many records the trajectory holds; `None` if nobody writes it.
+    /// Number of records in the trajectory; `None` if no trajectory is written.
     written: watch::Sender<Option<usize>>,
 }
 
@@ -507,10 +510,11 @@ struct Progress {
 }
 
 impl Inner {
-    /// Returns when the trajectory holds so many records, or if nobody writes it.
+    /// Waits until the trajectory holds `count` records. Returns at once if no trajectory is
+    /// written.
     async fn written(&self, count: usize) {
         let mut written = self.written.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
+        // The sender is a field of `self`, so this wait cannot fail.
         let _ = written
             .wait_for(|written| written.is_none_or(|written| written >= count))
             .await;
@@ -540,7 +544,7 @@ impl EventLog {
         }
     }
 
-    /// Goes on where another log ended: its records come first.
+    /// Creates a log that continues from `records`.
     pub fn resumed(records: Vec<Stamped>) -> Self {
         let log = EventLog::new();
         let at_ms = records.last().map_or(0, |last| last.at_ms);
@@ -565,16 +569,18 @@ impl EventLog {
         self.append(Record::Event(event));
     }
 
-    /// Appends an event, and returns when it is in the trajectory: it outlives the process from then on.
-    /// Returns at once if no trajectory is written, or if it cannot be written any more.
+    /// Appends an event and waits until it is in the trajectory, so that it survives a crash of the
+    /// process.
+    ///
+    /// Returns at once if no trajectory is written, or if it can no longer be written.
     pub async fn durable_event(&self, event: Event) {
         tracing::debug!(?event, "event");
         let count = self.append(Record::Event(event));
         self.inner.written(count).await;
     }
 
-    /// Appends that a proposal was taken back, unless the log says so already: the run and whoever watches
-    /// the editor may find out at the same time. Returns whether it was appended.
+    /// Appends [`Event::ProposalUndone`] unless it is already the proposal's last event. Both the
+    /// run and the editor watcher may detect the same undo. Returns whether the event was appended.
     pub fn undone(&self, proposal: ProposalId) -> bool {
         let mut records = self.lock();
         let is_of = |stamped: &&Arc<Stamped>| match &stamped.record {
@@ -599,14 +605,14 @@ impl EventLog {
         self.append(Record::Exchange(exchange));
     }
 
-    /// No more records will come: cursors end after the last one.
+    /// Closes the log. Cursors end after the last record.
     pub fn close(&self) {
         self.inner
             .count
             .send_modify(|progress| progress.closed = true);
     }
 
-    /// Whether [`EventLog::close`] was called: what is appended now may have no reader any more.
+    /// Returns whether [`EventLog::close`] was called. Records appended later may have no reader.
     pub fn is_closed(&self) -> bool {
         self.inner.count.borrow().closed
     }
@@ -615,8 +621,8 @@ impl EventLog {
         u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Reads all records from a number on, to write them to the trajectory.
-    /// [`EventLog::durable_event`] waits for this reader from now on.
+    /// Returns a reader for the trajectory writer that starts at record `next`. From then on,
+    /// [`EventLog::durable_event`] waits for this reader.
     pub fn write_from(&self, next: usize) -> Writing {
         self.inner.written.send_replace(Some(next));
         Writing {
@@ -624,12 +630,12 @@ impl EventLog {
         }
     }
 
-    /// Reads from the first record on.
+    /// Returns a cursor that starts at the first record.
     pub fn follow(&self) -> Cursor {
         self.follow_from(0)
     }
 
-    /// Reads from a record on.
+    /// Returns a cursor that starts at record `next`.
     pub fn follow_from(&self, next: usize) -> Cursor {
         Cursor {
             inner: Arc::clone(&self.inner),
@@ -638,13 +644,13 @@ impl EventLog {
         }
     }
 
-    /// The records so far, from a number on.
+    /// Returns the current records, starting at number `from`.
     pub fn records(&self, from: usize) -> Vec<Arc<Stamped>> {
         let records = self.lock();
         records.get(from..).unwrap_or_default().to_vec()
     }
 
-    /// All events so far.
+    /// Returns all current events.
     pub fn events(&self) -> Vec<Event> {
         let records = self.lock();
         let event = |stamped: &Arc<Stamped>| match &stamped.record {
@@ -654,7 +660,7 @@ impl EventLog {
         records.iter().filter_map(event).collect()
     }
 
-    /// Returns the number of records.
+    /// Appends a record and returns the number of records.
     fn append(&self, record: Record) -> usize {
         self.append_to(&mut self.lock(), record)
     }
@@ -680,15 +686,16 @@ impl EventLog {
     }
 }
 
-/// The reader that writes a trajectory. When it is dropped, nobody waits for it any more.
+/// The reader of the trajectory writer. After it is dropped, nothing waits for the trajectory.
 #[derive(Debug)]
 pub struct Writing {
     cursor: Cursor,
 }
 
 impl Writing {
-    /// The next record, as soon as there is one; `None` after the last one of a closed log. To ask for it
-    /// says that the record before it is written.
+    /// Waits for the next record; returns `None` after the last record of a closed log.
+    ///
+    /// Each call confirms that the previous record is written.
     pub async fn next(&mut self) -> Option<Arc<Stamped>> {
         let written = Some(self.cursor.next);
         self.cursor.inner.written.send_replace(written);
@@ -711,13 +718,15 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Returns when the last record that was read is in the trajectory, or if none is written.
+    /// Waits until the last record that this cursor returned is in the trajectory. Returns at once
+    /// if no trajectory is written.
     pub async fn written(&self) {
         self.inner.written(self.next).await;
     }
 
-    /// The next record, as soon as there is one; `None` after the last one of a closed log.
-    /// Cancel safe.
+    /// Waits for the next record; returns `None` after the last record of a closed log.
+    ///
+    /// This method is cancel safe.
     pub async fn next(&mut self) -> Option<Arc<Stamped>> {
         loop {
             let progress = *self.changes.borrow_and_update();

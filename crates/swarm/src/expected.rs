@@ -1,6 +1,6 @@
-//! Tests that must run: a test that passed without a change and does not run with it counts as broken
-//! by the change, and one that failed counts as still failing. No change can make a test disappear from
-//! the results.
+//! Checks that expected tests run. A test that passed without a change and does not run with it
+//! counts as broken by the change; a test that failed counts as still failing. Therefore a change
+//! cannot remove a test from the results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use starling_index::is_test_file;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// The last line of the message of a test that did not run.
+/// Last line of the message of a test that did not run.
 const DID_NOT_RUN: &str = "ran before, did not run now: it must stay, run and keep its name";
-/// If more tests or files would have to be selected, the whole command runs.
+/// Maximum number of tests or files that are selected. With more of them, the whole command runs.
 const SELECT_MOST: usize = 20;
-/// The tests of a report that ran. An error may stand for a file that cannot be loaded.
+/// Returns the tests of a report that ran. An error may represent a file that cannot be loaded.
 pub(super) fn ran(report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| match case.status {
         TestStatus::Passed | TestStatus::Unsteady => true,
@@ -36,8 +36,8 @@ pub(super) struct Worlds<'a> {
     pub with: &'a Snapshot,
 }
 
-/// Adds the expected tests that did not run to the report of a whole command, as failures, and returns
-/// them. Only tests that run without the change count, and none of those in `let_go`.
+/// Adds the expected tests that did not run to the report of a whole command as failures, and
+/// returns them. Only tests that run without the change and are not in `let_go` count.
 pub(super) async fn mark_missing(
     hub: &Arc<Hub>,
     worlds: Worlds<'_>,
@@ -64,7 +64,7 @@ pub(super) async fn mark_missing(
     missing
 }
 
-/// Adds the tests that ran in a run of the same selection without the change and did not run with it.
+/// Adds the selected tests that ran without the change and did not run with it as failures.
 pub(super) fn mark_missing_of_selection(
     hub: &Hub,
     worlds: Worlds<'_>,
@@ -82,20 +82,20 @@ pub(super) fn mark_missing_of_selection(
     mark(report, &missing);
 }
 
-/// Whether a command that ran no test counts as failed anyway: as a whole, where it did not before.
+/// Returns whether a command that ran no test fails as a whole and did not fail before.
 fn is_told(report: &TestReport, failed_before: bool) -> bool {
     report.cases.is_empty() && report.outcome == TestOutcome::Failed && !failed_before
 }
 
-/// The tests of a report that were added because they did not run.
+/// Returns the tests that were added to a report because they did not run.
 pub(super) fn marked(report: &TestReport) -> BTreeSet<String> {
     let is_marked = |case: &&TestCase| case.message.ends_with(DID_NOT_RUN);
     let cases = report.cases.iter().filter(is_marked);
     cases.map(|case| case.id.clone()).collect()
 }
 
-/// The tests of `expected` that did not run. Those of a file that cannot be loaded are left out: the
-/// file itself is among the failures. A run that was stopped tells nothing of them.
+/// Returns the tests of `expected` that did not run. Tests in files that cannot be loaded are not
+/// included, because the file itself is a failure. Returns nothing if the test run was stopped.
 fn missing_in(report: &TestReport, expected: &BTreeSet<String>) -> BTreeSet<String> {
     match report.outcome {
         TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {}
@@ -120,13 +120,13 @@ fn missing_in(report: &TestReport, expected: &BTreeSet<String>) -> BTreeSet<Stri
     expected.iter().filter(is_missing).cloned().collect()
 }
 
-/// The tests that run without the change. All of them where that cannot be found out.
+/// Returns the tests that run without the change; all of `missing` if this cannot be determined.
 async fn running_without(
     hub: &Arc<Hub>,
     without: &Snapshot,
     missing: BTreeSet<String>,
 ) -> BTreeSet<String> {
-    // By their files: one id that pytest does not find ends it.
+    // Files are selected instead of ids, because pytest stops at an unknown id.
     let entry = |id: &String| id.split("::").next().unwrap_or(id).to_owned();
     let entries: BTreeSet<String> = missing.iter().map(entry).collect();
     let select = match hub.outside.tests.selects() && entries.len() <= SELECT_MOST {
@@ -139,7 +139,7 @@ async fn running_without(
             let runs = ran(&report);
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
                 missing.into_iter().partition(|id| runs.contains(id));
-            // An id that is another one in each run must not be looked for every time.
+            // An id that differs in every run must not be checked every time.
             hub.state().expected.retain(|id| !others.contains(id));
             confirmed
         }
@@ -152,8 +152,8 @@ async fn running_without(
     }
 }
 
-/// The tests that are missing although the task does not ask for it. Those that it asks to remove may
-/// be missing at the end as well.
+/// Removes the tests from `missing` that the task asks to remove. Those tests may also be missing
+/// at the end of the run.
 fn not_asked_for(
     hub: &Hub,
     without: &Snapshot,
@@ -179,14 +179,14 @@ fn not_asked_for(
     missing
 }
 
-/// The files in which two states of the workspace differ.
+/// Returns the files in which two states of the workspace differ.
 pub(super) fn changed_files(one: &Snapshot, other: &Snapshot) -> BTreeSet<FilePath> {
     let files = one.overlay().keys().chain(other.overlay().keys());
     let differs = |file: &&FilePath| one.read(file).ok() != other.read(file).ok();
     files.filter(differs).cloned().collect()
 }
 
-/// Whether a test lies in a file: its id begins with the path, or holds the module's name.
+/// Returns whether a test lies in a file: its id starts with the path or contains the module name.
 pub(super) fn is_in(id: &str, file: &str) -> bool {
     let module = file.rsplit('/').next().unwrap_or(file);
     let module = module.strip_suffix(".py").unwrap_or(module);
@@ -194,8 +194,8 @@ pub(super) fn is_in(id: &str, file: &str) -> bool {
     id.starts_with(file) || parts.any(|part| part == module)
 }
 
-/// Makes failures of tests that did not run. Where no test ran at all, the first of them carries the
-/// output: it says why.
+/// Adds failures for tests that did not run. If no test ran, the first failure contains the output,
+/// which shows the reason.
 fn mark(report: &mut TestReport, missing: &BTreeSet<String>) {
     let mut output = match report.cases.is_empty() {
         true => format!("{}\n", report.output.trim_end()),
@@ -224,7 +224,7 @@ fn mark(report: &mut TestReport, missing: &BTreeSet<String>) {
     }
 }
 
-/// The selected entries of which no test ran.
+/// Returns the selected entries for which no test ran.
 pub(super) fn unseen(entries: &[String], report: &TestReport) -> BTreeSet<String> {
     let did_run = |case: &&TestCase| case.status != TestStatus::Skipped;
     let ids: Vec<&str> = (report.cases.iter().filter(did_run))

@@ -1,16 +1,17 @@
-//! Failing tests in words: small models understand "`f(1)` must be `2`, but it is `3`." better than
-//! the output of a test runner.
+//! Describes failing tests in words: small models understand "`f(1)` must be `2`, but it is `3`."
+//! better than the output of a test runner.
 
 use std::fmt::Write;
 
 use starling_core::TestCase;
 use starling_index::frames;
 
-/// Longest message that is quoted where no words are found for it, in characters.
+/// Maximum length in characters of a message that is quoted because it cannot be described in
+/// words.
 const QUOTED: usize = 600;
 
-/// Describes a failing test by its source code, the expected value and the actual value. Where the
-/// message does not say these values, by its source code and the error.
+/// Describes a failing test by its source code, the expected value and the actual value. If the
+/// message does not contain these values, the error is used instead.
 pub(super) fn with_source(case: &TestCase, language: &str, source: &str) -> String {
     match sentence(&case.message) {
         Some(sentence) => {
@@ -24,7 +25,7 @@ pub(super) fn with_source(case: &TestCase, language: &str, source: &str) -> Stri
     }
 }
 
-/// What a failing test wants, in a sentence or as its message.
+/// Describes a failing test in a sentence, or quotes its message.
 pub(super) fn in_words(case: &TestCase) -> String {
     sentence(&case.message).unwrap_or_else(|| {
         let quoted: String = case.message.chars().take(QUOTED).collect();
@@ -32,8 +33,8 @@ pub(super) fn in_words(case: &TestCase) -> String {
     })
 }
 
-/// One line of the message of a failing test: the assertion with its values or the exception, and where
-/// it was raised.
+/// Shortens the message of a failing test to one line: the assertion with its values or the
+/// exception, and the place where it was raised.
 pub fn failure_in_short(message: &str) -> String {
     let place = frames(message)
         .last()
@@ -42,7 +43,7 @@ pub fn failure_in_short(message: &str) -> String {
     format!("{}{error}", place.unwrap_or_default())
 }
 
-/// The last error that pytest marks by `E`: its first line, the assertion, and what its values are.
+/// Returns the last error that pytest marks with `E`: its first line, the assertion and its values.
 fn by_pytest(message: &str) -> Option<String> {
     let lines: Vec<&str> = message.lines().collect();
     let marked = |line: &&str| line.starts_with("E  ");
@@ -66,7 +67,7 @@ fn by_pytest(message: &str) -> Option<String> {
     Some(told)
 }
 
-/// The line that names an error, or else the last one.
+/// Returns the line that names an error, otherwise the last line.
 fn last_error(message: &str) -> &str {
     let names_error = |line: &&str| {
         let name = line.split(':').next().unwrap_or_default();
@@ -77,7 +78,7 @@ fn last_error(message: &str) -> &str {
     named.or_else(|| lines.next_back()).unwrap_or_default()
 }
 
-/// The function whose result a failing test compares, by its bare name.
+/// Returns the bare name of the function whose result a failing test compares.
 pub(super) fn compared(case: &TestCase) -> Option<String> {
     let (call, _) = case.message.lines().rev().find_map(comparison)?;
     let name = last_called(&call)?;
@@ -85,8 +86,8 @@ pub(super) fn compared(case: &TestCase) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// The name that an expression reads or calls last: `nights` of `Stop("a").nights()`. `None` where it
-/// calls nothing.
+/// Returns the name that an expression reads or calls last: `nights` for `Stop("a").nights()`.
+/// Returns `None` if the expression contains no call.
 fn last_called(expression: &str) -> Option<&str> {
     let mut rest = expression.trim();
     if !rest.contains('(') {
@@ -100,7 +101,8 @@ fn last_called(expression: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Where the bracket opens that the last character closes, outside of quotes.
+/// Returns the position of the opening bracket that matches the last character, ignoring quoted
+/// text.
 fn opening_of_last(text: &str) -> Option<usize> {
     let mut open: Vec<usize> = Vec::new();
     let mut quote: Option<char> = None;
@@ -118,7 +120,7 @@ fn opening_of_last(text: &str) -> Option<usize> {
     last
 }
 
-/// ``` `CALL` must be `WANT`, but it is `GOT`.```
+/// Describes a failed comparison, as in ``` `CALL` must be `WANT`, but it is `GOT`.```
 fn sentence(message: &str) -> Option<String> {
     let (call, want) = message.lines().rev().find_map(comparison)?;
     let error = message
@@ -141,7 +143,7 @@ fn sentence(message: &str) -> Option<String> {
     Some(format!("`{call}` must be `{want}`, but {got}."))
 }
 
-/// The two sides of an `assertEqual(CALL, WANT)` or an `assert CALL == WANT`.
+/// Returns the two sides of an `assertEqual(CALL, WANT)` or an `assert CALL == WANT`.
 fn comparison(line: &str) -> Option<(String, String)> {
     let line = line.trim().trim_start_matches('>').trim();
     if let Some(rest) = line.strip_prefix("self.assertEqual(") {
@@ -160,7 +162,7 @@ fn comparison(line: &str) -> Option<(String, String)> {
     ))
 }
 
-/// Where a separator stands outside all brackets and quotes.
+/// Returns the position of a separator outside all brackets and quotes.
 fn top_level(text: &str, separator: &str) -> Option<usize> {
     let mut depth = 0_i32;
     let mut quote: Option<char> = None;
@@ -178,7 +180,7 @@ fn top_level(text: &str, separator: &str) -> Option<usize> {
     None
 }
 
-/// `SomeError: …`, or the comparison that pytest shows.
+/// Returns whether a line is `SomeError: …` or a comparison in pytest's output.
 fn is_error(line: &str) -> bool {
     let line = line.trim_start_matches("E ").trim();
     let name = line.split(':').next().unwrap_or_default();
@@ -303,7 +305,7 @@ mod tests {
         );
         assert_eq!(name("assert f(1) == 2").as_deref(), Some("f"));
         assert_eq!(name("assert f(1)[0] == 2").as_deref(), Some("f"));
-        // The method says more than the class that makes its object.
+        // The method is more specific than the class of its object.
         for line in [
             "assert Stop('a (b', 3).nights() == 3",
             "self.assertEqual(Stop(\"a\", 3).nights, 3)",

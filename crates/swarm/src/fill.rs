@@ -1,5 +1,6 @@
-//! One statement after the other left out of a function and written anew: a small model that repeats a
-//! faulty line when it sees it may write the right one where it does not.
+//! Hole filling: removes one statement of a function at a time and lets the model write it anew. A
+//! small model that repeats a faulty line when it sees the line may write the right line when it
+//! does not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,37 +22,38 @@ use starling_core::{ChatReply, FILLING, Message, Role, TestOutcome, Tokens};
 use starling_syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree, module_imports, statements};
 use starling_text::ByteRange;
 
-/// The most statements of a function that are left out, one at a time.
+/// Maximum number of statements of a function that are replaced, one at a time.
 const STATEMENTS: usize = 10;
-/// The most lines in place of one statement.
+/// Maximum number of lines that replace one statement.
 const LINES: usize = 4;
-/// How many beginnings of an answer are tried: a model that does not know where to end says too much.
+/// Number of prefixes of a reply that are tried, because a model that does not know where to stop
+/// writes too much.
 const BEGINNINGS: usize = 3;
-/// The longest answer.
+/// Maximum length of a reply.
 const LONGEST: Tokens = Tokens(48);
-/// The most bytes of the text before a function that are shown.
+/// Maximum size in bytes of the shown text before a function.
 const BEFORE: usize = 2_000;
-/// The most bytes of the text behind a function that are shown.
+/// Maximum size in bytes of the shown text after a function.
 const BEHIND: usize = 200;
-/// The least time that the failing tests are given with a candidate. They have failed in much less.
+/// Minimum timeout of the failing tests with a candidate. Failing takes them much less time.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many times the time of all tests before the run they are given, where that is more.
+/// Factor by which the candidate's test run may be slower than the test run before the change.
 const SLOWER: u32 = 10;
 
-/// A function with the texts that a hole in it needs.
+/// A function with the texts that are needed to fill its holes.
 struct Work {
     path: SymbolPath,
     found: Found,
-    /// The failing tests, as a file beside.
+    /// The failing tests, shown as a separate file.
     beside: String,
-    /// What stands before the function: the end of the text before it, with the imports of its file, and
-    /// the task in comments.
+    /// Text before the function: the end of the preceding text, the imports of the file, and the
+    /// task as comments.
     head: String,
-    /// The first lines behind the function, which tell where it ends.
+    /// First lines after the function, which mark its end.
     behind: String,
 }
 
-/// What a change does for the tests that fail and have to pass.
+/// Effect of a change on the failing tests that have to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Help {
     None,
@@ -59,9 +61,9 @@ enum Help {
     All,
 }
 
-/// Leaves out each statement of the agent's function in turn. The first text in its place with which all
-/// failing tests pass is proposed; where there is none, the first with which one does. `Some` ends the
-/// piece of work.
+/// Replaces each statement of the agent's function in turn. Proposes the first text with which all
+/// failing tests pass. If there is none, proposes the first text with which at least one of them
+/// passes. Returns `Some` if the piece of work ends.
 pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> Option<Ending> {
     let Party::Agent(path) = mind.party.clone() else {
         return None;
@@ -109,7 +111,7 @@ pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> O
     None
 }
 
-/// Whether there is more to do after a proposal.
+/// Whether the work continues after a proposal.
 enum Review {
     GoOn,
     Over(Option<Ending>),
@@ -120,14 +122,14 @@ async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -> Review {
     match proposed(hub, mind, change).await {
         Proposed::Applied { ending, .. } => Review::Over(ending),
         Proposed::GaveUp { ending, .. } => Review::Over(Some(ending)),
-        // Who has said no to one is not asked about the next of the same kind.
+        // An approver who rejected one candidate is not asked about the next one.
         Proposed::SentBack { .. } if mind.rejected != reviewed => Review::Over(None),
         Proposed::SentBack { .. } | Proposed::Kept { .. } => Review::GoOn,
     }
 }
 
-/// How many of the tests pass with a change that have to and fail without it. Quick, and no proof: what
-/// helps is checked as every proposal.
+/// Returns how many of the failing tests pass with a change. This is a fast pre-check; a helpful
+/// change goes through all checks of a proposal.
 async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
     let Ok(draft) = draft::make(hub, mind, change).await else {
         return Help::None;
@@ -193,7 +195,7 @@ impl Work {
         })
     }
 
-    /// What the model writes in place of a statement.
+    /// Calls the model for the text that replaces a statement.
     async fn ask(
         &self,
         hub: &Arc<Hub>,
@@ -204,7 +206,8 @@ impl Work {
         let (before, after) = self.around(hole);
         let name = || format!("{FILLING}{}", self.path);
         let new = || Conversation::new(name(), Role::Agent, String::new());
-        // One conversation for all holes: a model in the process keeps what they share.
+        // All holes share one conversation, so that an in-process model can reuse the common
+        // prefix.
         let conversation = mind.filling.get_or_insert_with(new);
         conversation.messages = vec![Message::User {
             text: self.beside.clone(),
@@ -222,7 +225,7 @@ impl Work {
         reply.await.map_err(|error| error.to_string())
     }
 
-    /// The text of the function before a statement and behind it.
+    /// Returns the text of the function before and after a statement.
     fn around(&self, hole: ByteRange) -> (&str, &str) {
         let text = self.found.tree.text();
         let span = self.found.symbol.span;
@@ -230,7 +233,8 @@ impl Work {
         (&text[span.start..hole.start], after)
     }
 
-    /// The function with an answer in place of a statement, and with its beginnings: the longest first.
+    /// Returns the function with the reply, or a prefix of the reply, in place of a statement. The
+    /// longest prefix comes first.
     fn changes(&self, hole: ByteRange, answer: &str) -> Vec<Propose> {
         let (before, after) = self.around(hole);
         let old = hole.of(self.found.tree.text());
@@ -251,7 +255,7 @@ impl Work {
         changes
     }
 
-    /// Whether the grammar can read the function.
+    /// Returns whether the function parses without errors.
     fn can_be_read(&self, source: &str) -> bool {
         let indent = indentation(source).len();
         let flush: Vec<&str> = source
@@ -265,8 +269,8 @@ impl Work {
     }
 }
 
-/// The text of the file before a function: what it uses often stands there. Of a longer one, the imports,
-/// the head of its class, and the last lines.
+/// Returns the text of the file before a function, which often holds the code that the function
+/// uses. A long text is reduced to the imports, the class header and the last lines.
 fn text_before(found: &Found) -> String {
     let text = found.tree.text();
     let start = found.symbol.span.start;
@@ -295,7 +299,7 @@ fn text_before(found: &Found) -> String {
     before
 }
 
-/// What comes behind a function, up to the first line of the next definition.
+/// Returns the text after a function, up to the first line of the next definition.
 fn text_behind(found: &Found) -> String {
     let text = found.tree.text();
     let end = text.floor_char_boundary(text.len().min(found.symbol.span.end + BEHIND));
@@ -309,7 +313,7 @@ fn text_behind(found: &Found) -> String {
     behind
 }
 
-/// The lines of an answer up to where the text goes on as it did, a blank line, or the end of a code
+/// Returns the lines of a reply up to the next line of the file, a blank line or the end of a code
 /// block.
 fn lines_of<'a>(answer: &'a str, next: Option<&str>) -> Vec<&'a str> {
     let is_next = |line: &str| next.is_some_and(|next| line.trim_end() == next.trim_end());
@@ -328,7 +332,7 @@ fn indentation(source: &str) -> &str {
     &source[..source.len() - source.trim_start().len()]
 }
 
-/// A statement on one line.
+/// Shortens a statement to one line.
 fn in_short(statement: &str) -> String {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let words = words.join(" ");

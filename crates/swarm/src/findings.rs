@@ -1,4 +1,4 @@
-//! What diagnostics and the care for imports found out about a change, as values.
+//! Diagnostics of a change and automatic changes to its imports.
 
 use std::fmt;
 
@@ -6,39 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use starling_core::Problem;
 
-/// Problems that a reader is shown.
+/// Maximum number of problems that are shown.
 const SHOWN: usize = 10;
 
-/// What the diagnostics say about a change.
+/// The diagnostics of a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "diagnostics", rename_all = "snake_case")]
 pub enum DiagnosticEvidence {
-    /// No language server is there for these files: said once in a run, not with every change.
+    /// There is no language server for these files. This is reported once in a run, not for every
+    /// change.
     #[default]
     Absent,
     Unknown {
         reason: String,
     },
-    /// Only problems that the change brought.
+    /// Only the problems that the change introduced.
     Known {
-        /// With its version.
+        /// Name and version of the tool.
         tool: String,
         new: Vec<Problem>,
-        /// How many problems there were without the change, and with it.
+        /// Number of problems without the change, and with it.
         #[serde(default)]
         before: usize,
         #[serde(default)]
         after: usize,
         #[serde(default)]
         millis: u64,
-        /// Why another service that was asked as well knows nothing.
+        /// Why another service gave no result; `None` if there was no other service or it gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unknown: Option<String>,
     },
 }
 
 impl DiagnosticEvidence {
-    /// New problems that must be mended.
+    /// Returns the new problems that must be fixed.
     pub fn stopping(&self) -> impl Iterator<Item = &Problem> {
         let new = match self {
             DiagnosticEvidence::Absent | DiagnosticEvidence::Unknown { .. } => &[],
@@ -47,7 +48,7 @@ impl DiagnosticEvidence {
         new.iter().filter(|problem| problem.stops)
     }
 
-    /// What two services found, or what was found in two files, together.
+    /// Combines the diagnostics of two services or of two files.
     pub fn and(mut self, other: DiagnosticEvidence) -> DiagnosticEvidence {
         use DiagnosticEvidence::{Absent, Known, Unknown};
         match (&mut self, other) {
@@ -138,16 +139,16 @@ impl fmt::Display for DiagnosticEvidence {
     }
 }
 
-/// What was done about the imports of a change before a model was asked.
+/// The automatic changes to the imports of a change, made before a model is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportMends {
-    /// It lacked them; they were added.
+    /// Missing imports that were added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
-    /// It brought them and uses nothing of them; they were left out.
+    /// Unused imports that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Names that it lacks and that several statements would define.
+    /// Missing names that several import statements would define.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unclear: Vec<UnclearImport>,
 }
@@ -160,7 +161,7 @@ pub struct UnclearImport {
 }
 
 impl ImportMends {
-    /// What was done about those of another change as well.
+    /// Adds the import changes of another change.
     pub fn extend(&mut self, other: &ImportMends) {
         self.added.extend(other.added.iter().cloned());
         self.left_out.extend(other.left_out.iter().cloned());

@@ -1,5 +1,5 @@
-//! Follow-ups: when an accepted change alters a contract, the owners of the code that it breaks are
-//! told, each once for the same contract, in a bounded number of waves.
+//! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
+//! notified, once for each contract and in a limited number of waves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::proposal::ProposalId;
 use starling_core::Driver;
 use starling_syntax::{SymbolPath, SymbolTree, signature};
 
-/// Owners told for one change of a contract.
+/// Maximum number of owners that are notified of one contract change.
 pub(super) const OWNERS_MOST: usize = 24;
-/// A follow-up that changes a contract begins another wave.
+/// Maximum number of waves. A follow-up that changes a contract starts another wave.
 pub(super) const WAVES_MOST: u32 = 3;
 
-/// Said of a change that is applied only together with those of its callers.
+/// Added to the notification if a change is applied only together with the changes of its callers.
 const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
 
-/// What one owner has to look at.
+/// The lines and reasons that one owner is notified of.
 #[derive(Debug, Default)]
 struct Concern {
     lines: Vec<u32>,
     overrides: bool,
 }
 
-/// The places that a changed contract breaks and that have to follow: code, and the tests of what the task
-/// asks to rename or remove.
+/// Returns the places that a changed contract breaks and that have to follow: code, and the tests
+/// of symbols that the task asks to rename or remove.
 fn to_follow(
     hub: &Hub,
     lookup: &Lookup,
@@ -52,7 +52,7 @@ fn tests_follow(hub: &Hub, changed: &SymbolPath, gone: &Mentions) -> bool {
     gone.contains_key(changed) && asked::to_take_away(&hub.task.text, name)
 }
 
-/// The owners of the code that a draft would break.
+/// Returns the owners of the code that a draft would break.
 pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     if draft.breaking.is_empty() {
         return Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn owners_of_broken(hub: &Hub, draft: &Draft) -> Vec<SymbolPath> {
     owners
 }
 
-/// The number of tests that call what a draft changes in a way that it breaks, and do not follow.
+/// Returns the number of tests with calls that a draft breaks and that no owner updates.
 pub(super) fn broken_tests(hub: &Hub, draft: &Draft) -> usize {
     if draft.breaking.is_empty() {
         return 0;
@@ -88,7 +88,8 @@ pub(super) fn broken_tests(hub: &Hub, draft: &Draft) -> usize {
     tests.len()
 }
 
-/// Where what a draft takes away is mentioned; to be asked before it is applied.
+/// Returns the mentions of the symbols that a draft removes. Must be called before the draft is
+/// applied.
 pub(super) fn before(hub: &Hub, draft: &Draft) -> Mentions {
     match draft.breaking.is_empty() {
         true => Mentions::new(),
@@ -96,8 +97,8 @@ pub(super) fn before(hub: &Hub, draft: &Draft) -> Mentions {
     }
 }
 
-/// A method of a class whose owner is at work is that owner's business; what the draft itself touches
-/// was written with it.
+/// Groups broken places by owner. Methods of a class belong to the owner of the class if that owner
+/// is at work. Symbols that the draft changes are not included.
 fn by_owner(hub: &Hub, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
     let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
     for site in sites {
@@ -117,15 +118,15 @@ fn by_owner(hub: &Hub, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, 
     owners
 }
 
-/// Whether the callers hear of a change before or after it is applied.
+/// Whether the callers are notified before or after a change is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
     Waits,
     Applied,
 }
 
-/// Wakes the owners of what a draft will break. Where no person reviews, it is applied only together
-/// with changes of theirs that make the tests pass.
+/// Wakes the owners of the code that a draft will break. If no person reviews, the draft is applied
+/// only together with their changes that make the tests pass.
 pub(super) fn before_it_is_applied(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft) {
     if !hub.task.approval.is_by_person() {
         let gone = before(hub, draft);
@@ -133,7 +134,7 @@ pub(super) fn before_it_is_applied(hub: &Arc<Hub>, by: &Party, wave: u32, draft:
     }
 }
 
-/// Wakes the owners of what an applied draft has broken.
+/// Wakes the owners of the code that an applied draft has broken.
 pub(super) fn follow_up(hub: &Arc<Hub>, by: &Party, wave: u32, draft: &Draft, gone: &Mentions) {
     wake_broken(hub, by, wave, (draft, Timing::Applied), gone);
 }
@@ -156,7 +157,7 @@ fn wake_broken(
             draft,
             to_follow(hub, &hub.lookup(), draft, changed, gone),
         );
-        // Who has mended it already, and waits for a word on that, has nothing to do.
+        // An owner that already has a fixing proposal under review has nothing to do.
         let still = by_owner(hub, draft, to_follow(hub, &soon, draft, changed, gone));
         owners.retain(|owner, _| Party::Agent(owner.clone()) != *by);
         let follow_already = !owners.is_empty();
@@ -182,7 +183,7 @@ fn wake_broken(
     }
 }
 
-/// Whether a symbol is still broken by a change that its owner was told of.
+/// Returns whether a symbol is still broken by a change that its owner was notified of.
 pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPath) -> bool {
     let change = hub.state().changes.get(changed).cloned();
     let Some(change) = change else { return true };
@@ -191,7 +192,7 @@ pub(super) fn is_still_broken(hub: &Hub, owner: &SymbolPath, changed: &SymbolPat
     by_owner(hub, draft, sites).contains_key(owner)
 }
 
-/// Tells the owners of one changed contract, as far as the budget goes.
+/// Notifies the owners of one changed contract, as far as the budget allows.
 fn tell(
     hub: &Arc<Hub>,
     changed: &SymbolPath,
@@ -243,8 +244,8 @@ fn tell(
     }
 }
 
-/// Takes note that a proposal of an owner who was told to follow changed contracts belongs together with
-/// the applied proposals that changed them.
+/// Records that a proposal depends on the applied contract changes that its owner was asked to
+/// follow.
 pub(super) fn note_followed(hub: &Hub, id: ProposalId, by: &Party) {
     let mut state = hub.state();
     let told_of = by.symbol().and_then(|owner| state.told_of.get(owner));

@@ -1,5 +1,5 @@
-//! The user's texts as they are now. Whatever is checked is checked with them, not with those of the
-//! start of the run.
+//! Updates the run's workspace with the user's current texts. All checks use these texts instead of
+//! the texts from the start of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use starling_core::EditorError;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// How long the editor is waited for.
+/// Time limit for the editor's reply.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How often texts are read again when others are changed meanwhile.
+/// Maximum number of attempts to read a consistent state while texts change.
 const TRIES: u32 = 8;
-/// Closed files that are looked at on disk; those that are open are all taken in.
+/// Maximum number of closed files that are read from disk. All open files are read.
 const CLOSED_MOST: usize = 256;
 
 type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
 
-/// The run's world with the user's texts as they are now.
+/// Returns the run's workspace with the user's current texts.
 pub(super) async fn world(hub: &Arc<Hub>) -> Snapshot {
     refresh(hub).await;
     hub.state().world.clone()
 }
 
-/// Lets the run's world follow the user's texts. It stays as it is when the editor does not answer.
+/// Updates the run's workspace with the user's texts. The workspace stays unchanged if the editor
+/// does not reply.
 pub(super) async fn refresh(hub: &Arc<Hub>) {
     for _ in 0..TRIES {
         let epoch = hub.state().epoch;
@@ -41,7 +42,7 @@ pub(super) async fn refresh(hub: &Arc<Hub>) {
     }
 }
 
-/// The user's text of one file; the run's world follows it.
+/// Returns the user's current text of one file, and updates the run's workspace.
 ///
 /// # Errors
 /// See [`EditorError`].
@@ -65,7 +66,8 @@ pub(super) async fn text(hub: &Arc<Hub>, file: &FilePath) -> Result<Arc<str>, Ed
     Err(unreadable(message))
 }
 
-/// All open files, and those that stand in place of the ones on disk and may have been closed since.
+/// Returns the texts of all open files, and of files in the workspace overlay that may have been
+/// closed.
 async fn texts(hub: &Arc<Hub>) -> Result<Texts, EditorError> {
     let editor = &hub.outside.editor;
     let open = editor.open_texts().await?;

@@ -1,4 +1,4 @@
-//! The gate: what is found out about a change before anybody is asked to approve it.
+//! The checks of a change before an approver is asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,34 +19,34 @@ use starling_syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree
 use starling_text::ChangeSet;
 use starling_workspace::Snapshot;
 
-/// A change of one file, ready to be checked.
+/// A change of one file that is ready to be checked.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub file: FilePath,
-    /// The text that the change was made against.
+    /// The text that the change is based on.
     pub base: Arc<str>,
     /// The whole text with the change.
     pub text: Arc<str>,
-    /// Symbols that it touches.
+    /// Symbols that the change touches.
     pub symbols: Vec<SymbolPath>,
     pub losses: Vec<Loss>,
-    /// How contracts change, in words.
+    /// Descriptions of the contract changes.
     pub contract: Vec<String>,
-    /// Symbols whose changed contract can break others.
+    /// Symbols whose contract changes can break other code.
     pub breaking: Vec<SymbolPath>,
-    /// The state of the workspace that it was made for.
+    /// The epoch of the workspace that the draft was made for.
     pub epoch: Epoch,
-    /// What was done about its imports.
+    /// The automatic changes to the imports.
     pub imports: ImportMends,
-    /// Why only a person may accept it; empty where anybody may.
+    /// Why only a person may accept the draft; empty if no person is needed.
     pub needs_person: Vec<String>,
-    /// The person wrote this version.
+    /// True if a person wrote this version.
     pub edited: bool,
 }
 
 impl Draft {
-    /// Its change in a text that may have moved on since it was made; `None` where both changed the
-    /// same line. Imports that both added at one place go together.
+    /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
+    /// both added in one place are combined.
     pub(super) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
         let changes = ChangeSet::between(&self.base, &self.text);
         match carry(&self.file, &self.base, &changes, now) {
@@ -56,7 +56,7 @@ impl Draft {
     }
 }
 
-/// Checks a draft in a shadow: diagnostics of the file, then the tests.
+/// Checks a draft in a shadow copy: diagnostics of the file, then the tests.
 pub(super) async fn check(
     hub: &Arc<Hub>,
     draft: &Draft,
@@ -89,7 +89,7 @@ pub(super) async fn check(
     (evidence, report)
 }
 
-/// What only a person may accept in a draft.
+/// Returns the changes of a draft that only a person may accept.
 pub(super) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
     let needs_person = |why: &String| NeedsPerson {
         file: draft.file.clone(),
@@ -98,12 +98,12 @@ pub(super) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
     draft.needs_person.iter().map(needs_person).collect()
 }
 
-/// Runs tests on one state of the workspace: selected ones, or all.
+/// Runs the selected tests, or all tests if `select` is empty, on one state of the workspace.
 pub(super) async fn run_tests(hub: &Arc<Hub>, world: &Snapshot, select: Vec<String>) -> TestReport {
     run_tests_within(hub, world, select, Duration::MAX).await
 }
 
-/// The same for at most `longest`.
+/// Same as [`run_tests`], with a time limit of `longest`.
 pub(super) async fn run_tests_within(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -123,7 +123,7 @@ pub(super) async fn run_tests_within(
         select,
         deadline,
     };
-    // The runner keeps the deadline; this one holds should it fail to.
+    // The runner enforces the deadline; this timeout is a fallback.
     let late = deadline + Duration::from_secs(10);
     let report = match tokio::time::timeout(late, hub.outside.tests.run(request)).await {
         Ok(report) => report,
@@ -142,8 +142,8 @@ pub(super) async fn run_tests_within(
     report
 }
 
-/// How the contracts of the touched symbols change, and which of them can break others. What is
-/// defined in a function is that function's own affair.
+/// Returns descriptions of the contract changes of the touched symbols, and the symbols whose
+/// changes can break other code. Symbols inside a function are ignored.
 pub(super) fn contract_changes(
     before: &SymbolTree,
     after: &SymbolTree,
@@ -177,7 +177,7 @@ pub(super) fn contract_changes(
     (words, breaking)
 }
 
-/// Whether a function holds the symbol.
+/// Returns whether a symbol lies inside a function.
 fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
     symbol.parent.is_some_and(|id| match tree.get(id).kind {
         SymbolKind::Function | SymbolKind::Method => true,
@@ -189,7 +189,7 @@ fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
 mod tests {
     use super::*;
 
-    /// The words, and the names of what can break others.
+    /// Returns the descriptions, and the names of the symbols that can break other code.
     fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {
         let file = FilePath::new("m.py");
         let tree = |text: &str| SymbolTree::parse(file.clone(), text.into());
@@ -221,7 +221,7 @@ mod tests {
         let after = "class A:\n    def f(self):\n        def getter(x, y): pass\n        return getter\ndef g():\n    async def inner(): pass\n";
         let touched = ["A.f", "A.f.getter", "A.f.gone", "g", "g.inner"];
         assert_eq!(changes(before, after, &touched), (vec![], vec![]));
-        // A class in a class is no local one.
+        // A class inside a class is not local.
         let before = "class A:\n    class B:\n        def f(self): pass\n";
         let after = before.replace("self", "self, x");
         assert_eq!(changes(before, &after, &["A.B.f"]).1, ["A.B.f"]);

@@ -1,30 +1,30 @@
-//! What a task asks for, read from the user's words alone by the rules of a table. No model is asked.
+//! Classifies a task by the user's words and a table of rules. No model is called.
 //!
-//! The goal decides which failing tests a run has to repair ([`super::required`]). A task that fits no
-//! rule counts as a bug: of all goals that change code, it asks for the most.
+//! The goal decides which failing tests a run must fix ([`super::required`]). A task that matches
+//! no rule counts as a bug, the strictest of all goals that change code.
 
 mod words;
 
 use words::{Sentence, sentences};
 
-/// What kind of result the user asks for.
+/// The kind of result that the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Something behaves wrongly.
+    /// Wrong behaviour must be fixed.
     Bug,
-    /// Failing tests are to pass.
+    /// Failing tests must pass.
     RedTests,
     NewTest,
     Feature,
-    /// The code changes, its behaviour does not.
+    /// The code changes, but its behaviour does not.
     Refactoring,
-    /// Prose, or a file that holds no code.
+    /// Prose, or a file without code, changes.
     Documentation,
     Question,
 }
 
-/// Sentences in which a document is what is to be changed. One that is named as a source is none
-/// ([`Sentence`] tells).
+/// Patterns for sentences that ask for a change of a document. A document that is used as a source
+/// does not count ([`Sentence`] distinguishes the two).
 const DOCUMENTATION: &[&str] = &[
     "typo*|spelling|misspell*|grammar|wording",
     "^document",
@@ -40,20 +40,21 @@ const DOCUMENTATION: &[&str] = &[
     "^@prose ... not|never|doesnt|dont|didnt|isnt|arent|cannot|cant",
     "^@prose .. has|have|contain|contains ... @faulty|typo*|error|errors|mistake|mistakes|no|nothing",
 ];
-/// Sentences that ask for a change, of whatever.
+/// Patterns for sentences that ask for any change.
 const CHANGES: &[&str] = &["^@change"];
-/// Those of them that ask for nothing beside a document that is spoken of.
+/// Patterns for such sentences that change nothing but a document mentioned earlier.
 const BESIDE_DOCUMENTS: &[&str] = &[
     "^@change it|them|this|that|these|those|both|so|sure|accordingly",
     "^@change .. section|sections|paragraph*|sentence*|heading*|chapter*|example*|note|notes|badge*|link*",
     "^bump .. version",
 ];
 
-/// A document of which is told what it says; where nothing else is told, that is what is wrong.
+/// Patterns for a document whose contents are described. If the task says nothing else, the
+/// described contents are wrong.
 const TOLD_ALONE: &[&str] = &["^@readme .. @says"];
 
-/// The rules in order, for what is no documentation: the first pattern that fits a sentence decides.
-/// [`Sentence::fits`] describes the patterns.
+/// The rules in order, for tasks that do not change documents. The first pattern that matches a
+/// sentence decides. [`Sentence::fits`] describes the patterns.
 const RULES: &[(Goal, &[&str])] = &[
     (
         Goal::RedTests,
@@ -141,20 +142,21 @@ const RULES: &[(Goal, &[&str])] = &[
     ),
 ];
 
-/// Sentences that ask without a question mark, unless they speak of a document.
+/// Patterns for sentences that ask a question without a question mark, unless they mention a
+/// document.
 const ASKS: &[&str] = &["^explain|describe|summari*|tell|show|find"];
-/// Sentences that ask when they end in a question mark.
+/// Patterns for sentences that are questions if they end in a question mark.
 const QUESTIONS: &[&str] =
     &["^what|how|why|where|which|who|when|is|are|does|do|did|has|was|whats|wheres"];
-/// With any of these words the user wants more than an answer.
+/// Patterns for sentences that request more than an answer.
 const COMMANDS: &[&str] = &[
     "^fix|repair|mend|add|make|change|implement|correct|remove|rename|write|update|use",
     "and|then fix|repair|mend|add|make|change",
 ];
-/// A question for the cause of a fault is a wish to be rid of it.
+/// Patterns for questions about a fault, which request a fix.
 const FAULTS: &[&str] = &["why ... wrong|fail*|crash*|broken|incorrect*|not|error|raise*|bug"];
 
-/// The goal of a task.
+/// Returns the goal of a task.
 pub(super) fn of(task: &str) -> Goal {
     let sentences = sentences(task);
     if is_question(&sentences) {
@@ -172,7 +174,7 @@ pub(super) fn of(task: &str) -> Goal {
         .map_or(Goal::Bug, |(goal, _)| *goal)
 }
 
-/// Whether documents are to be changed, and nothing else is.
+/// Returns whether only documents must be changed.
 fn is_documentation(sentences: &[Sentence]) -> bool {
     let clauses: Vec<Sentence> = sentences.iter().flat_map(Sentence::clauses).collect();
     let (documents, others): (Vec<&Sentence>, Vec<&Sentence>) =
@@ -206,7 +208,7 @@ fn fits_any(sentence: &Sentence, patterns: &[&str]) -> bool {
     patterns.iter().any(|pattern| sentence.fits(pattern))
 }
 
-/// Whether a text holds the output of a test runner that names a failing test.
+/// Returns whether a text contains test runner output that names a failing test.
 fn quotes_failing_test(task: &str) -> bool {
     task.lines().map(str::trim).any(|line| {
         let is_pytest = (line.starts_with("FAILED ") || line.starts_with("ERROR "))

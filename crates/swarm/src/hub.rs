@@ -1,5 +1,5 @@
-//! The hub: who is at work, what they have to do, and the state that they share. Its lock is held for
-//! moments only, never across a wait.
+//! The state of a run that its agents and tasks share. The lock on this state is held briefly and
+//! never across an `await`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -34,7 +34,7 @@ use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, WriteRule};
 
-/// What waits for an agent at most; more is refused to the sender.
+/// Maximum number of messages in an agent's inbox. [`Hub::wake`] fails when the inbox is full.
 const INBOX: usize = 16;
 
 /// The shared state of a run.
@@ -45,16 +45,16 @@ pub(super) struct Hub {
     pub log: EventLog,
     pub ledger: Ledger,
     pub cancel: CancellationToken,
-    /// The frozen part of all prompts. No agent works before it is set.
+    /// The part of every prompt that stays the same during the run. Agents wait until it is set.
     pub frozen: SetOnce<String>,
     stated: OnceLock<Statements>,
-    /// Test runs at the same time.
+    /// Limits the number of concurrent test runs.
     pub testing: Semaphore,
-    /// Raised when something changes of what waits.
+    /// Raised when a waiting proposal, a draft, a set or an agent's activity changes.
     pub waited: Signal,
-    /// Held while it is found out what fails in everything accepted.
+    /// Held while the tests that fail in the current workspace are determined.
     pub learning: tokio::sync::Mutex<()>,
-    /// Held while one edit goes to the editor.
+    /// Held while an edit is sent to the editor.
     pub applying: tokio::sync::Mutex<()>,
     working: watch::Sender<usize>,
     state: Mutex<State>,
@@ -63,113 +63,116 @@ pub(super) struct Hub {
 pub(super) struct State {
     /// The workspace with everything that was accepted so far.
     pub world: Snapshot,
-    /// Of `world`: what was found out in an earlier one may hold no more.
+    /// Version of `world`. Results from an earlier epoch may be outdated.
     pub epoch: Epoch,
-    /// Of `world`; read when it is first asked.
+    /// Index of `world`, which reads files on first use.
     pub index: Arc<Index>,
     agents: BTreeMap<Party, Slot>,
     pub answers: Answers,
-    /// What readers look for, as the task and the failing tests say.
+    /// The words that excerpts focus on, taken from the task and the failing tests.
     pub focus: Arc<Focus>,
-    /// What a language server said of names.
+    /// Facts about names that a language server returned.
     pub served: Arc<Served>,
     pub located: Vec<super::event::Candidate>,
-    /// What a small model tries next, likeliest first.
+    /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
-    /// The workspace that the scout was shown; what it writes for agents is meant for that.
+    /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
     /// Failing tests that have to pass in the end.
     pub required: BTreeSet<String>,
-    /// Failing tests that use a file which the task names: it may be about them.
+    /// Failing tests that use a file named in the task. The task may be about these tests.
     pub near: BTreeSet<String>,
-    /// What the task names, once that was looked for.
+    /// The symbols and files that the task names; `None` until they have been looked up.
     pub task_names: Option<Names>,
-    /// Symbols that the task names or that the scout picked.
+    /// Symbols that the task names or the scout picked.
     pub targets: Vec<SymbolPath>,
-    /// Tests that fail on the world as it is now, as far as is known.
+    /// Tests known to fail in the current `world`.
     pub failing: BTreeSet<String>,
-    /// The same of the world before the run.
+    /// Tests known to fail in the workspace before the run.
     pub failing_before: BTreeSet<String>,
-    /// Tests that run in the whole command on the world as it is now, as far as is known: a change must
-    /// not keep them from running.
+    /// Tests known to run in the current `world` when the whole test command runs. A change must
+    /// not stop these tests from running.
     pub expected: BTreeSet<String>,
-    /// Tests that may be absent from the last test run, because the task asked for their removal or a
-    /// person accepted it.
+    /// Tests that may be absent from the last test run, because the task asked for their removal or
+    /// a person accepted it.
     pub let_go: BTreeSet<String>,
-    /// Selected entries of which no test runs, whatever is changed.
+    /// Selected test ids for which no test runs, whatever is changed.
     pub never_run: BTreeSet<String>,
     /// Tests that the task or an agent named.
     pub named: Vec<String>,
     pub reach: Reach,
     pub habit: Habit,
-    /// The last test run over the world as it is now.
+    /// Report of the last test run over the current `world`.
     pub latest: Option<TestReport>,
-    /// The state of the workspace whose last report was judged by running tests again, and the required
-    /// tests that failed and passed there.
+    /// The epoch whose last report was checked by a repeated test run, with the required tests that
+    /// both failed and passed there.
     pub repeated: Option<(Epoch, Vec<String>)>,
     /// Tests that failed in more than one run on the text without a change.
     pub failed_again: BTreeSet<String>,
     /// Tests that failed and passed on the text without a change.
     pub unsteady_before: BTreeSet<String>,
-    /// The tests that pass only as the run changed them, in the world of that epoch.
+    /// The tests that pass only with the run's changes to the tests, with the epoch in which that
+    /// was found.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
-    /// The task tells of a bug in code that no failing test reaches: they are no part of it.
+    /// True if the task describes a bug in code that no failing test reaches. The failing tests are
+    /// then not part of the task.
     pub beside_failures: bool,
-    /// Agents with a ready draft that is not among those that wait yet.
+    /// Agents with a prepared draft that has not become a waiting proposal yet.
     pub drafts: BTreeSet<Party>,
-    /// Problems that the changes brought, as the last check found them, in words.
+    /// Problems that the changes introduced, as text, from the last check.
     pub problems: Vec<String>,
-    /// What the run's new tests do on the code as it was, where that was tried at the end.
+    /// Results of the run's new tests on the original code, if these tests were tried at the end.
     pub new_tests: WithoutChange,
     pub applied: Vec<Applied>,
-    /// The proposals that others belong to, applied or on their way.
+    /// The dependencies of each proposal that is applied or being applied.
     pub dependencies: BTreeMap<ProposalId, Dependencies>,
-    /// The symbols whose changed contracts each owner was told to follow.
+    /// For each owner, the symbols whose contract changes the owner was asked to follow.
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
-    /// Proposals between their drafts and their ends.
+    /// Proposals that have been drafted and have not ended.
     pub waiting: BTreeMap<ProposalId, Waiting>,
-    /// Proposals that are tested, or were tested, as one.
+    /// Sets of proposals that are, or were, tested together.
     pub sets: Sets,
-    /// Changed contracts whose callers were told: the last draft of each.
+    /// The last draft of each changed contract whose callers were notified.
     pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
-    /// The words of problems that the approver saw with what it said yes to.
+    /// Text of the problems that the approver saw in accepted proposals.
     pub accepted_problems: BTreeSet<String>,
-    /// What the approver said yes to, applied or about to be.
+    /// The proposals that the approver accepted, whether or not they are applied yet.
     pub accepted: Vec<Accepted>,
     pub exhausted: Option<String>,
-    /// Why the last accepted proposal for a symbol could not be applied.
+    /// For each symbol, why its last accepted proposal could not be applied.
     pub unapplied: BTreeMap<SymbolPath, String>,
-    /// How often a model's candidate won.
+    /// Number of chosen candidates for each model.
     pub tally: BTreeMap<String, u32>,
-    /// Contracts that were followed up already.
+    /// Contract changes whose callers were notified already.
     pub followed: BTreeSet<(SymbolPath, String)>,
-    /// Owners that a follow-up did not reach.
+    /// Owners that a follow-up could not reach.
     pub missed: BTreeSet<SymbolPath>,
-    /// Symbols whose owners were to be given work and could not be.
+    /// Symbols whose owners could not be woken.
     pub not_woken: BTreeSet<String>,
-    /// The changes of the unsettled run were taken back; the file that keeps them.
+    /// Set when the changes of an unsettled run were reverted; the inner value is the file that
+    /// holds the patch.
     pub taken_back: Option<Option<String>>,
     pub proposals: u32,
     pub questions: u32,
-    /// Applied parts of a set that could neither be completed nor taken back.
+    /// Applied members of a set that could neither be completed nor reverted.
     pub left_alone: BTreeSet<ProposalId>,
-    /// How often a conversation of a name was begun.
+    /// Number of conversations started with each name.
     names: HashMap<String, u32>,
-    /// The run ends: nobody is woken any more.
+    /// True when the run is ending. No agent can be woken then.
     is_ending: bool,
 }
 
-/// Which state of the workspace something is about.
+/// Identifies a state of the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Epoch {
-    /// Counts the proposals that were applied or taken back.
+    /// Number of proposals that were applied or reverted.
     pub changes: u64,
-    /// Counts the texts that the user changed.
+    /// Number of texts that the user changed.
     pub typed: u64,
 }
 
-/// A proposal that the approver said yes to.
+/// A proposal that the approver accepted.
 #[derive(Debug, Clone)]
 pub(super) struct Accepted {
     pub id: ProposalId,
@@ -179,7 +182,7 @@ pub(super) struct Accepted {
 }
 
 impl State {
-    /// What the tests said of a change that was applied.
+    /// Updates the known failing tests with the test results of an applied change.
     pub fn note_tests(&mut self, id: ProposalId, tests: &TestEvidence) {
         if let TestEvidence::Known { fixed, broken, .. } = tests {
             self.failing.retain(|id| !fixed.contains(id));
@@ -193,7 +196,7 @@ impl State {
         }
     }
 
-    /// A file has another text now, or is gone.
+    /// Updates the text of a file; `None` means that the file is gone.
     pub fn change_world(&mut self, file: &FilePath, text: Option<&Arc<str>>) {
         self.world = self.world.with(file.clone(), text.cloned());
         self.index = Arc::new(self.index.after(self.world.clone()));
@@ -204,19 +207,19 @@ impl State {
 struct Slot {
     inbox: VecDeque<Cause>,
     working: bool,
-    /// The agent between two pieces of work.
+    /// The agent's state between two pieces of work.
     parked: Option<Mind>,
-    /// What it last said it means to do.
+    /// The intent that the agent stated last.
     intent: Option<String>,
-    /// Why it was last woken, in words.
+    /// Why the agent was last woken, as text.
     told: String,
-    /// A change that was written for it.
+    /// A change that was already written for the agent.
     draft: Option<Propose>,
-    /// Whether it counts against the limit of agents.
+    /// Whether the agent counts against the limit of agents.
     is_counted: bool,
 }
 
-/// Why an agent could not be given work. The text is for the one who asked.
+/// Why an agent could not be woken. The message is shown to the sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WakeError {
     #[error("{0}")]
@@ -309,12 +312,12 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a change that no test proves is not applied.
+    /// Returns whether changes that no test proves are rejected.
     pub fn must_prove(&self) -> bool {
         self.task.require_tests && !self.task.approval.is_by_person()
     }
 
-    /// What may be read and written in the workspace.
+    /// Returns the policy that says which paths can be read and written.
     pub fn policy(&self) -> PathPolicy {
         self.state().world.policy().clone()
     }
@@ -323,8 +326,8 @@ impl Hub {
         self.log.event(event);
     }
 
-    /// The workspace with everything that was accepted so far, to look things up in.
-    /// What the task says must become of symbols, as they were before the run.
+    /// Returns the changes that the task states for symbols, resolved in the workspace before the
+    /// run.
     pub fn stated(&self) -> &Statements {
         self.stated.get_or_init(|| {
             let index = Arc::clone(&self.outside.index);
@@ -333,6 +336,7 @@ impl Hub {
         })
     }
 
+    /// Returns a lookup over the current workspace, which includes all accepted changes.
     pub fn lookup(&self) -> Lookup {
         let state = self.state();
         let lookup = Lookup::new(state.world.clone(), Arc::clone(&state.index));
@@ -341,14 +345,16 @@ impl Hub {
             .with_served(Arc::clone(&state.served))
     }
 
-    /// Paths of the run's world that are found in a text because they are known.
+    /// Returns the unusual paths of the current workspace, which a text search can find only
+    /// because they are known.
     pub fn unusual_paths(&self) -> UnusualPaths {
         self.state().world.unusual_paths()
     }
 
-    /// The user's texts as the editor has them: the run's world follows them. They were read since
-    /// `epoch`. When the world has changed meanwhile they may be older than it: then nothing is done,
-    /// and the answer is `false`.
+    /// Updates the workspace with the user's texts from the editor, which were read at `epoch`.
+    ///
+    /// Returns `false` and changes nothing if the workspace has changed since `epoch`, because the
+    /// texts may be outdated.
     pub fn saw<'t>(
         &self,
         epoch: Epoch,
@@ -370,7 +376,8 @@ impl Hub {
         true
     }
 
-    /// A name that no other conversation of this run has: the second gets ` #2`.
+    /// Returns a conversation name that is unique in this run. A second use of a name gets the
+    /// suffix ` #2`.
     pub fn unique_name(&self, name: String) -> String {
         let mut state = self.state();
         let count = state.names.entry(name.clone()).or_default();
@@ -388,19 +395,21 @@ impl Hub {
         ProposalId(state.proposals)
     }
 
-    /// Gives an agent work, and wakes it when it is not at work already.
+    /// Gives work to the owner of a symbol, and starts the agent if it is idle.
     ///
     /// # Errors
-    /// [`WakeError`], with a text for the one who asked.
+    /// Returns a [`WakeError`] with a message for the sender.
     pub fn wake(self: &Arc<Self>, symbol: &SymbolPath, cause: Cause) -> Result<Party, WakeError> {
         self.wake_with(symbol, cause, None)
     }
 
-    /// The same with a change that was already written for the agent: it is proposed first, and the
-    /// agent counts against the limit only when it comes back. A pick may be a file that is not there yet.
+    /// Gives work to the owner of a symbol, with an optional change that was already written.
+    ///
+    /// The change is proposed first, and the agent counts against the limit only if the change
+    /// comes back. With [`Cause::Picked`] the symbol may be a file that does not exist yet.
     ///
     /// # Errors
-    /// As [`Hub::wake`].
+    /// Returns the same errors as [`Hub::wake`].
     pub fn wake_with(
         self: &Arc<Self>,
         symbol: &SymbolPath,
@@ -461,17 +470,17 @@ impl Hub {
         Ok(party)
     }
 
-    /// The ready draft of an agent waits among the others from now on, or is over.
+    /// Notes that the prepared draft of an agent became a waiting proposal, or was dropped.
     pub fn draft_arrived(&self, party: &Party) {
         if self.state().drafts.remove(party) {
             self.waited.raise();
         }
     }
 
-    /// Counts an agent that was woken with a draft and needs a conversation after all.
+    /// Counts an agent that was woken with a draft and now needs a conversation.
     ///
     /// # Errors
-    /// [`Exhausted`] when the limit of agents is reached.
+    /// Returns [`Exhausted`] when the limit of agents is reached.
     pub fn count_agent(&self, party: &Party) -> Result<(), Exhausted> {
         let mut state = self.state();
         let Some(slot) = state.agents.get_mut(party) else {
@@ -484,7 +493,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Tells the user that work did not reach the owner of a symbol. Whoever wanted it hears it apart.
+    /// Logs that the owner of a symbol could not be woken. The sender is notified separately.
     pub fn not_woken(&self, symbol: String, from: &Party, why: String) {
         self.state().not_woken.insert(symbol.clone());
         self.event(Event::NotWoken {
@@ -503,11 +512,11 @@ impl Hub {
                 diagnose::prepare(&hub, &symbol.file);
             }
             let work = async {
-                // The user may steer an agent while the tests before the run are still at work.
+                // The user may steer an agent before the first test run has ended.
                 hub.frozen.wait().await;
                 agent::work(&hub, &party).await;
             };
-            // Cancelled first: after a cancel nothing is polled that could call a model.
+            // Cancellation is checked first, so that no model call starts after a cancel.
             tokio::select! {
                 biased;
                 () = hub.cancel.cancelled() => {}
@@ -516,7 +525,8 @@ impl Hub {
         });
     }
 
-    /// The next work of an agent, with its mind; `None` parks it as idle.
+    /// Returns an agent's next work and its [`Mind`]. With an empty inbox it returns `None` and
+    /// marks the agent as idle.
     pub fn take_work(&self, party: &Party) -> Option<(Mind, Vec<Cause>)> {
         let mut state = self.state();
         let slot = state.agents.get_mut(party)?;
@@ -539,7 +549,7 @@ impl Hub {
         }
     }
 
-    /// The symbols whose agents gave up while the workspace was as it is now.
+    /// Returns the symbols whose agents gave up in the current epoch.
     pub fn gave_up_on_this(&self) -> Vec<SymbolPath> {
         let state = self.state();
         let minds = state
@@ -551,7 +561,7 @@ impl Hub {
             .collect()
     }
 
-    /// What came in for an agent since it was last asked.
+    /// Removes and returns all messages in an agent's inbox.
     pub fn take_inbox(&self, party: &Party) -> Vec<Cause> {
         let mut state = self.state();
         state
@@ -561,7 +571,7 @@ impl Hub {
             .unwrap_or_default()
     }
 
-    /// Leaves a message for an agent that is at work; says whether it is.
+    /// Adds a message to the inbox of a working agent. Returns whether the message was added.
     pub fn tell_if_working(&self, party: &Party, cause: Cause) -> bool {
         let mut state = self.state();
         match state.agents.get_mut(party) {
@@ -573,7 +583,7 @@ impl Hub {
         }
     }
 
-    /// The owners at work but this one, with what each was last told.
+    /// Returns the other owners that are at work, each with the reason it was last woken.
     pub fn told_others(&self, but: &SymbolPath) -> Vec<String> {
         let state = self.state();
         let is_done = |party: &Party| {
@@ -596,7 +606,7 @@ impl Hub {
         others.filter_map(line).take(8).collect()
     }
 
-    /// All agents, woken so far, that are at work.
+    /// Returns all agents that are at work.
     pub fn at_work(&self) -> Vec<Party> {
         let state = self.state();
         state
@@ -607,14 +617,14 @@ impl Hub {
             .collect()
     }
 
-    /// Lets nobody be woken any more, unless an agent is at work; says whether the run can end.
+    /// Prevents further wakes unless an agent is at work. Returns whether the run can end.
     pub fn end_unless_at_work(&self) -> bool {
         let mut state = self.state();
         state.is_ending = !state.agents.values().any(|slot| slot.working);
         state.is_ending
     }
 
-    /// Symbols of all agents woken so far.
+    /// Returns the symbols of all agents that were woken.
     pub fn owners(&self) -> Vec<SymbolPath> {
         let symbol = |party: &Party| match party {
             Party::Agent(symbol) => Some(symbol.clone()),
@@ -623,7 +633,7 @@ impl Hub {
         self.state().agents.keys().filter_map(symbol).collect()
     }
 
-    /// The agent that owns a symbol: that of the innermost symbol around it that has one.
+    /// Returns the agent that owns a symbol: the innermost woken owner that encloses the symbol.
     pub fn owner_of(&self, symbol: &SymbolPath) -> Option<SymbolPath> {
         self.owners()
             .into_iter()
@@ -631,7 +641,9 @@ impl Hub {
             .max_by_key(|owner| owner.name.len())
     }
 
-    /// Who is told about a symbol, and what: the agent that owns it where one does, else its own.
+    /// Returns the recipient and the text of a message about a symbol. If another symbol owns this
+    /// symbol, the recipient is that owner and the text names the symbol; otherwise the recipient
+    /// is the symbol itself.
     pub fn addressee(&self, symbol: &SymbolPath, text: &str) -> (SymbolPath, String) {
         match self.owner_of(symbol) {
             Some(owner) if owner != *symbol => (owner, format!("{symbol}: {text}")),
@@ -652,7 +664,7 @@ impl Hub {
             .and_then(|slot| slot.intent.clone())
     }
 
-    /// Files that accepted proposals changed.
+    /// Returns the files that applied proposals changed.
     pub fn changed_files(&self) -> BTreeSet<FilePath> {
         self.state()
             .applied
@@ -661,7 +673,7 @@ impl Hub {
             .collect()
     }
 
-    /// Counts as work that [`Hub::quiet`] waits for, until it is dropped.
+    /// Keeps [`Hub::quiet`] waiting until the returned guard is dropped.
     pub fn busy(self: &Arc<Self>) -> Busy {
         self.working.send_modify(|count| *count += 1);
         Busy {
@@ -669,10 +681,10 @@ impl Hub {
         }
     }
 
-    /// Returns when no agent is at work and no edit is on its way to the editor.
+    /// Waits until no agent is at work and no edit is being sent to the editor.
     pub async fn quiet(&self) {
         let mut working = self.working.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
+        // The sender is a field of `self`, so this wait cannot fail.
         let _ = working.wait_for(|count| *count == 0).await;
     }
 }
@@ -681,7 +693,7 @@ fn is(party: &Party, symbol: &SymbolPath) -> bool {
     matches!(party, Party::Agent(own) if own == symbol)
 }
 
-/// Keeps [`Hub::quiet`] waiting for as long as it is held.
+/// Keeps [`Hub::quiet`] waiting until dropped.
 pub(super) struct Busy {
     hub: Arc<Hub>,
 }
@@ -692,11 +704,11 @@ impl Drop for Busy {
     }
 }
 
-/// Counts an agent as at work for as long as its task lives, however that ends.
+/// Counts an agent as working until its task ends, also by a panic or a cancel.
 struct WorkGuard {
     hub: Arc<Hub>,
     party: Party,
-    /// Dropped last: the agent is at rest when it is no longer counted.
+    /// Dropped last, so that the agent is idle before it stops being counted.
     _busy: Busy,
 }
 
@@ -720,12 +732,13 @@ impl Drop for WorkGuard {
                 summary: String::new(),
             });
         }
-        // At an orderly end `take_work` has said so already, and the agent may be awake again by now.
+        // After a normal end, `take_work` has cleared the flag already, and the agent may be
+        // working again.
         let cut_short = std::thread::panicking() || self.hub.cancel.is_cancelled();
         if cut_short && let Some(slot) = self.hub.state().agents.get_mut(&self.party) {
             slot.working = false;
         }
-        // Who waits for what others may bring looks again.
+        // Tasks that wait for proposals of other agents check their condition again.
         self.hub.waited.raise();
     }
 }

@@ -1,4 +1,4 @@
-//! Applying an accepted set: all of its parts, or none.
+//! Applies an accepted set: all of its parts or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,27 +18,28 @@ pub(super) struct SetPart {
     pub id: ProposalId,
     pub symbol: SymbolPath,
     pub draft: Draft,
-    /// Where what it takes away was mentioned before.
+    /// The mentions of the symbols that the part removes, from before the removal.
     pub gone: Mentions,
 }
 
-/// What became of an accepted proposal.
+/// The outcome of an accepted proposal.
 #[derive(Debug, Clone)]
 pub(super) enum Landed {
-    /// As this draft, with the text of its file.
+    /// Applied as this draft, with the new text of its file.
     Applied {
         draft: Box<Draft>,
         text: Arc<str>,
         gone: Mentions,
     },
     Failed(Failure),
-    /// The person took it out of its set.
+    /// The person removed the proposal from its set.
     TakenOut,
-    /// It is not in the user's text, for another part of its set could not be applied.
+    /// The proposal is not applied, because another part of its set could not be applied.
     NotWithout {
         why: String,
     },
-    /// Another part of its set could not be applied, and this one could not be taken back.
+    /// The proposal stays applied: another part of its set could not be applied, and this part
+    /// could not be reverted.
     Stays {
         text: Arc<str>,
         why: String,
@@ -51,10 +52,13 @@ impl Landed {
     }
 }
 
-/// Applies the parts of a set in order. When one cannot be applied, those before it are taken back, the
-/// last first, by the inverse of their own changes; where the user changed the same place since, the part
-/// stays and that is told. Nothing else is applied or taken back meanwhile, and once begun it is carried
-/// to its end. A part without an entry met an internal error. `tests` is what they said of the set.
+/// Applies the parts of a set in order.
+///
+/// If a part cannot be applied, the parts before it are reverted, last first, by the inverse of
+/// their own changes. A part stays applied, and this is reported, if the user changed the same
+/// place since. No other change is applied or reverted in the meantime, and the operation is not
+/// cancelled once begun. A part without an entry in the result met an internal error. `tests` are
+/// the test results of the set.
 pub(super) async fn apply_set(
     hub: &Arc<Hub>,
     parts: Vec<SetPart>,
@@ -99,7 +103,7 @@ async fn whole_or_not_at_all(
     landed.collect()
 }
 
-/// Takes back what was applied of a set, the last first.
+/// Reverts the applied parts of a set, last first.
 async fn take_back(
     hub: &Arc<Hub>,
     applied: Vec<(SetPart, Arc<str>)>,

@@ -1,5 +1,5 @@
-//! The last look: when all is quiet, the touched files are diagnosed once more, as one text, by the
-//! thorough service where there is one.
+//! The final check: when no agent is at work, all changed files are diagnosed together, by the
+//! thorough service if there is one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use super::names_check;
 use starling_core::{Effort, Problem};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// What the accepted changes brought together. Where it cannot be more than what was found of the one
-/// change by itself, no service is asked.
+/// Diagnoses all changed files together and returns the problems that the accepted changes
+/// introduced. If only one change was applied and there is no thorough service, its own diagnostics
+/// are known, and only undefined names are checked.
 pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     let (before, after, files, changes) = {
         let state = hub.state();
@@ -39,7 +40,7 @@ pub(super) async fn last_look(hub: &Arc<Hub>) -> DiagnosticEvidence {
     found
 }
 
-/// The problems that nobody has seen and accepted, in words.
+/// Returns the problems that nobody has accepted, as text.
 pub(super) fn news(hub: &Hub, found: &DiagnosticEvidence) -> Vec<String> {
     let state = hub.state();
     let news = found.stopping();
@@ -48,7 +49,7 @@ pub(super) fn news(hub: &Hub, found: &DiagnosticEvidence) -> Vec<String> {
         .collect()
 }
 
-/// All problems that the accepted changes brought, in words.
+/// Returns all problems that the accepted changes introduced, as text.
 pub(super) fn all(found: &DiagnosticEvidence) -> Vec<String> {
     found.stopping().map(in_words).collect()
 }
@@ -57,7 +58,7 @@ fn in_words(one: &Problem) -> String {
     format!("{}:{}: {}", one.file, one.line, one.message)
 }
 
-/// Wakes the owners of problems that nobody has seen and accepted; says whether anybody was woken.
+/// Wakes the owners of problems that nobody has accepted. Returns whether an owner was woken.
 pub(super) fn wake_owners(hub: &Arc<Hub>, found: &DiagnosticEvidence) -> bool {
     let lookup = hub.lookup();
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();

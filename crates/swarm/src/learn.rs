@@ -1,4 +1,4 @@
-//! Asks a language server about names, where one is ready and the index is not sure.
+//! Requests facts about names from a language server, if one is ready and the index is not certain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use starling_core::{Answer, Effort, Relation, TextRequest, Tokens};
 use starling_index::{Certainty, Usage};
 use starling_syntax::{SymbolPath, references};
 
-/// How long a model that looks something up waits: the index has an answer as well.
+/// Time limit for a lookup of a model. The index can answer as well.
 const LOOK: Duration = Duration::from_secs(2);
-/// The same for all symbols of a change that is to be followed up.
+/// Time limit for all symbols of a change that is followed up.
 const FOLLOW: Duration = Duration::from_secs(4);
-/// Uses that the index is asked for.
+/// Maximum number of uses from the index.
 const USES: usize = 400;
-/// Of what is told about a name from outside the workspace.
+/// Maximum size of the documentation of a name from outside the workspace.
 const TOLD: Tokens = Tokens(300);
 
-/// Learns the uses of what a name means before they are looked up.
+/// Requests the uses of the symbol that a name refers to, before they are looked up.
 pub(super) async fn uses_of_name(hub: &Arc<Hub>, name: &str) {
     let lookup = hub.lookup();
     if let Some(symbol) = lookup.meant(name) {
@@ -27,7 +27,7 @@ pub(super) async fn uses_of_name(hub: &Arc<Hub>, name: &str) {
     }
 }
 
-/// Learns the uses and overrides of symbols whose contracts change.
+/// Requests the uses and overrides of symbols whose contracts change.
 pub(super) async fn for_follow_ups(hub: &Arc<Hub>, changed: &[SymbolPath]) {
     let lookup = hub.lookup();
     let all = async {
@@ -70,14 +70,14 @@ async fn overrides(hub: &Arc<Hub>, lookup: &Lookup, symbol: &SymbolPath, deadlin
     }
 }
 
-/// A symbol that a service can be asked about.
+/// Returns a symbol if a language service can be asked about it.
 fn asked_about(hub: &Hub, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
     let is_served = hub.outside.language.knows_names(&symbol.file);
     let found = lookup.symbol(symbol).ok()?;
     (is_served && !symbol.is_module()).then_some(found)
 }
 
-/// The question about a symbol, at its name.
+/// Creates the request for a symbol, at the position of its name.
 fn question(hub: &Hub, found: &Found, deadline: Duration) -> (TextRequest, usize) {
     let world = hub.state().world.clone();
     let file = &found.symbol.path.file;
@@ -88,8 +88,9 @@ fn question(hub: &Hub, found: &Found, deadline: Duration) -> (TextRequest, usize
     (asked, found.symbol.name.start)
 }
 
-/// Where a name is defined, as `from` uses it: of several of the name the one that is meant comes first,
-/// and of one from outside the workspace it is told what a server says of it.
+/// Describes where a name is defined, as `from` uses it. If there are several definitions, the
+/// intended one comes first. For a name from outside the workspace, the result contains the
+/// server's documentation.
 pub(super) async fn definition(hub: &Arc<Hub>, from: Option<&SymbolPath>, name: &str) -> String {
     let lookup = hub.lookup();
     let defined = lookup.index().definitions(name).len();
@@ -118,7 +119,7 @@ pub(super) async fn definition(hub: &Arc<Hub>, from: Option<&SymbolPath>, name: 
     }
 }
 
-/// The first place in a symbol, else in its file, where a name stands.
+/// Returns the first place at which a name occurs in a symbol, otherwise in its file.
 fn mention(
     hub: &Hub,
     lookup: &Lookup,

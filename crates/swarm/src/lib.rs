@@ -1,4 +1,4 @@
-//! The swarm: one agent for each symbol that a task touches.
+//! Runs coding tasks with one agent for each symbol that a task touches.
 
 mod act;
 mod against;
@@ -101,12 +101,12 @@ pub use protocol::described;
 pub use run::{Outside, RoleModels, RunHandle, Task, UndoError, start};
 pub use together::Together;
 
-/// How changes reach the user's text; proposals that outlive their run take the same way.
+/// Applies changes to the user's text, also for proposals that outlive their run.
 pub mod sending {
     pub use super::send::{Failure, Intent, Purpose, Sent, send};
 }
 
-/// What those share with a run who only read: looking things up, and how tools are described.
+/// Read access shared with other crates: lookups and tool descriptions.
 pub mod reading {
     pub use super::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub use super::lookup::{Found, Lookup, Mention, cap};

@@ -1,5 +1,4 @@
-//! What a run begins with, gathered without a model: the sources that a good engineer would look at
-//! first.
+//! Gathers the sources that a run starts with, without a model.
 
 use super::beginning::{Candidate, Standing, candidates};
 use super::context::{self, Caps};
@@ -11,27 +10,27 @@ use starling_core::{Role, Tokens};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
-/// Tests that are shown.
+/// Maximum number of tests that are shown.
 const TESTS: usize = 1;
-/// Files of the best candidates whose imports are shown.
+/// Number of best candidates for whose files the imports are shown.
 const IMPORTERS: usize = 2;
-/// Of the imports of such a file.
+/// Maximum size of the imports of one file.
 const IMPORTS_MOST: Tokens = Tokens(160);
-/// What the mark of a cut ends in.
+/// Last words of the mark for an omitted part.
 const CUT: &str = " not shown";
-/// With less room than this nothing more is shown.
+/// Minimum remaining size. With less room, nothing more is shown.
 const LEAST: Tokens = Tokens(80);
 
-/// Sources, best first.
+/// The sources, best first.
 #[derive(Debug, Default)]
 pub(super) struct Material {
     pub shown: Vec<Excerpt>,
-    /// What the files of the best import.
+    /// The imports of the files of the best candidates.
     pub imports: String,
 }
 
-/// The best candidates with their sources and what they call. The first are shown whole where that is
-/// no waste.
+/// Returns the best candidates with their sources and their callees. The first candidates are shown
+/// whole if their size allows it.
 pub(super) fn material(hub: &Hub, role: Role) -> Material {
     let profile = match role {
         Role::Scout => hub.outside.models.scout.profile(),
@@ -40,7 +39,7 @@ pub(super) fn material(hub: &Hub, role: Role) -> Material {
     let caps = Caps::of(profile);
     let lookup = hub.lookup();
     let mut order = candidates(hub, &lookup);
-    // A small model takes the test that fails for the place to be changed.
+    // A small model would mistake the failing test for the code to change.
     order.retain(|one| !context::is_small(profile) || !is_test_file(&one.symbol.file));
     let about_parameters = speaks_of_parameters(&hub.task.text);
     let mut material = Material::default();
@@ -100,7 +99,7 @@ fn imports_of_best(lookup: &Lookup, shown: &[Excerpt]) -> String {
     imports.join("\n")
 }
 
-/// The import statements at the top of a file, one a line, as far as there is room.
+/// Returns the import statements at the top of a file, one per line, as far as they fit.
 fn imports(lookup: &Lookup, file: &FilePath) -> String {
     let Ok(tree) = lookup.tree(file) else {
         return String::new();
@@ -130,7 +129,8 @@ fn imports(lookup: &Lookup, file: &FilePath) -> String {
     }
 }
 
-/// How much of a symbol is shown. Of a class that is too long, single lines say little.
+/// Returns the size limit for a symbol. A class that does not fit gets less, because single lines
+/// of a class are not useful.
 fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Tokens {
     let most = if is_best { caps.best } else { caps.candidate };
     match lookup.symbol(symbol) {
@@ -142,7 +142,7 @@ fn room(lookup: &Lookup, symbol: &SymbolPath, is_best: bool, caps: Caps) -> Toke
     }
 }
 
-/// Whether a task is about what functions are called with: then those who call them matter.
+/// Returns whether a task is about the parameters of functions, so that callers matter.
 fn speaks_of_parameters(task: &str) -> bool {
     let task = task.to_lowercase();
     let words = ["parameter", "argument", "keyword", "signature"];
@@ -155,12 +155,12 @@ fn is_inside(symbol: &SymbolPath, shown: &str) -> bool {
         .is_ok_and(|shown| shown.encloses(symbol))
 }
 
-/// Whether a symbol is shown or holds what is.
+/// Returns whether a symbol is shown or contains a shown symbol.
 fn encloses(symbol: &SymbolPath, shown: &str) -> bool {
     shown.parse().is_ok_and(|shown| symbol.encloses(&shown))
 }
 
-/// A symbol's source as an excerpt.
+/// Returns the source of a symbol as an excerpt.
 pub(super) fn shown(
     lookup: &Lookup,
     path: &SymbolPath,

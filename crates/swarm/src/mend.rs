@@ -1,4 +1,5 @@
-//! Imports that a draft lacks or does not use, mended before anything is checked or a model is asked.
+//! Fixes the imports of a draft before any check or model call: adds missing imports and removes
+//! unused ones.
 
 use std::sync::Arc;
 
@@ -13,14 +14,15 @@ use starling_syntax::{
 };
 use starling_text::{ChangeSet, Edit};
 
-/// A change that lacks more names has other troubles.
+/// Maximum number of missing names that are fixed. A change that lacks more names has other
+/// problems.
 const MOST: usize = 6;
 
-/// Places that are offered for one name.
+/// Maximum number of statements that are offered for one name.
 const CHOICES: usize = 4;
 
-/// The draft with the imports that it lacks, where it is clear which; else the draft says which there
-/// are.
+/// Returns the draft with its missing imports added. If the right import is ambiguous, the choices
+/// are stored in the draft.
 pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     if Language::of(&draft.file) == Language::Plain {
         return draft;
@@ -29,7 +31,7 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     let mut lacking = lacking(&draft, &tree);
     lacking.retain(|name| !is_taken_away(hub, &draft, &tree, name));
     if only_imports_change(&draft, &tree) {
-        // To add what the agent takes away would leave nothing of its change.
+        // Restoring the imports that the agent removes would undo its whole change.
         let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
         let lost = lost_uses(&before, &tree);
         lacking.retain(|name| !lost.iter().any(|one| one.name == *name));
@@ -58,15 +60,14 @@ pub(super) async fn mended(hub: &Arc<Hub>, draft: Draft) -> Draft {
     draft
 }
 
-/// Whether a draft changes nothing but the imports of its module.
+/// Returns whether a draft changes only the imports of its module.
 fn only_imports_change(draft: &Draft, after: &SymbolTree) -> bool {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     !draft.base.is_empty() && without_imports(&before) == without_imports(after)
 }
 
-/// What is left of the statements that a change asks for when those of which its text uses nothing are
-/// left out: they serve no purpose, and would be found fault with. A change that does nothing else is
-/// meant for others.
+/// Splits the imports of a change into those that `text` uses and the others. Unused imports serve
+/// no purpose and would cause diagnostics.
 pub(super) fn used_imports(imports: &[String], text: &str) -> (Vec<String>, Vec<String>) {
     let is_used = |statement: &&String| {
         let names = imported_names(statement);
@@ -79,7 +80,7 @@ pub(super) fn used_imports(imports: &[String], text: &str) -> (Vec<String>, Vec<
     )
 }
 
-/// The names that a statement binds; none where it is not plain which.
+/// Returns the names that a statement binds; empty if they cannot be determined.
 fn imported_names(statement: &str) -> Vec<String> {
     let statement = statement.split('#').next().unwrap_or_default().trim();
     let names = match statement.strip_prefix("from ") {
@@ -100,7 +101,8 @@ fn imported_names(statement: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Whether a name stands in a text, even in a string or a comment: annotations are strings at times.
+/// Returns whether a text contains a name as a word, even in a string or a comment, because
+/// annotations can be strings.
 fn has_word(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
@@ -110,9 +112,10 @@ fn has_word(text: &str, name: &str) -> bool {
     })
 }
 
-/// The draft over the text as it is now, without imports that were added and are needed no more: the owner
-/// of a function may use what the owner of the module is yet to write, and the owner of the module may
-/// take away what the owner of a function is about to do without.
+/// Rebases the draft onto the current text and removes added imports that are no longer needed.
+///
+/// Such imports occur because the owner of a function may use a name that the owner of the module
+/// adds later, or because the owner of the module removes a name that a function still uses.
 pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = hub.state();
@@ -136,8 +139,8 @@ pub(super) fn without_makeshifts(hub: &Hub, draft: Draft) -> Draft {
     }
 }
 
-/// A change from `base` to `text` in a text in which others added imports where it adds its own; `None`
-/// where that is not all that stands against it.
+/// Rebases a change from `base` to `text` onto `now`, in which others added imports in the same
+/// place. Returns `None` if there are other conflicts.
 pub(super) fn over_other_imports(
     file: &FilePath,
     (base, text): (&Arc<str>, &Arc<str>),
@@ -169,7 +172,7 @@ pub(super) fn over_other_imports(
     Some(rewrite(&tree, &[imports]).ok()?.text.as_str().into())
 }
 
-/// Whether an edit takes nothing away and adds whole import statements alone.
+/// Returns whether an edit only inserts whole import statements.
 fn only_adds_imports(edit: &Edit) -> bool {
     let is_import = |line: &str| {
         let is_whole = !line.trim_end().ends_with(['(', '\\']);
@@ -180,7 +183,7 @@ fn only_adds_imports(edit: &Edit) -> bool {
     edit.range.start == edit.range.end && has_any && lines.all(is_import)
 }
 
-/// The draft over the text as it is now, where others added imports at the place of its own.
+/// Rebases the draft onto the current text if others added imports in the same place.
 pub(super) fn beside_other_imports(hub: &Hub, draft: Draft) -> Draft {
     let Ok(now) = hub.state().world.read(&draft.file) else {
         return draft;
@@ -199,12 +202,12 @@ pub(super) fn beside_other_imports(hub: &Hub, draft: Draft) -> Draft {
     }
 }
 
-/// A text without those of the statements whose names have a meaning without them, or that nobody uses;
-/// `None` where it has none.
+/// Removes the statements whose names are bound without them or are not used. Returns `None` if no
+/// statement was removed.
 fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Arc<str>> {
     let mut left = Arc::clone(text);
     for statement in statements {
-        // Where others have written the same as well, the one that was added comes after it.
+        // If others wrote the same statement, the added statement is the last one.
         let mut lines: Vec<&str> = left.split_inclusive('\n').collect();
         let Some(at) = lines.iter().rposition(|line| line.trim_end() == statement) else {
             continue;
@@ -221,8 +224,8 @@ fn without(file: &FilePath, text: &Arc<str>, statements: &[String]) -> Option<Ar
     (left != *text).then_some(left)
 }
 
-/// Whether a name is on its way out: the draft removes or renames what has it, or the task or another
-/// proposal does. An import would bring it back.
+/// Returns whether a name is being removed or renamed by the draft, by the task or by another
+/// proposal. An import would bring the name back.
 fn is_taken_away(hub: &Hub, draft: &Draft, after: &SymbolTree, name: &str) -> bool {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     if before.find(name).is_some() && !binds(after, name) {
@@ -244,7 +247,7 @@ fn is_taken_away(hub: &Hub, draft: &Draft, after: &SymbolTree, name: &str) -> bo
     drafts.iter().any(takes_away)
 }
 
-/// Whether a task asks for another name: "rename `old` to `new`", "`old` is renamed".
+/// Returns whether a task renames `name`, as in "rename `old` to `new`" or "`old` is renamed".
 fn is_renamed_by(task: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let words: Vec<&str> = task
@@ -263,7 +266,7 @@ fn is_renamed_by(task: &str, name: &str) -> bool {
     words.iter().any(renames) && (0..words.len()).any(is_old)
 }
 
-/// Names that the text reads and nothing in it defines, and that were not so before.
+/// Returns the names that the draft uses without a definition and that were not undefined before.
 fn lacking(draft: &Draft, after: &SymbolTree) -> Vec<String> {
     let before = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.base));
     let known = undefined_names(&before);
@@ -271,8 +274,8 @@ fn lacking(draft: &Draft, after: &SymbolTree) -> Vec<String> {
     new.filter(|name| !known.contains(name)).collect()
 }
 
-/// The statement that the workspace uses, where it is the only one or by far the most used; else the
-/// most used of them.
+/// Returns the most used import statement if it is clearly preferred in the workspace, otherwise
+/// the most used statements.
 fn choices(known: Vec<Importable>) -> Vec<String> {
     let is_clear = match known.as_slice() {
         [] | [_] => true,
@@ -283,7 +286,7 @@ fn choices(known: Vec<Importable>) -> Vec<String> {
     statements.take(most).collect()
 }
 
-/// The statements that a language server offers for a name that it does not know either.
+/// Returns the import statements that a language server offers for an undefined name.
 async fn offered(hub: &Arc<Hub>, draft: &Draft, name: &str) -> Vec<String> {
     let world = hub.state().world.clone();
     let language = &hub.outside.language;
@@ -305,7 +308,7 @@ async fn offered(hub: &Arc<Hub>, draft: &Draft, name: &str) -> Vec<String> {
     offered
 }
 
-/// The draft with these imports; as it was where they do not fit in.
+/// Adds imports to the draft. Returns the draft unchanged if they cannot be added.
 fn with_imports(draft: Draft, tree: &SymbolTree, statements: Vec<String>) -> Draft {
     if statements.is_empty() {
         return draft;
@@ -376,7 +379,7 @@ mod tests {
             super::without(&FilePath::new("a.py"), &text.into(), &added)
         };
         let left = |lines: &str| Some(text.replace(lines, "").into());
-        // It is defined, imported elsewhere, or used by nobody.
+        // The name is defined, imported elsewhere, or not used.
         assert_eq!(
             without(text, &["from m import LIMIT"]),
             left("from m import LIMIT\n")
@@ -387,7 +390,8 @@ mod tests {
             Some(twice.as_str().into())
         );
         assert_eq!(without(text, &["import re"]), left("import re\n"));
-        // What the user wrote stays, and what only a function calls by that name is something else.
+        // Statements that the user wrote stay, and a local variable of a function is a different
+        // name.
         assert_eq!(without(text, &[]), None);
         assert_eq!(without(&twice, &["from m import part"]), None);
         let local = "from m import part\n\n\ndef f():\n    part = 1\n";
@@ -407,7 +411,7 @@ mod tests {
         assert_eq!(choices(&[("a", 0)]), ["a"]);
         assert_eq!(choices(&[("a", 7), ("b", 3)]), ["a"]);
         assert_eq!(choices(&[("a", 1), ("b", 0)]), ["a"]);
-        // Else it is said which there are.
+        // Otherwise the choices are returned.
         assert_eq!(choices(&[("a", 6), ("b", 3)]), ["a", "b"]);
         let many = [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)];
         assert_eq!(choices(&many).len(), CHOICES);
@@ -465,7 +469,7 @@ mod tests {
         assert_eq!(both.matches("import re\n").count(), 1, "{both}");
         assert!(both.contains("import json\n") && both.contains("return re, json"));
         assert!(both.contains("    return re\n"), "{both}");
-        // What both wrote into one line of code still stands against it.
+        // Two changes to the same line of code still conflict.
         assert_eq!(over(&theirs.replace("return 1", "return 3")), None);
     }
 

@@ -1,23 +1,23 @@
-//! What a task names: symbols and files of the project, and files that are not there.
+//! The names in a task: symbols and files of the project, and files that do not exist.
 
 use super::lookup::{Lookup, Mention, NotThere};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
-/// A name with more definitions does not say which one is meant.
+/// Maximum number of definitions of a name. A name with more definitions is ambiguous.
 const DEFINITIONS: usize = 3;
-/// A shorter word in a sentence is no name of code by itself.
+/// Minimum length of a plain word that may be a name of code.
 const SHORTEST_WORD: usize = 3;
 
-/// What a task names.
+/// The names in a task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
-    /// Names in the style of code, mentions by `@` and `#`, and words for symbols of a file among them. A
-    /// module stands for its file.
+    /// Symbols named in code style, by `@` or `#` mentions, or by a word next to their file. A
+    /// module represents its file.
     pub sure: Vec<SymbolPath>,
-    /// Words of sentences that are names of symbols as well.
+    /// Symbols whose names occur as plain words.
     pub by_word: Vec<SymbolPath>,
-    /// Files after `@` that are not there.
+    /// Files after `@` that do not exist.
     pub not_there: Vec<NotThere>,
 }
 
@@ -49,7 +49,8 @@ impl Names {
         }
     }
 
-    /// The named symbols and modules; those by plain words only where there are no others.
+    /// Returns the named symbols and modules. Symbols named by plain words are returned only if
+    /// there are no others.
     pub fn symbols(&self) -> impl Iterator<Item = &SymbolPath> {
         let chosen = match self.lead() {
             true => &self.sure,
@@ -58,19 +59,20 @@ impl Names {
         chosen.iter()
     }
 
-    /// Whether they say where the work is: no pick of a model does so better.
+    /// Returns whether the names show where the work is, so that no model has to pick symbols.
     pub fn lead(&self) -> bool {
         self.code().next().is_some() || !self.not_there.is_empty()
     }
 
-    /// The symbols and the files of code that are surely named.
+    /// Returns the symbols and code files that are certainly named.
     pub fn code(&self) -> impl Iterator<Item = &SymbolPath> {
         let sure = self.sure.iter();
         sure.filter(|symbol| Language::of(&symbol.file) != Language::Plain)
     }
 }
 
-/// The symbols and files that a text names in the style of code, and those that it names by plain words.
+/// Returns the symbols and files that a text names in code style, and those that it names by plain
+/// words.
 fn in_text(lookup: &Lookup, text: &str) -> (Vec<SymbolPath>, Vec<SymbolPath>) {
     let mut in_style: Vec<SymbolPath> = Vec::new();
     let mut by_word: Vec<SymbolPath> = Vec::new();
@@ -101,7 +103,7 @@ fn in_text(lookup: &Lookup, text: &str) -> (Vec<SymbolPath>, Vec<SymbolPath>) {
     (in_style, by_word)
 }
 
-/// The symbols outside tests that a name may mean, or the module of a file.
+/// Returns the symbols outside tests that a name may refer to, or the module of a file.
 fn meant(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
     let file = FilePath::new(name);
     if lookup.files().binary_search(&file).is_ok() {

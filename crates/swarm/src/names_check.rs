@@ -1,5 +1,5 @@
-//! Names that a change leaves without a meaning, found without a language server and whether a test runs
-//! that code or not: in the changed files, and wherever something is used that the change takes away.
+//! Finds names that a change leaves undefined, without a language server and independent of the
+//! tests: in the changed files, and wherever a removed symbol is used.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
-/// Named in place of a language server.
+/// Tool name used instead of a language server's.
 const OWN: &str = "starling";
-/// A change that leaves more than these without a meaning is told of these.
+/// Maximum number of undefined names that are reported.
 const MOST: usize = 40;
 
-/// The names that `after` leaves without a meaning and `before` does not; they differ in `files`.
+/// Returns the names that are undefined in `after` and not in `before`. The two differ in `files`.
 pub(super) fn check(
     hub: &Hub,
     before: &Snapshot,
@@ -69,7 +69,7 @@ pub(super) fn check(
     }
 }
 
-/// Plain names of one file that nothing gives a meaning any more.
+/// Returns the plain names of one file that have become undefined.
 fn undefined(before: &Snapshot, after: &Snapshot, file: &FilePath) -> Vec<Problem> {
     let tree = |world: &Snapshot| {
         let text = world.read(file).unwrap_or_else(|_| "".into());

@@ -1,5 +1,5 @@
-//! New tests: whether the tests that a proposal adds were run, whether the run added any, and whether they
-//! fail without the run's changes of code.
+//! New tests: checks whether the tests that a proposal adds ran, whether the run added any tests,
+//! and whether these tests fail on the original code.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,27 +16,28 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// If new tests lie in more files, they are not run without the change.
+/// Maximum number of files with new tests. With more files, the new tests are not run on the
+/// original code.
 const FILES_MOST: usize = 20;
 
-/// The tests that a run added beside its changes of code, by what they do on the code as it was.
+/// The results of the tests that a run added or changed, on the original code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WithoutChange {
     pub fails: Vec<String>,
     pub passes: Vec<String>,
-    /// Tests that were there before, and fail with the text that the run gave them.
+    /// Existing tests that fail with the text that the run gave them.
     pub changed_fail: Vec<String>,
 }
 
 impl WithoutChange {
-    /// Whether a test tells the code with the change from the code without it.
+    /// Returns whether a test distinguishes the changed code from the original code.
     pub fn show_the_change(&self) -> bool {
         !self.fails.is_empty() || !self.changed_fail.is_empty()
     }
 }
 
-/// Runs the tests that the run added or changed once on the code as it was before the run, where the task
-/// asks for other behaviour and code was changed as well. The ending tells what came of it.
+/// Runs the tests that the run added or changed on the original code. This happens only if the task
+/// asks for new behaviour and code was changed as well. The results are part of the ending.
 pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
     let asks_for_behaviour = match hub.goal {
         Goal::Bug
@@ -71,7 +72,7 @@ pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
         }
         world = world.with(file, text);
     }
-    // Tests beside the code are put over the code as it was.
+    // Tests in code files are inserted into the original code.
     let own = original_tests::own_tests(hub, &without, latest.as_ref());
     for file in code.iter().filter(|file| own.are_beside(file)) {
         let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
@@ -112,8 +113,8 @@ pub(super) async fn try_without_the_change(hub: &Arc<Hub>) {
     hub.state().new_tests = found;
 }
 
-/// Whether a test passes in a report; `None` where the report does not tell. A file that cannot be loaded
-/// stands for its tests.
+/// Returns whether a test passes in a report; `None` if the report does not contain it. A file that
+/// cannot be loaded represents its tests.
 fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
     let stem = test.file.name().trim_end_matches(".py");
     let in_file = |case: &&TestCase| {
@@ -135,19 +136,19 @@ fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
     has_passed.then_some(true)
 }
 
-/// Whether a case is a run of a test function.
+/// Returns whether a case is a run of a test function.
 fn is_of(case: &TestCase, test: &SymbolPath) -> bool {
     names(&case.id, test)
 }
 
-/// Whether the id of a case is that of a test function.
+/// Returns whether an id names a test function.
 fn names(id: &str, test: &SymbolPath) -> bool {
     let id = id.split('[').next().unwrap_or(id);
     id.rsplit(['.', ':']).next() == Some(test.base_name())
 }
 
-/// Why a proposal for a new test is sent back: a test that it adds is not among those that ran, or was
-/// skipped. `None` where all of them ran, or where the report does not list the tests that passed.
+/// Returns why a proposal for a new test is sent back: a test that it adds did not run or was
+/// skipped. Returns `None` if all of them ran, or if the report does not list passed tests.
 pub(super) fn not_run(
     hub: &Hub,
     draft: &Draft,
@@ -164,7 +165,7 @@ pub(super) fn not_run(
     if !lists_passed(report) {
         return None;
     }
-    // One that is skipped, or expected to fail, shows nothing.
+    // A test that is skipped or expected to fail proves nothing.
     let ran = |test: &SymbolPath| {
         let mut cases = report.cases.iter();
         cases.any(|case| is_of(case, test) && case.status != TestStatus::Skipped)
@@ -188,7 +189,7 @@ pub(super) fn not_run(
     }
 }
 
-/// Whether all of these tests come with a draft.
+/// Returns whether a draft adds all of these tests.
 pub(super) fn are_all_added(draft: &Draft, ids: &[String]) -> bool {
     let added = match is_test_file(&draft.file) {
         true => added_tests(draft),
@@ -198,24 +199,24 @@ pub(super) fn are_all_added(draft: &Draft, ids: &[String]) -> bool {
     ids.iter().all(is_added)
 }
 
-/// The test functions that a draft adds to its file.
+/// Returns the test functions that a draft adds to its file.
 fn added_tests(draft: &Draft) -> Vec<SymbolPath> {
     added_between(&draft.file, draft.base.clone(), draft.text.clone())
 }
 
-/// The test functions that one text of a file has and an earlier one has not.
+/// Returns the test functions of a file that are in `text` and not in `base`.
 fn added_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolPath> {
     tests_between(file, base, text, |old, _| old.is_none())
 }
 
-/// The test functions of both texts of a file that differ.
+/// Returns the test functions that are in both texts of a file and differ.
 fn altered_between(file: &FilePath, base: Arc<str>, text: Arc<str>) -> Vec<SymbolPath> {
     tests_between(file, base, text, |old, new| {
         old.is_some_and(|old| old != new)
     })
 }
 
-/// The test functions of the later text of a file that are chosen by their two texts.
+/// Returns the test functions of the later text that `is_meant` selects by their two texts.
 fn tests_between(
     file: &FilePath,
     base: Arc<str>,
@@ -243,8 +244,8 @@ fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
     &tree.text()[symbol.span.start..symbol.span.end]
 }
 
-/// Why a run for a new test is not done: it changed no test file, or made one without a test. Doctests
-/// stand in code.
+/// Returns why a task for a new test is not done: the run changed no test file, or added one
+/// without a test. Doctests may be in code files.
 pub(super) fn missing(hub: &Hub) -> Option<String> {
     let is_doctest = hub.task.text.to_lowercase().contains("doctest");
     let state = hub.state();

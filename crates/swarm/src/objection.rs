@@ -1,7 +1,7 @@
-//! Judges a checked proposal: whether it may be shown to whoever approves, by itself.
+//! Decides whether a proposal that was checked alone may be shown to the approver.
 //!
-//! Where no person reviews, nothing passes that leaves a test or a diagnostic worse than before. A
-//! person may be shown such a proposal, together with the objection and the reason why it is shown.
+//! If no person reviews, a proposal must not make any test or diagnostic worse. A person may be
+//! shown such a proposal, together with the objection and the reason for showing it.
 
 use super::agent::Mind;
 use super::beginning;
@@ -20,15 +20,15 @@ use starling_syntax::SymbolPath;
 
 /// The judgement of one proposal.
 pub(super) enum Judgement {
-    /// Nothing speaks against it.
+    /// No check failed.
     Passes,
-    /// The checks speak against it, and a person decides. The text says what is overridden, and why.
+    /// A check failed, and a person decides. The text names the overridden check and the reason.
     PersonDecides { overridden: String },
-    /// It goes back to its agent.
+    /// The proposal goes back to its agent.
     SentBack { why: ReturnReason },
 }
 
-/// Judges a proposal that was checked.
+/// Decides on a proposal that was checked.
 pub(super) fn judge(
     hub: &Hub,
     mind: &Mind,
@@ -88,12 +88,12 @@ pub(super) fn judge(
     }
 }
 
-/// Why a person is shown a proposal against which the checks speak.
+/// Returns why a person is shown a proposal that failed its checks; `None` if it is not shown.
 fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'static str> {
     if change.insist {
         Some("the agent insists")
     } else if parts::are_kept(mind) {
-        // Its other parts are checked together with it.
+        // The other parts are checked together with this part.
         None
     } else if change.more {
         Some(MORE_COMES)
@@ -106,7 +106,8 @@ fn excuse(hub: &Hub, mind: &Mind, change: &Propose, draft: &Draft) -> Option<&'s
     }
 }
 
-/// Parts of one change, checked one by one, may fail until the others are there.
+/// Returns whether other changes are in progress. Parts of one change that are checked individually
+/// may fail until the other parts exist.
 fn in_company(hub: &Hub, mind: &Mind) -> bool {
     let calling = hub.outside.models.agent.profile().tool_calling;
     mind.entangled || hub.at_work().len() > 1 && calling == ToolCalling::Native
@@ -114,11 +115,11 @@ fn in_company(hub: &Hub, mind: &Mind) -> bool {
 
 struct Objection {
     in_short: String,
-    /// For the agent.
+    /// Message for the agent.
     text: String,
 }
 
-/// What is worse with the change than without it.
+/// Returns the objection if tests or diagnostics are worse with the change.
 fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     let together = match &evidence.together {
         Some(together) => format!("\n{together}"),
@@ -156,7 +157,8 @@ fn worse(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<Objection> {
     })
 }
 
-/// `it brings a new problem: a.py:3: nothing defines `f``, for the user.
+/// Describes new problems for the user, as in `it brings a new problem: a.py:3: nothing defines
+/// `f``.
 fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
     let mut problems = diagnostics.stopping();
     let Some(first) = problems.next() else {
@@ -170,7 +172,7 @@ fn new_problems(diagnostics: &DiagnosticEvidence) -> String {
     }
 }
 
-/// What speaks against the person's own version of a proposal, which is shown all the same.
+/// Returns the failed check of a version that the person edited. The version is shown nevertheless.
 pub(super) fn of_edited(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option<String> {
     let (tests, diagnostics) = evidence.counting();
     let counting = Evidence {
@@ -182,7 +184,7 @@ pub(super) fn of_edited(hub: &Hub, draft: &Draft, evidence: &Evidence) -> Option
     Some(format!("{} (you edited it)", objection.in_short))
 }
 
-/// Why a change is not applied with which tests pass only as the run changed them.
+/// Returns why a change is refused that makes tests pass only with its changes to the tests.
 fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     let found = evidence.counting().0.only_as_changed()?;
     let ids = named(&found.tests);
@@ -199,8 +201,8 @@ fn weakened(evidence: &Evidence) -> Option<ReturnReason> {
     ))
 }
 
-/// Why the tests show nothing of a change. What the code under test could have printed shows something
-/// only where the command failed before the run.
+/// Returns why the tests say nothing about a change. Results parsed from printed output count only
+/// if the command failed before the run, because the tested code can print them too.
 fn shows_nothing(hub: &Hub, tests: &TestEvidence) -> Option<String> {
     let (outcome, passed, source) = match tests {
         TestEvidence::Unknown { reason } => return Some(reason.clone()),
@@ -236,7 +238,8 @@ fn shows_nothing(hub: &Hub, tests: &TestEvidence) -> Option<String> {
     }
 }
 
-/// The messages of the failing tests that a change was to mend, where it mends none of them.
+/// Returns the messages of the failing tests that a change was supposed to fix, if it fixes none of
+/// them.
 fn helpless<'e>(hub: &Hub, evidence: &'e Evidence) -> Option<&'e str> {
     let TestEvidence::Known { details, .. } = &evidence.tests else {
         return None;
@@ -245,7 +248,7 @@ fn helpless<'e>(hub: &Hub, evidence: &'e Evidence) -> Option<&'e str> {
     mends_nothing.then_some(details)
 }
 
-/// Names the owner of the symbol in which a traceback ends, where that is another symbol.
+/// Names the owner of the symbol in which a traceback ends, if that is another symbol.
 fn raised_elsewhere(hub: &Hub, draft: &Draft, details: &str) -> String {
     let own = |symbol: &SymbolPath| draft.symbols.iter().any(|own| own.encloses(symbol));
     let mut raised = beginning::innermost(&hub.lookup(), details).into_iter();

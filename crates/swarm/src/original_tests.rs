@@ -1,5 +1,6 @@
-//! The tests as they were: where a run changes test files that the task does not ask to change, its code
-//! must also pass them with their original text. Else the tests prove nothing but that they were changed.
+//! Checks code against the original tests. If a run changes test files that the task does not ask
+//! to change, its code must also pass the original text of these files. Otherwise the tests prove
+//! only that they were changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,16 +23,16 @@ use starling_index::is_test_file;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// If the tests of more files would have to be run, the whole command runs.
+/// Maximum number of test files that are selected. With more files, the whole command runs.
 const FILES_MOST: usize = 20;
-/// Maximum number of test files that are searched for the name of a changed one.
+/// Maximum number of test files that are searched for an import of a changed test file.
 const SEARCHED_MOST: usize = 400;
-/// Bytes of the message of one test, and of all of them.
+/// Maximum size in bytes of one test message, and of all messages together.
 const MESSAGE_MOST: usize = 1_200;
 const MESSAGES_MOST: usize = 3_600;
 
-/// The evidence of a state of the workspace together with the tests that pass in it only as the run
-/// changed them. `report` is the test run that the evidence is made of.
+/// Adds the tests that pass only with the run's changes to the tests to the evidence for `after`.
+/// `report` is the test run that the evidence is based on.
 pub(super) async fn judged(
     hub: &Arc<Hub>,
     after: &Snapshot,
@@ -44,8 +45,8 @@ pub(super) async fn judged(
     }
 }
 
-/// Finds out at the end of a run which tests pass only as the run changed them. Gives them in words where
-/// nobody looks at it: they keep the run from settling.
+/// Determines at the end of a run which tests pass only with the run's changes to the tests. With
+/// [`Approval::Auto`], returns a description of each of them, which keeps the run from settling.
 pub(super) async fn at_end(hub: &Arc<Hub>) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = hub.state();
@@ -66,7 +67,7 @@ pub(super) async fn at_end(hub: &Arc<Hub>) -> Vec<String> {
     }
 }
 
-/// What was found of the workspace as it is now; `None` where that is not known.
+/// Returns the stored result for the current epoch; `None` if there is none.
 pub(super) fn known(hub: &Hub) -> Option<OnlyAsChanged> {
     let state = hub.state();
     let known = state.only_as_changed.as_ref();
@@ -74,12 +75,12 @@ pub(super) fn known(hub: &Hub) -> Option<OnlyAsChanged> {
     known.map(|(_, found)| found.clone())
 }
 
-/// Keeps what was found of a state of the workspace.
+/// Stores the result for an epoch of the workspace.
 pub(super) fn remember(hub: &Hub, epoch: Epoch, found: OnlyAsChanged) {
     hub.state().only_as_changed = Some((epoch, found));
 }
 
-/// Whether two states of the workspace differ in files of the tests.
+/// Returns whether two states of the workspace differ in test files.
 pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     let changed = expected::changed_files(without, with);
     let scripts = scripts::of_test_command(hub);
@@ -96,7 +97,8 @@ pub(super) fn differ(hub: &Hub, without: &Snapshot, with: &Snapshot) -> bool {
     changed.iter().any(is_of_tests)
 }
 
-/// The tests in files that are no test files by their names, as far as the tests that ran tell.
+/// Returns the tests in files that are not test files by name, according to the ids of the tests
+/// that ran.
 pub(super) fn own_tests(hub: &Hub, without: &Snapshot, report: Option<&TestReport>) -> OwnTests {
     let state = hub.state();
     let reports = state.before.iter().chain(report);
@@ -107,8 +109,8 @@ pub(super) fn own_tests(hub: &Hub, without: &Snapshot, report: Option<&TestRepor
     OwnTests::of(without, &command, ids)
 }
 
-/// The tests that pass in `after` with the test files that the run changed, and do not pass with the
-/// original ones; with them those that passed before the run and now fail with the original text.
+/// Returns the tests that pass in `after` with the changed test files, but not with the original
+/// ones. Tests that passed before the run and fail with the original text in `after` are included.
 async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) -> OnlyAsChanged {
     let Some(originals) = Originals::of(hub, after, report) else {
         return OnlyAsChanged::default();
@@ -121,7 +123,8 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
         return found;
     }
     if originals.are_all_that_changed {
-        // The code is as it was: what failed before fails with the original tests as well.
+        // The code is unchanged, so tests that failed before the run fail with the original tests
+        // as well.
         let state = hub.state();
         let failed = state.failing_before.union(&state.required);
         let passes = passed(report);
@@ -156,8 +159,8 @@ async fn only_as_changed(hub: &Arc<Hub>, after: &Snapshot, report: &TestReport) 
     found
 }
 
-/// Whether a test that does not pass with the original files counts: it was there before the run where it
-/// passes now, and it passed before the run where it did not run now.
+/// Returns whether a test that fails with the original files counts. A test that passes now counts
+/// if it existed before the run; a test that did not run now counts if it passed before the run.
 fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
     let failed = failing_ids(before);
     if id == WHOLE_RUN {
@@ -175,27 +178,29 @@ fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
     passed(before).contains(id) || is_file && !is_unloaded(id)
 }
 
-/// A state of the workspace in which the files of the tests are as they were before the run.
+/// A state of the workspace in which the test files have their original text.
 struct Originals {
     world: Snapshot,
     without_the_run: Snapshot,
-    /// Test files to run; empty: all that the command runs.
+    /// Test files to run; empty if the whole command runs.
     select: Vec<String>,
-    /// Whether nothing else was changed.
+    /// Whether nothing but test files changed.
     are_all_that_changed: bool,
-    /// The files that are as they were.
+    /// The files that have their original text.
     held: Vec<FilePath>,
     /// These and the files of code whose tests are as they were.
     files: Vec<FilePath>,
-    /// Files whose own tests could not all be put back.
+    /// Files whose tests could not all be restored.
     unheld: Vec<String>,
-    /// Whether there is nothing to run.
+    /// Whether there are no tests to run.
     are_only_unheld: bool,
 }
 
 impl Originals {
-    /// Runs the tests with the original files, and gives what they ran in. A file that cannot be loaded for lack of a name which the
-    /// task changes is run again so that it can: only the tests that use the name are to miss it.
+    /// Runs the tests with the original files. Returns the report and the texts of that run.
+    ///
+    /// If a file fails to load because a name is missing that the task renames, the file is made
+    /// loadable and runs again, so that only the tests that use the name fail.
     async fn run(&self, hub: &Arc<Hub>, after: &Snapshot) -> (TestReport, Snapshot) {
         let task = &hub.task.text;
         let mut world = self.world.clone();
@@ -218,8 +223,9 @@ impl Originals {
         (report, world)
     }
 
-    /// `None` where no test file is changed, or only such as the task asks to change, or no test depends
-    /// on it. A new test file changes no other one; a new `conftest.py` does.
+    /// Returns `None` if no test file changed, if the task asks for all changes to the tests, or if
+    /// no test depends on a changed file. A new test file does not affect other tests, but a new
+    /// `conftest.py` does.
     fn of(hub: &Hub, after: &Snapshot, report: &TestReport) -> Option<Originals> {
         let without = apply::without_the_run(&hub.state());
         let changed = expected::changed_files(&without, after);
@@ -231,7 +237,7 @@ impl Originals {
         let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
         let held = changed.iter().filter(|file| is_of_tests(file));
         let task = &hub.task.text;
-        // A name that a file of the code has as well means that one.
+        // If a file of the code has the same name, the name in the task means that file.
         let is_code = |token: &str| {
             let known = without.files().iter().filter(|file| !is_of_tests(file));
             known.into_iter().any(|file| asked::names_file(token, file))
@@ -298,8 +304,8 @@ impl Originals {
         })
     }
 
-    /// The tests that do not pass with the original files, as `with` reports them, and do not fail with
-    /// the changed ones.
+    /// Returns the tests that do not pass with the original files, as reported in `with`, and do
+    /// not fail with the changed files.
     fn fails(&self, with: &TestReport, changed: &TestReport) -> BTreeSet<String> {
         let is_run = |id: &String| {
             let mut files = self.select.iter();
@@ -308,7 +314,7 @@ impl Originals {
         let passes_with = passed(with);
         let mut bad: BTreeSet<String> = failing_ids(with).into_iter().collect();
         let passes = passed(changed);
-        // A file that cannot be loaded stands for its tests.
+        // A file that cannot be loaded represents its tests.
         let is_known_file = |id: &String| {
             let mut passes = passes.iter();
             let file = id.ends_with(".py");
@@ -318,7 +324,7 @@ impl Originals {
         let unsteady: BTreeSet<&String> = steady::unsteady(with).collect();
         let gone = passes.iter().filter(|id| !passes_with.contains(*id));
         let gone = gone.filter(|id| !unsteady.contains(id));
-        // The command as a whole fails where no test of it does.
+        // The id of the whole command is reported only if no single test fails.
         let gone = gone.filter(|id| *id != WHOLE_RUN);
         bad.extend(gone.filter(|id| is_run(id)).cloned());
         for id in failing_ids(changed) {
@@ -327,7 +333,7 @@ impl Originals {
         bad
     }
 
-    /// The same tests before the run.
+    /// Returns the report of the same tests before the run.
     async fn before(&self, hub: &Arc<Hub>) -> TestReport {
         let known = {
             let state = hub.state();
@@ -341,8 +347,8 @@ impl Originals {
     }
 }
 
-/// Whether a file belongs to the tests: it holds tests, lies in a folder of tests, or below a folder that
-/// has tests in its name and beside it.
+/// Returns whether a file belongs to the tests: a test module, test data, configuration of the test
+/// runner, or a file below a test folder that contains test modules.
 pub(super) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
     let is_test = is_test_file(file) && !ending::is_documentation(file);
     is_test
@@ -351,7 +357,8 @@ pub(super) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
         || is_configuration(file)
 }
 
-/// Whether a file configures the test runner: it can load plugins, and say where modules come from.
+/// Returns whether a file configures the test runner, which can load plugins and change the import
+/// path.
 fn is_configuration(file: &FilePath) -> bool {
     const NAMES: [&str; 6] = [
         "pytest.ini",
@@ -364,7 +371,7 @@ fn is_configuration(file: &FilePath) -> bool {
     NAMES.contains(&file.name())
 }
 
-/// Whether a file lies in a folder of what tests compare with.
+/// Returns whether a file lies in a folder of test data.
 fn is_test_data(file: &FilePath) -> bool {
     const FOLDERS: [&str; 8] = [
         "testdata",
@@ -386,12 +393,12 @@ fn is_test_data(file: &FilePath) -> bool {
     folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()) || is_data(folder))
 }
 
-/// The outermost folder above a file that is called after tests and holds some.
+/// Returns the outermost folder above a file that has a test name and contains test modules.
 fn folder_of_tests<'f>(world: &Snapshot, file: &'f FilePath) -> Option<&'f str> {
     folders(file).find(|folder| is_called_after_tests(folder) && holds_tests(world, folder))
 }
 
-/// The folders above a file, the outermost first, without the root.
+/// Returns the folders above a file, outermost first, without the root.
 fn folders(file: &FilePath) -> impl Iterator<Item = &str> {
     let directory = file.directory();
     let ends = directory.match_indices('/').map(|(at, _)| at);
@@ -405,23 +412,25 @@ fn is_called_after_tests(folder: &str) -> bool {
     words.any(|word| matches!(word, "test" | "tests" | "testing"))
 }
 
-/// Whether test modules, or a `conftest.py`, lie right in a folder.
+/// Returns whether a folder directly contains test modules or a `conftest.py`.
 fn holds_tests(world: &Snapshot, folder: &str) -> bool {
     let mut files = world.files().iter();
     files
         .any(|file| file.directory() == folder && (is_module(file) || file.name() == "conftest.py"))
 }
 
-/// Whether a file holds tests by its name.
+/// Returns whether a file is a test module by its name.
 pub(super) fn is_module(file: &FilePath) -> bool {
     let name = file.name();
     let is_python = name.ends_with(".py");
     is_python && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py")
 }
 
-/// The test files whose tests depend on changed ones: those themselves, those that name one of them, and
-/// for other files all in the same folder of tests. Empty where that is all that the command runs; `None`
-/// where there are none.
+/// Returns the test files whose tests depend on changed files: the changed test modules, the
+/// modules that import them, and for any other file all test modules in its test folder.
+///
+/// An empty list stands for the whole command. `None` means that no test depends on the changed
+/// files.
 fn affected(
     hub: &Hub,
     without: &Snapshot,
@@ -445,7 +454,7 @@ fn affected(
                 "conftest.py" => file.directory(),
                 _ => folder_of_tests(without, file)
                     .or_else(|| folders(file).find(|folder| is_called_after_tests(folder)))
-                    // Which tests read it is not known.
+                    // It is unknown which tests read the data.
                     .or_else(|| is_test_data(file).then_some(""))
                     .unwrap_or(file.directory()),
             };
@@ -466,7 +475,7 @@ fn affected(
     (!entries.is_empty()).then_some(entries)
 }
 
-/// Whether a line of a text imports a module by this name.
+/// Returns whether a text imports the module `stem`.
 pub(super) fn names_module(text: &str, stem: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut imports = text.lines().filter(|line| {
@@ -486,7 +495,8 @@ fn passed(report: &TestReport) -> BTreeSet<String> {
     ids
 }
 
-/// The report's case of a test, or of the file or module that holds it and could not be loaded.
+/// Returns the report's case for a test, or for the file or module of the test that could not be
+/// loaded.
 fn case_of<'r>(report: &'r TestReport, id: &str) -> Option<&'r TestCase> {
     let holds = |case: &&TestCase| {
         let rest = id.strip_prefix(case.id.as_str());
@@ -498,7 +508,7 @@ fn case_of<'r>(report: &'r TestReport, id: &str) -> Option<&'r TestCase> {
     own.or_else(|| report.cases.iter().find(holds))
 }
 
-/// Why tests do not pass with their original text.
+/// Joins the messages of the tests that fail with their original text.
 fn details(ids: &[String], with: &TestReport) -> String {
     let mut text = String::new();
     for id in ids {

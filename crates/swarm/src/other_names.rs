@@ -1,7 +1,8 @@
-//! The original tests beside names that the task changes. A test file that imports a name which the run
-//! renames or removes cannot be loaded with its original text, so that none of its tests runs. Here the
-//! original text is put beside the file's new imports, or its new module level: then only the tests that
-//! use the name themselves miss it.
+//! Runs original tests although the task changes names that they use.
+//!
+//! A test file that imports a renamed or removed name cannot be loaded with its original text, so
+//! none of its tests would run. This module combines the original text with the file's new imports,
+//! or with its new module level, so that only the tests that use the name fail.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +12,17 @@ use super::expected;
 use starling_core::{TestReport, TestStatus};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree, module_imports};
 
-/// How much of the new text of a test file is taken to load its original tests.
+/// Part of the new text that is used to load the original tests of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loading {
-    /// The imports.
+    /// The imports only.
     Imports,
-    /// Everything but the functions of the original text that do not hold a missing name.
+    /// Everything except the original functions that do not contain a missing name.
     ModuleLevel,
 }
 
-/// The names that the task changes and for lack of which a test file could not be loaded; empty where it
-/// was loaded, or failed for another reason.
+/// Returns the names changed by the task whose absence kept a test file from loading; empty if the
+/// file was loaded or failed for another reason.
 pub(super) fn missing(task: &str, report: &TestReport, file: &FilePath) -> BTreeSet<String> {
     let cases = report.cases.iter();
     let errors = cases.filter(|case| case.status == TestStatus::Error);
@@ -31,7 +32,7 @@ pub(super) fn missing(task: &str, report: &TestReport, file: &FilePath) -> BTree
         .collect()
 }
 
-/// The original text of a test file, made so that it can be loaded without the `missing` names.
+/// Returns the original text of a test file, modified so that it loads without the `missing` names.
 pub(super) fn loadable(
     file: &FilePath,
     original: &Arc<str>,
@@ -47,7 +48,8 @@ pub(super) fn loadable(
     }
 }
 
-/// The original text. Its imports may fail, and the new imports stand before the last of them.
+/// Returns the original text, with imports that may fail and with the new imports before the last
+/// of them.
 fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     let may_fail =
         |statement: &str| format!("try:\n    {statement}\nexcept ImportError:\n    pass\n");
@@ -72,7 +74,7 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
         };
         let both = format!("{before}{}", may_fail(statement));
         let rest = &text[range.end..];
-        // Another statement stands on the same line.
+        // The line contains another statement.
         let end = match rest.trim_start().strip_prefix(';') {
             Some(next) => text.len() - next.trim_start_matches([' ', '\t']).len(),
             None => range.end,
@@ -86,8 +88,7 @@ fn beside_imports(original: &SymbolTree, new: &SymbolTree) -> Arc<str> {
     text.into()
 }
 
-/// The new text with the functions of the original one in their places, but for those that hold a
-/// missing name.
+/// Returns the new text with the original functions, except those that contain a missing name.
 fn beside_module_level(
     original: &SymbolTree,
     new: &SymbolTree,

@@ -1,6 +1,6 @@
-//! Tests in files that are no test files by their names: files that the project's configuration makes
-//! tests (`check_*.py`), tests beside the code in one file, and examples in docstrings and documents that
-//! run as doctests. The ids of the tests that ran tell which files hold some.
+//! Tests in files that do not look like test files: files that the configuration declares as tests
+//! (`check_*.py`), tests next to the code in one file, and examples in docstrings and documents
+//! that run as doctests. The ids of the tests that ran show which files contain tests.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::asked;
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Where pytest reads its configuration.
+/// Files in which pytest looks for its configuration.
 const CONFIGURATION: [&str; 7] = [
     "pytest.toml",
     ".pytest.toml",
@@ -19,25 +19,25 @@ const CONFIGURATION: [&str; 7] = [
     "tox.ini",
     "setup.cfg",
 ];
-/// A pattern with fewer letters beside its extension does not tell tests from code.
+/// Minimum number of letters in a pattern. Shorter patterns do not distinguish tests from code.
 const LETTERS: usize = 3;
-/// The prompt of an example.
+/// The doctest prompt.
 const PROMPT: &str = ">>>";
 
-/// What the tests of a project are by its configuration and by the ids of those that ran.
+/// The tests of a project, according to its configuration and to the ids of the tests that ran.
 pub(super) struct OwnTests {
     patterns: Vec<String>,
-    /// Patterns of documents whose examples run.
+    /// Patterns for documents whose examples run.
     documents: Vec<String>,
     ids: BTreeSet<String>,
-    /// Whether examples in docstrings run, by the test command or the configuration.
+    /// Whether examples in docstrings run, according to the test command or the configuration.
     runs_examples: bool,
 }
 
-/// A file with the original text of its tests.
+/// A file whose tests have their original text.
 pub(super) struct Restored {
     pub text: Arc<str>,
-    /// Whether all tests and examples of the original text stand in it.
+    /// Whether the text contains all original tests and examples.
     pub is_whole: bool,
 }
 
@@ -54,7 +54,7 @@ impl OwnTests {
             runs_examples |= lines(&text).any(|line| line.contains("--doctest-modules"));
         }
         documents.extend(globs(command));
-        // `unittest discover -p 'check_*.py'`
+        // For example `unittest discover -p 'check_*.py'`.
         let words = command.split(|c: char| c.is_whitespace() || "\"'=".contains(c));
         let words = words.filter(|word| word.contains('*') && word.ends_with(".py"));
         patterns.extend(words.map(str::to_owned));
@@ -67,8 +67,8 @@ impl OwnTests {
         }
     }
 
-    /// Whether a whole file is one of tests: by a pattern of the configuration, or because it is no code
-    /// and tests of it ran.
+    /// Returns whether the whole file consists of tests: it matches a configured pattern, or it is
+    /// not code and its tests ran.
     pub fn are_all_of(&self, file: &FilePath) -> bool {
         if file.name().ends_with(".py") {
             let mut patterns = self.patterns.iter();
@@ -78,12 +78,12 @@ impl OwnTests {
         !self.rests(file).is_empty() || documents.any(|pattern| fits(file.name(), pattern))
     }
 
-    /// Whether tests stand in a file of code.
+    /// Returns whether a file of code contains tests.
     pub fn are_beside(&self, file: &FilePath) -> bool {
         file.name().ends_with(".py") && (self.runs_examples || !self.rests(file).is_empty())
     }
 
-    /// What follows the file's part in the ids of its tests.
+    /// Returns the parts of test ids that follow the part for the file.
     fn rests(&self, file: &FilePath) -> Vec<Rest<'_>> {
         let module = file.as_str().trim_end_matches(".py").replace('/', ".");
         let modules = [module.as_str(), module.trim_start_matches("src.")];
@@ -110,8 +110,8 @@ impl OwnTests {
         rests.collect()
     }
 
-    /// A changed file of code with its tests and its examples as they were; `None` where none of them is
-    /// another one, or the task asks to change them.
+    /// Restores the original text of the tests and examples in a changed file of code. Returns
+    /// `None` if they did not change, or if the task asks to change them.
     pub fn restored(
         &self,
         task: &str,
@@ -125,7 +125,7 @@ impl OwnTests {
         let rests = self.rests(file);
         let before = SymbolTree::parse(file.clone(), Arc::clone(original));
         let after = SymbolTree::parse(file.clone(), Arc::clone(text));
-        // A project may also make fixtures for others: those are its code.
+        // A project may define fixtures for other projects, which are part of its code.
         let has_tests = rests.iter().any(|rest| !rest.is_example(file));
         let is_test = |symbol: &Symbol| {
             let name = symbol.path.base_name();
@@ -146,7 +146,7 @@ impl OwnTests {
             let was = &original[symbol.span.start..symbol.span.end];
             match after.find(&symbol.path.name) {
                 Some(now) => edits.push((now.span, was)),
-                // That a test is gone is told elsewhere; a fixture may stand somewhere else.
+                // Removed tests are reported elsewhere, and a fixture may have moved.
                 None => is_whole = false,
             }
         }
@@ -202,15 +202,15 @@ impl OwnTests {
     }
 }
 
-/// What follows the file in the id of a test.
+/// The part of a test id after the file.
 struct Rest<'i> {
     text: &'i str,
-    /// Whether the file stands in the id as a path, else as a dotted module.
+    /// Whether the id names the file as a path. Otherwise it names a dotted module.
     is_path: bool,
 }
 
 impl Rest<'_> {
-    /// Whether the test is this symbol of the module, or lies in it.
+    /// Returns whether the test is this top-level symbol or lies in it.
     fn is_of(&self, name: &str, kind: SymbolKind) -> bool {
         let plain = self.text.split('[').next().unwrap_or(self.text);
         if self.is_path {
@@ -224,7 +224,8 @@ impl Rest<'_> {
         is_first && is_test && kind == SymbolKind::Class
     }
 
-    /// Whether the test is made of examples: `calc.py::calc.add` by pytest, `calc.add` by unittest.
+    /// Returns whether the test is a doctest: `calc.py::calc.add` for pytest, `calc.add` for
+    /// unittest.
     fn is_example(&self, file: &FilePath) -> bool {
         let stem = file.name().trim_end_matches(".py");
         let plain = self.text.split('[').next().unwrap_or(self.text);
@@ -243,7 +244,7 @@ fn is_top(symbol: &Symbol) -> bool {
     !symbol.path.is_module() && !symbol.path.name.contains('.')
 }
 
-/// Whether a function is a fixture by its decorators.
+/// Returns whether a function has a fixture decorator.
 fn is_fixture(tree: &SymbolTree, symbol: &Symbol) -> bool {
     let text = &tree.text()[symbol.definition.start..symbol.definition.end];
     let mut decorators = text
@@ -253,7 +254,7 @@ fn is_fixture(tree: &SymbolTree, symbol: &Symbol) -> bool {
     symbol.kind == SymbolKind::Function && decorators.any(|line| line.contains("fixture"))
 }
 
-/// The examples of a text, each with what it must print.
+/// Returns the doctest examples of a text with their expected output.
 fn examples(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut example: Option<String> = None;
@@ -276,7 +277,7 @@ fn examples(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// The patterns of a configuration's `python_files`.
+/// Returns the patterns of `python_files` in a configuration.
 fn configured(text: &str) -> Vec<String> {
     let mut patterns = Vec::new();
     let mut is_inside = false;
@@ -302,7 +303,7 @@ fn configured(text: &str) -> Vec<String> {
     patterns
 }
 
-/// The patterns of `--doctest-glob` in a configuration or a command.
+/// Returns the patterns of `--doctest-glob` in a configuration or a command.
 fn globs(text: &str) -> Vec<String> {
     let mut patterns = Vec::new();
     for line in lines(text) {
@@ -314,20 +315,21 @@ fn globs(text: &str) -> Vec<String> {
     patterns
 }
 
-/// The lines of a configuration that are no comments.
+/// Returns the lines of a configuration that are not comments.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.starts_with(['#', ';']))
 }
 
-/// Whether a pattern tells files of tests from others.
+/// Returns whether a pattern distinguishes test files from other files.
 fn tells_tests(pattern: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
     let letters = name.trim_end_matches(".py").chars();
     letters.filter(|c| c.is_alphanumeric()).count() >= LETTERS
 }
 
-/// Whether a file name fits a pattern with `*` and `?`. A folder in the pattern is passed over.
+/// Returns whether a file name matches a pattern with `*` and `?`. Directories in the pattern are
+/// ignored.
 fn fits(name: &str, pattern: &str) -> bool {
     fn rest_fits(name: &[u8], pattern: &[u8]) -> bool {
         match (name, pattern) {
@@ -355,7 +357,7 @@ mod tests {
         }
     }
 
-    /// The restored text, and whether it is whole.
+    /// Returns the restored text and whether it is whole.
     fn restored(own: &OwnTests, task: &str, was: &str, is: &str) -> Option<(String, bool)> {
         let file = FilePath::new("pkg/calc.py");
         let restored = own.restored(task, &file, &was.into(), &is.into())?;
@@ -426,7 +428,7 @@ mod tests {
                 None
             );
         }
-        // They do not run.
+        // Examples do not run here.
         assert_eq!(
             restored(&own(&["pkg/calc.py::test_a"], ""), "Mend add.", was, &is),
             None

@@ -1,6 +1,6 @@
-//! Parts of the single agent's change that pass only together: one that fails by itself goes back and is
-//! kept, and is checked with what the agent proposes next. Parts that pass are reviewed as one, and
-//! applied together or not at all.
+//! Parts of the single agent's change that pass only together. A part that fails alone is sent back
+//! and kept, and is checked together with the agent's next proposal. Parts that pass are reviewed
+//! together, and are applied together or not at all.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use super::together::Together;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// A part that was sent back because it fails by itself.
+/// A part that was sent back because it fails alone.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub id: ProposalId,
     pub change: Propose,
     symbols: Vec<SymbolPath>,
-    /// A newer proposal changes the same symbol: it is not proposed again, but its agent hears of it
-    /// before it ends.
+    /// Set if a newer proposal changes the same symbol. The part is not proposed again, but the
+    /// agent is told of it before it ends.
     is_replaced: bool,
 }
 
-/// Marks the parts that a newer proposal replaces: it changes one of their symbols again.
+/// Marks the parts that a newer proposal replaces because it changes one of their symbols.
 pub(super) fn replace(mind: &mut Mind, newer: &Draft) {
     let is_same = |symbol: &SymbolPath| !symbol.is_module() && newer.symbols.contains(symbol);
     let is_whole = newer.symbols.iter().all(SymbolPath::is_module);
@@ -42,17 +42,17 @@ pub(super) fn replace(mind: &mut Mind, newer: &Draft) {
     }
 }
 
-/// To be called when a turn begins: its agent has heard of what was replaced.
+/// Drops the replaced parts. Called at the start of a turn, when the agent has been told of them.
 pub(super) fn forget_replaced(mind: &mut Mind) {
     mind.kept.retain(|kept| !kept.is_replaced);
 }
 
-/// The parts that are still proposed.
+/// Returns the parts that are still proposed.
 pub(super) fn open(mind: &Mind) -> impl Iterator<Item = &Kept> {
     mind.kept.iter().filter(|kept| !kept.is_replaced)
 }
 
-/// Keeps a part that fails by itself, and says so to the agent.
+/// Keeps a part that fails alone, and returns the message for the agent.
 pub(super) fn keep(
     hub: &Hub,
     mind: &mut Mind,
@@ -78,7 +78,7 @@ pub(super) fn keep(
     }
 }
 
-/// The parts that were kept, proposed again.
+/// The kept parts, proposed again.
 struct Again {
     members: Vec<(ProposalId, Waiting)>,
     revises: Vec<ProposalId>,
@@ -87,7 +87,7 @@ struct Again {
 async fn propose_again(hub: &Arc<Hub>, mind: &Mind) -> Again {
     let (mut members, mut revises) = (Vec::new(), Vec::new());
     for kept in open(mind) {
-        // One that does not fit any more was sent back already.
+        // A part that can no longer be drafted was sent back already.
         if let Ok(draft) = draft::make(hub, mind, &kept.change).await {
             let waiting = propose::waiting(mind, &kept.change, draft);
             members.push((hub.next_proposal(), waiting));
@@ -97,8 +97,8 @@ async fn propose_again(hub: &Arc<Hub>, mind: &Mind) -> Again {
     Again { members, revises }
 }
 
-/// Checks a proposal together with the parts that were kept, and asks about all of them when they pass.
-/// `Err` gives the proposal back: nothing is kept, or they fail together as well.
+/// Checks a proposal together with the kept parts, and asks the approver about all of them if they
+/// pass. Returns the proposal as `Err` if no part is kept, or if they fail together.
 pub(super) async fn join(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -152,7 +152,7 @@ pub(super) async fn join(
     Ok(decide(hub, mind, all, made, of_all).await)
 }
 
-/// Asks about parts that pass together, and carries the decision out.
+/// Asks the approver about parts that pass together, and carries out the decision.
 async fn decide(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -194,7 +194,7 @@ async fn decide(
     ))
 }
 
-/// What follows for the agent when its parts were accepted: all of them are applied, or none.
+/// Returns the outcome for the agent after its parts were accepted: all parts are applied, or none.
 fn landed(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -218,7 +218,7 @@ fn landed(
     })
 }
 
-/// Whether an agent's parts may be kept.
+/// Returns whether an agent's parts may be kept.
 pub(super) fn are_kept(mind: &Mind) -> bool {
     mind.party == Party::Solo
 }

@@ -1,4 +1,4 @@
-//! Proposals and their evidence, as values.
+//! Proposals and the evidence about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,14 +15,14 @@ use starling_syntax::{FilePath, Loss, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict, ContentHash};
 use starling_workspace::Snapshot;
 
-/// Of the messages of failing tests.
+/// Maximum total size of the messages of failing tests.
 const DETAILS_MOST: Tokens = Tokens(1_100);
-/// Of one of them, in bytes: its end says what is wrong.
+/// Maximum size of one failure message, in bytes. The end is kept, because it names the error.
 const EACH_MOST: usize = 2_400;
-/// Of the output of a command that names no test, in bytes.
+/// Maximum size of the output of a command that names no test, in bytes.
 const OUTPUT_MOST: usize = 4_000;
 
-/// Numbers the proposals of a run from 1.
+/// Number of a proposal within its run, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProposalId(pub u32);
@@ -33,31 +33,32 @@ impl fmt::Display for ProposalId {
     }
 }
 
-/// The change of one proposal to its file.
+/// The change that one proposal makes to its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub proposal: ProposalId,
-    /// The owner that proposes.
+    /// The owner that made the proposal.
     pub symbol: SymbolPath,
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     pub file: FilePath,
-    /// The text that the change was made for.
+    /// The text that the change is based on.
     pub base: Arc<str>,
     pub changes: ChangeSet,
 }
 
 impl Part {
-    /// The change as it must be made in a text that may have moved on since.
+    /// Rebases the change onto `current`, a later version of the file.
     ///
     /// # Errors
-    /// The text was changed in the same place, or the change has no certain place in it.
+    /// Returns a [`Conflict`] if `current` changed in the same place, or if the place of the change
+    /// is ambiguous.
     pub fn over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         carry(&self.file, &self.base, &self.changes, current)
     }
 
-    /// Why the change cannot be made in a file without a text that can be read, and what to do. `None`
-    /// for a file that the change makes.
+    /// Returns why the change cannot be applied to a file that cannot be read, and what to do about
+    /// it. Returns `None` if the change creates the file.
     pub fn lost(&self, error: &EditorError) -> Option<String> {
         let (file, proposal) = (&self.file, self.proposal);
         let happened = match error {
@@ -75,7 +76,7 @@ impl Part {
         ))
     }
 
-    /// A conflict with the user's text for a person: where it is, and what to do.
+    /// Describes a conflict with the user's text for the reviewer: the lines and what to do.
     pub fn conflict_told(&self, conflict: &Conflict) -> String {
         let (file, proposal) = (&self.file, self.proposal);
         let lines = conflict.in_lines(&self.base);
@@ -83,26 +84,26 @@ impl Part {
     }
 }
 
-/// What the tests say about a change.
+/// Results of the tests for a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tests", rename_all = "snake_case")]
 pub enum TestEvidence {
-    /// Not run, and why.
+    /// The tests did not run.
     Unknown { reason: String },
     Known {
         command: String,
         outcome: TestOutcome,
         passed: usize,
-        /// Failed before and pass now.
+        /// Tests that failed before and pass now.
         fixed: Vec<String>,
-        /// Passed before, or were not there, and fail now.
+        /// Tests that passed or did not exist before, and fail now.
         broken: Vec<String>,
-        /// Failed before and still fail.
+        /// Tests that failed before and still fail.
         still_failing: Vec<String>,
-        /// Failed and passed with the change, when they were run again.
+        /// Tests that both failed and passed with the change when they were repeated.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unsteady: Vec<String>,
-        /// The failures as a reader needs them, capped.
+        /// Failure messages, capped.
         details: String,
         millis: u64,
         #[serde(default, skip_serializing_if = "Tried::is_all")]
@@ -114,18 +115,17 @@ pub enum TestEvidence {
     },
 }
 
-/// Tests that pass with test files that the run changed, and do not pass with the original ones.
+/// Tests that pass with the test files that the run changed, but not with the original test files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnlyAsChanged {
     pub tests: Vec<String>,
-    /// Files that the run changed together with tests in them, which could not be run with their original
-    /// text.
+    /// Files that contain changed tests and that could not run with their original text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheld: Vec<String>,
-    /// Tests that fail now and then with their original text.
+    /// Tests that are flaky with their original text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsteady: Vec<String>,
-    /// Why they do not pass with their original text, capped.
+    /// Why the tests fail with their original text, capped.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub details: String,
 }
@@ -136,20 +136,21 @@ impl OnlyAsChanged {
     }
 }
 
-/// Which tests were run.
+/// The selection of tests that ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "run", rename_all = "snake_case")]
 pub enum Tried {
-    /// All that the command runs.
+    /// All tests of the command.
     #[default]
     All,
-    /// Those that are nearest to the change, with those that were named or failed before.
+    /// The tests nearest to the change, and the tests that were named or failed before.
     Nearest {
         tests: usize,
-        /// All tests of the workspace.
+        /// Number of tests in the workspace.
         of: usize,
         files: Vec<FilePath>,
-        /// Whether the whole command runs at the end of the run; else whole files of the nearest tests.
+        /// Whether the whole command runs at the end of the run. If false, the files of the nearest
+        /// tests run instead.
         whole_at_end: bool,
     },
 }
@@ -162,7 +163,7 @@ impl Tried {
         }
     }
 
-    /// How many of how many, where that is not all.
+    /// Returns the number of selected tests out of all tests; `None` if all tests ran.
     pub fn count(&self) -> Option<String> {
         match self {
             Tried::All => None,
@@ -171,18 +172,18 @@ impl Tried {
     }
 }
 
-/// What a change makes of some tests.
+/// How a change affects a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Fixed,
     Broken,
     StillFailing,
-    /// It fails and passes on the same text.
+    /// The test is flaky: it fails and passes on the same text.
     Unsteady,
 }
 
 impl Fate {
-    /// As people and models read it.
+    /// Returns the label that is shown to users and models.
     pub fn word(self) -> &'static str {
         match self {
             Fate::Fixed => "fixed",
@@ -193,51 +194,52 @@ impl Fate {
     }
 }
 
-/// A contract changes.
+/// The proposal changes a contract, and agents update the callers later.
 pub(super) const CALLERS_FOLLOW: &str = "it changes a contract, and the callers follow";
-/// The agent said so.
+/// The agent said that more proposals follow.
 pub(super) const MORE_COMES: &str = "the agent has more to propose";
-/// Whoever they are, they may mend it.
+/// Other agents are working and may fix the problem.
 pub(super) const OTHERS_WORK: &str = "other agents are still at work";
-/// Reasons to show a proposal against which the checks speak that hold only while its run goes on.
+/// Reasons to show a proposal that fails its checks. They are valid only while the run continues.
 const WHILE_IT_RUNS: [&str; 3] = [CALLERS_FOLLOW, MORE_COMES, OTHERS_WORK];
 
-/// Everything that was found out about a proposal before it is shown.
+/// All check results of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub tests: TestEvidence,
     pub diagnostics: DiagnosticEvidence,
-    /// What was done about its imports.
+    /// The automatic changes to the proposal's imports.
     #[serde(default, skip_serializing_if = "ImportMends::is_empty")]
     pub imports: ImportMends,
-    /// What the change takes away besides what it rewrites.
+    /// The code that the change removes in addition to what it rewrites.
     pub losses: Vec<Loss>,
-    /// How the contract changes, in words; empty when it does not.
+    /// Descriptions of the contract changes; empty if the contract does not change.
     pub contract: Vec<String>,
     /// Owners of references that a changed contract can break.
     pub callers: Vec<SymbolPath>,
-    /// Such owners whose own changes are parts of the same set, so that nothing is left to follow up.
+    /// Owners of such references whose own changes are in the same set, so that no follow-up is
+    /// needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_in_set: Vec<SymbolPath>,
-    /// The number of tests that call it in a way that the changed contract breaks.
+    /// Number of tests with calls that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
-    /// What only a person may accept in it.
+    /// The changes that only a person can accept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_person: Vec<NeedsPerson>,
-    /// What the tests say with the others that wait, when it fails alone.
+    /// Results of the joint check with other waiting proposals, if the proposal fails alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
-    /// The texts of other files that it was checked with.
+    /// Versions of the other files that the proposal was checked with.
     #[serde(default, skip_serializing_if = "CheckedTexts::is_empty")]
     pub texts: CheckedTexts,
-    /// What of the checks is overridden by showing it to a person, and why.
+    /// The check failure that is overridden by showing the proposal to a person, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<String>,
     pub millis: u64,
 }
 
-/// A file that is changed only after a person accepted the change of that very file.
+/// A file that may only be changed after a person accepted the change to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedsPerson {
     pub file: FilePath,
@@ -254,17 +256,18 @@ impl fmt::Display for NeedsPerson {
     }
 }
 
-/// The texts that something was checked with.
+/// Versions of the files that a check used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedTexts {
-    /// Those that stood in place of the files on disk: unsaved, or changed by the run.
+    /// Hashes of the texts that differ from the files on disk: unsaved buffers, and files that the
+    /// run changed.
     pub over_disk: BTreeMap<FilePath, ContentHash>,
-    /// Files that were changed while the checks ran.
+    /// Files that changed while the checks ran.
     pub changed_since: Vec<FilePath>,
 }
 
 impl CheckedTexts {
-    /// Of a check of one state of the workspace, after which it is as it is `now`.
+    /// Compares the workspace that was checked with the workspace `now`, after the check.
     pub fn of(checked: &Snapshot, now: &Snapshot) -> Self {
         let texts = checked.overlay().iter();
         let hash = |(file, text): (&FilePath, &Option<Arc<str>>)| {
@@ -284,14 +287,14 @@ impl CheckedTexts {
     }
 }
 
-/// Numbers of proposals, as people read them.
+/// Formats proposal ids as a comma-separated list.
 pub fn ids(proposals: &[ProposalId]) -> String {
     let ids: Vec<String> = proposals.iter().map(ToString::to_string).collect();
     ids.join(", ")
 }
 
 impl TestEvidence {
-    /// The tests that failed before or fail now, by their fate.
+    /// Returns the tests that failed before or fail now, grouped by [`Fate`].
     pub fn fates(&self) -> impl Iterator<Item = (Fate, &[String])> {
         let all: [(Fate, &[String]); 4] = match self {
             TestEvidence::Unknown { .. } => [
@@ -316,7 +319,7 @@ impl TestEvidence {
         all.into_iter().filter(|(_, ids)| !ids.is_empty())
     }
 
-    /// Compares a run of the tests with the tests that failed without the change.
+    /// Compares a test report with the tests that failed without the change.
     pub fn compare(was: &BTreeSet<String>, after: &TestReport) -> TestEvidence {
         if after.outcome == TestOutcome::NotRun {
             let reason = format!(
@@ -339,7 +342,8 @@ impl TestEvidence {
             .iter()
             .filter(|case| is.contains(&case.id))
             .collect();
-        // What failed before is known; it is told where nothing else fails.
+        // Failures that existed before are known already, so their messages are used only if there
+        // are no new failures.
         let new = failed.iter().filter(|case| !was.contains(&case.id));
         let new: Vec<&TestCase> = new.copied().collect();
         let details = each_error_once(if new.is_empty() { &failed } else { &new });
@@ -370,7 +374,8 @@ impl TestEvidence {
         }
     }
 
-    /// The same, of some tests that this command would run among others.
+    /// Marks the results as those of a selection of tests, and replaces the shown command by the
+    /// plain command.
     pub fn by(mut self, plain: String, some: Tried) -> TestEvidence {
         match &mut self {
             TestEvidence::Unknown { .. } => {}
@@ -382,7 +387,7 @@ impl TestEvidence {
         self
     }
 
-    /// The same, with the tests that pass only as the run changed them.
+    /// Adds the tests that pass only with the run's changes to the tests.
     pub fn with_changed(mut self, found: OnlyAsChanged) -> TestEvidence {
         match &mut self {
             TestEvidence::Unknown { .. } => {}
@@ -393,7 +398,7 @@ impl TestEvidence {
         self
     }
 
-    /// What is said behind counts that are read from printed text.
+    /// Returns a note for counts that were parsed from printed output.
     pub fn by_print(&self) -> &'static str {
         match self {
             TestEvidence::Known {
@@ -404,7 +409,8 @@ impl TestEvidence {
         }
     }
 
-    /// The tests that pass only as the run changed them; `None` where there are none.
+    /// Returns the tests that pass only with the run's changes to the tests; `None` if there are
+    /// none.
     pub fn only_as_changed(&self) -> Option<&OnlyAsChanged> {
         match self {
             TestEvidence::Unknown { .. } => None,
@@ -414,7 +420,7 @@ impl TestEvidence {
         }
     }
 
-    /// What the tests show with their original text.
+    /// Returns the results of the tests with their original text.
     pub fn with_original(&self) -> OnlyAsChanged {
         match self {
             TestEvidence::Unknown { .. } => OnlyAsChanged::default(),
@@ -424,7 +430,7 @@ impl TestEvidence {
         }
     }
 
-    /// Whether it speaks of all that the command runs.
+    /// Returns whether the results cover all tests of the command.
     pub fn is_of_all(&self) -> bool {
         match self {
             TestEvidence::Unknown { .. } => true,
@@ -432,7 +438,7 @@ impl TestEvidence {
         }
     }
 
-    /// Whether some of these tests still fail and none of them is fixed.
+    /// Returns whether some of the required tests still fail and none of them is fixed.
     pub fn fixes_none_of(&self, required: &BTreeSet<String>) -> bool {
         match self {
             TestEvidence::Unknown { .. } => false,
@@ -447,7 +453,7 @@ impl TestEvidence {
         }
     }
 
-    /// Tests that fail only with the change.
+    /// Returns the tests that fail only with the change.
     pub fn broken(&self) -> &[String] {
         match self {
             TestEvidence::Unknown { .. } => &[],
@@ -456,7 +462,8 @@ impl TestEvidence {
     }
 }
 
-/// The messages of failing tests; those that end in the same error are told once and counted.
+/// Joins the messages of failing tests. Failures with the same last line are shown once and
+/// counted.
 fn each_error_once(failed: &[&TestCase]) -> String {
     let error = |case: &TestCase| {
         case.message
@@ -491,7 +498,7 @@ fn each_error_once(failed: &[&TestCase]) -> String {
     as_many_as_fit(texts.collect())
 }
 
-/// Texts as far as the cap goes, the first of them in any case; says how many are left.
+/// Joins as many texts as the limit allows, at least one, and adds the number of omitted texts.
 fn as_many_as_fit(texts: Vec<String>) -> String {
     let all = texts.len();
     let mut shown: Vec<String> = Vec::new();
@@ -512,10 +519,10 @@ fn as_many_as_fit(texts: Vec<String>) -> String {
     shown.join("\n\n")
 }
 
-/// Stands for the whole command where no single test can be told apart.
+/// Test id that stands for the whole command when single tests cannot be identified.
 pub const WHOLE_RUN: &str = "(the test command)";
 
-/// What fails with a change, in words.
+/// Describes the tests that a change breaks.
 fn breaks(broken: &[String]) -> String {
     match broken.len() {
         1 => format!("a test fails with it that passed before: {}", named(broken)),
@@ -526,7 +533,7 @@ fn breaks(broken: &[String]) -> String {
     }
 }
 
-/// Ids of tests in a list for a reader; in parentheses, [`WHOLE_RUN`] needs none of its own.
+/// Joins test ids for display. [`WHOLE_RUN`] is written without its parentheses.
 pub(super) fn named(ids: &[String]) -> String {
     let name = |id: &String| match id == WHOLE_RUN {
         true => "the test command".to_owned(),
@@ -535,8 +542,8 @@ pub(super) fn named(ids: &[String]) -> String {
     ids.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Ids of the tests that fail in a report; [`WHOLE_RUN`] as well when it failed without naming one or
-/// did not come to its end.
+/// Returns the ids of the failing tests in a report. [`WHOLE_RUN`] is included if the command
+/// failed without naming a test, or did not run to its end.
 pub fn failing_ids(report: &TestReport) -> Vec<String> {
     let bad = |status: TestStatus| matches!(status, TestStatus::Failed | TestStatus::Error);
     let mut ids: Vec<String> = report
@@ -560,7 +567,7 @@ pub fn failing_ids(report: &TestReport) -> Vec<String> {
     ids
 }
 
-/// The last `cap` bytes of a text, from the start of a line where that is near.
+/// Returns the last `cap` bytes of a text, starting at a line if a line break is near.
 pub fn tail(text: &str, cap: usize) -> &str {
     if text.len() <= cap {
         return text;
@@ -576,20 +583,21 @@ pub fn tail(text: &str, cap: usize) -> &str {
 }
 
 impl Evidence {
-    /// The proposals under review without which it fails.
+    /// Returns the proposals under review without which this proposal fails.
     pub fn needs(&self) -> &[ProposalId] {
         let together = self.together.as_ref();
         together.map_or(&[], |together| together.needs.as_slice())
     }
 
-    /// The proposals outside of a set that were in the check that the set passed: without them it may
-    /// fail.
+    /// Returns the proposals outside `set` that were part of the joint check that `set` passed.
+    /// Without them, `set` may fail.
     pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
         let together = self.together.as_ref().filter(|together| together.passes());
         together.map_or_else(BTreeSet::new, |together| together.passes_with(set))
     }
 
-    /// The same when the run is over: nobody follows any more, so what breaks stays broken.
+    /// Returns the evidence as it applies after the run: no agent follows up, so broken tests stay
+    /// broken.
     pub fn of_ended(&self) -> Evidence {
         let overridden = self.overridden.as_deref().map(|told| {
             let reason = WHILE_IT_RUNS
@@ -603,7 +611,7 @@ impl Evidence {
         }
     }
 
-    /// What the checks say against it, with the tests that break.
+    /// Describes the failed checks and the tests that stay broken.
     fn left_broken(&self, told: &str) -> String {
         let end = "the run is over, so nobody follows";
         match &self.tests {
@@ -616,7 +624,7 @@ impl Evidence {
         }
     }
 
-    /// Moves the callers whose owners change together with it in one set to those in the set.
+    /// Moves the callers that change in the same set from `callers` to `callers_in_set`.
     pub fn callers_change_with(&mut self, is_in_set: impl Fn(&SymbolPath) -> bool) {
         let callers = std::mem::take(&mut self.callers);
         let (inside, outside) = callers.into_iter().partition(is_in_set);
@@ -624,7 +632,7 @@ impl Evidence {
         self.callers_in_set = inside;
     }
 
-    /// Who calls what it changes, as people and models read it.
+    /// Describes the callers of the changed contract, for users and models.
     pub fn callers_in_words(&self) -> String {
         let names = |symbols: &[SymbolPath]| {
             let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
@@ -645,7 +653,8 @@ impl Evidence {
         }
     }
 
-    /// What counts: of a part of a set that passes, what was found of the set.
+    /// Returns the decisive results: those of the joint check if the set passes, otherwise those of
+    /// the standalone check.
     pub fn counting(&self) -> (&TestEvidence, &DiagnosticEvidence) {
         match &self.together {
             Some(together) if together.passes() => (&together.tests, &together.diagnostics),
@@ -757,7 +766,7 @@ impl fmt::Display for TestEvidence {
     }
 }
 
-/// The line about tests that pass only as they were changed.
+/// Writes the lines about tests that pass only with the run's changes to the tests.
 pub(super) fn write_changed(f: &mut fmt::Formatter<'_>, tests: &TestEvidence) -> fmt::Result {
     if let TestEvidence::Known {
         only_as_changed, ..

@@ -1,4 +1,5 @@
-//! A proposal's way from an agent's words to an applied change: draft, gate, review, apply, follow up.
+//! Takes a proposal from an agent's action to an applied change: draft, checks, review, apply,
+//! follow-up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,25 +30,25 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Tes
 use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff, visible};
 
-/// How long a person is waited for.
+/// Deadline for a person's decision.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a person may accept what the editor does not take.
+/// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
 
-/// What became of a proposal, with a text for the agent.
+/// Outcome of a proposal, with a message for the agent.
 pub(super) enum Outcome {
     Applied {
         text: String,
     },
-    /// To be mended by the agent.
+    /// The agent has to fix the proposal.
     SentBack {
         why: ReturnReason,
     },
-    /// It fails by itself. It is checked again with what the agent proposes next.
+    /// The proposal fails alone. It is checked again together with the agent's next proposal.
     Kept {
         why: ReturnReason,
     },
-    /// The work cannot go on.
+    /// The agent cannot continue its work.
     Stopped {
         why: String,
     },
@@ -58,7 +59,7 @@ pub(super) fn sent_back(why: impl Into<String>) -> Outcome {
     Outcome::SentBack { why }
 }
 
-/// Sends a proposal back, and tells it.
+/// Sends a proposal back to the agent and logs the refusal.
 fn refuse(hub: &Hub, mind: &Mind, why: ReturnReason) -> Outcome {
     tell_refused(hub, mind, &why);
     Outcome::SentBack { why }
@@ -92,7 +93,8 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     let approval = hub.task.approval;
     let stage = company::stage(tests, diagnostics, &hub.state().required, approval);
     if stage == Stage::NeedsOthers {
-        // Where it cannot be applied before its callers, they are told of it now.
+        // If the proposal can be applied only together with its callers, their owners are notified
+        // now.
         followup::before_it_is_applied(hub, &mind.party, mind.wave, &made.draft);
     }
     place.checked(&made.draft, &made.diff, &made.evidence, stage);
@@ -123,7 +125,7 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
         }
         tell_checked(hub, id, &made.evidence);
     }
-    // While it waited for others, what it was checked against may have changed.
+    // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
     if is_stale(hub, &made.draft) {
         again(hub, mind, change, &mut made, &mut report).await;
@@ -135,8 +137,8 @@ pub(super) async fn propose(hub: &Arc<Hub>, mind: &mut Mind, change: &Propose) -
     alone(hub, mind, change, made, report).await
 }
 
-/// Decides on a proposal of the single agent, with the parts that it proposed before where they pass
-/// together. One that fails by itself is kept for those to come.
+/// Decides on a proposal of the single agent, together with its earlier parts if they pass
+/// together. A part that fails alone is kept for later parts.
 async fn with_parts(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -158,7 +160,7 @@ async fn with_parts(
     alone(hub, mind, change, made, report).await
 }
 
-/// A proposal as it waits while it is checked.
+/// Creates the waiting entry of a proposal before its checks.
 pub(super) fn waiting(mind: &Mind, change: &Propose, draft: Draft) -> Waiting {
     Waiting {
         symbol: main_symbol(mind, &draft),
@@ -170,7 +172,7 @@ pub(super) fn waiting(mind: &Mind, change: &Propose, draft: Draft) -> Waiting {
     }
 }
 
-/// A proposal that was checked.
+/// A proposal that has been checked.
 #[derive(Clone)]
 pub(super) struct Made {
     pub id: ProposalId,
@@ -179,7 +181,7 @@ pub(super) struct Made {
     pub evidence: Evidence,
 }
 
-/// What is known of a draft that was checked only together with others.
+/// Returns the evidence for a draft that was checked only together with others.
 pub(super) fn unchecked(draft: &Draft) -> Evidence {
     Evidence {
         tests: TestEvidence::Unknown {
@@ -253,13 +255,13 @@ async fn alone(
     }
 }
 
-/// Whether the person is asked again about a proposal that they accepted and the editor did not take: they
-/// can do something about that.
+/// Returns whether a person is asked again about a proposal that they accepted and the editor
+/// refused. The person may be able to resolve the cause.
 fn may_ask_again(hub: &Hub, not_taken: u32) -> bool {
     hub.task.approval.is_by_person() && !hub.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
-/// The person wants nothing of a proposal, which is over.
+/// Records that the person dropped a proposal, which is then over.
 pub(super) fn taken_out(mind: &mut Mind, id: ProposalId) -> Outcome {
     mind.rejected = Some(id);
     sent_back(format!(
@@ -268,7 +270,7 @@ pub(super) fn taken_out(mind: &mut Mind, id: ProposalId) -> Outcome {
     ))
 }
 
-/// Carries out what was decided. `known` is what the tests say of the workspace with the change.
+/// Carries out the verdict. `known` holds the test results for the workspace with the change.
 async fn concluded(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -320,8 +322,8 @@ pub(super) fn tell_checked(hub: &Hub, id: ProposalId, evidence: &Evidence) {
     });
 }
 
-/// Shows a draft and finds out what there is to know about it. When the workspace changed meanwhile,
-/// what was found out is stale: it is drafted and checked again, once.
+/// Logs a draft and checks it. If the workspace changed during the checks, the proposal is drafted
+/// and checked once more.
 async fn checked(
     hub: &Arc<Hub>,
     mind: &Mind,
@@ -351,14 +353,14 @@ async fn checked(
     (made, report)
 }
 
-/// Whether another proposal was applied or taken back since a draft was made. What the user types
-/// meanwhile is told with the evidence.
+/// Returns whether a proposal was applied or reverted since the draft was made. Edits of the user
+/// do not count, because the evidence mentions them.
 fn is_stale(hub: &Hub, draft: &Draft) -> bool {
     hub.state().epoch.changes != draft.epoch.changes
 }
 
-/// Drafts and checks a proposal again, in the workspace as it is now. Where it cannot be drafted any
-/// more, it stays as it was, and is refused where it is applied.
+/// Drafts and checks a proposal again in the current workspace. If it cannot be drafted, it stays
+/// unchanged and is refused when it is applied.
 async fn again(
     hub: &Arc<Hub>,
     mind: &Mind,
@@ -425,7 +427,7 @@ fn refused(hub: &Hub, mind: &mut Mind, refusal: Refusal) -> Outcome {
     }
 }
 
-/// The text as the user has it, for the diff.
+/// Returns the current text of the draft's file, for the diff.
 pub(super) fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
     hub.state()
         .world
@@ -433,17 +435,17 @@ pub(super) fn before_text(hub: &Hub, draft: &Draft) -> Arc<str> {
         .unwrap_or_else(|_| Arc::clone(&draft.base))
 }
 
-/// What a draft changes in a text that may have moved on since it was made: its own change alone, not
-/// what others brought meanwhile the other way round.
+/// Returns the diff of the draft's own change against the text `now`. The diff does not contain
+/// changes that others made since the draft.
 pub(super) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
     match draft.over(now) {
         Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
-        // It will be refused where it is applied; until then it is shown as it was made.
+        // The draft will be refused when it is applied. Until then its original diff is shown.
         None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
     }
 }
 
-/// Asks whoever decides.
+/// Asks the approver about a proposal.
 async fn decide(hub: &Arc<Hub>, mind: &Mind, change: &Propose, made: &Made) -> (Party, Reviewed) {
     let view = ProposalView {
         id: made.id.0,
@@ -469,8 +471,8 @@ pub(super) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Dr
     }
 }
 
-/// Asks about a proposal and those that belong to it. The clock of the run stands while a person is
-/// asked.
+/// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
+/// person is asked.
 pub(super) async fn ask_about(
     hub: &Arc<Hub>,
     agent: &Party,
@@ -505,8 +507,9 @@ pub(super) async fn ask_about(
     }
 }
 
-/// A person's decision on a proposal that is applied only with others: accepted, it waits until they are
-/// applied; when one of them will not be, it goes back with the reason.
+/// Waits for a person's decision on a proposal that can be applied only together with others. An
+/// accepted proposal waits until the others are applied. If one of them is gone, the proposal is
+/// rejected with the reason.
 async fn with_needed(
     hub: &Hub,
     needs: &[ProposalId],
@@ -531,7 +534,7 @@ async fn with_needed(
     (Party::Starling, Verdict::Reject { reason }.into())
 }
 
-/// How a proposal that is not applied ended, in words that follow its number.
+/// Describes how a proposal ended without being applied, as text that follows its number.
 fn why_gone(hub: &Hub, gone: ProposalId) -> String {
     let events = hub.log.events();
     let told = events.iter().rev().find_map(|event| match event {
@@ -553,7 +556,7 @@ fn why_gone(hub: &Hub, gone: ProposalId) -> String {
     told.unwrap_or_else(|| "which is not applied".to_owned())
 }
 
-/// A person may sleep over a decision, but not for ever.
+/// Waits for a person's decision, for at most [`PERSON_DEADLINE`].
 async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>) -> T {
     let late = || Verdict::Reject {
         reason: "nobody decided within a day".to_owned(),
@@ -593,14 +596,15 @@ async fn finish(
     ended(hub, mind, id, draft, landed)
 }
 
-/// An accepted part of which nothing is known.
+/// Returns the failure of an accepted part whose outcome is unknown.
 pub(super) fn lost() -> Landed {
     Landed::Failed(Failure::Editor {
         why: "internal error while applying; see the log".to_owned(),
     })
 }
 
-/// What follows for the owner of a proposal that was accepted.
+/// Returns the outcome for the owner of an accepted proposal, and starts the follow-ups of an
+/// applied one.
 pub(super) fn ended(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -655,15 +659,15 @@ pub(super) fn ended(
     }
 }
 
-/// The agent knows of its own change now, but not of what the user typed meanwhile: a later proposal must
-/// not take that away.
+/// Records that the agent knows its own change. Edits that the user made in the meantime are not
+/// recorded as seen, so that a later proposal does not overwrite them.
 fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
     let seen: Vec<(SymbolPath, Arc<str>)> = draft
         .symbols
         .iter()
         .filter_map(|symbol| {
             let seen = match mind.seen(symbol) {
-                // The person's version may not fit what the agent saw.
+                // The person's version may conflict with the text that the agent saw.
                 Some(seen) => draft
                     .over(&seen)
                     .or(draft.edited.then(|| Arc::clone(&text)))?,
@@ -679,7 +683,7 @@ fn see_own_change(mind: &mut Mind, draft: &Draft, text: Arc<str>) {
     }
 }
 
-/// An agent states what it means to change; the approver may veto or steer it before code is written.
+/// Handles an intent. The approver may veto or steer the intent before code is written.
 pub(super) async fn intent(hub: &Arc<Hub>, mind: &mut Mind, intent: &Intent) -> String {
     hub.set_intent(&mind.party, &intent.intent);
     hub.event(Event::IntentStated {
@@ -708,8 +712,8 @@ pub(super) async fn intent(hub: &Arc<Hub>, mind: &mut Mind, intent: &Intent) -> 
     }
 }
 
-/// With `ask_intent = "always"`, a proposal whose intent was not stated is asked about by its reason
-/// before it is checked. Why it must not go on; `None` lets it.
+/// With `ask_intent = "always"`, asks about the reason of a proposal whose intent was not approved,
+/// before it is checked. Returns why the proposal must stop; `None` if it may continue.
 async fn unasked_intent(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -734,7 +738,7 @@ async fn unasked_intent(
     }
 }
 
-/// The approver's word on an intent; `None` when nobody is to be asked.
+/// Returns the approver's verdict on an intent; `None` if no approver is asked.
 async fn ask_intent(hub: &Arc<Hub>, mind: &mut Mind, view: IntentView) -> Option<Verdict> {
     let (by, verdict) = match (hub.task.ask_intent, hub.task.approval) {
         (AskIntent::Never, _) | (_, Approval::Auto) => return None,
@@ -786,7 +790,7 @@ mod tests {
         let diff = own_diff(&draft, &now);
         assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
         assert!(!diff.contains("a = "), "{diff}");
-        // Where both changed the same line, be it different words of it, it is shown as it was made.
+        // If both changed the same line, even in different words, the original diff is shown.
         let same_line = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nc = 1\n".into());
         assert!(same_line.contains("-b = 1\n+b = 2\n"), "{same_line}");
         let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());

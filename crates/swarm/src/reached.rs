@@ -1,6 +1,7 @@
-//! Whether tests reach what a run changed, told by names: a test that says the name of a function, or of
-//! one that says it, and so on, may reach it. Only what surely no test reaches is found here. Where the
-//! tests that ran cannot be told by their files, or the code is too large, everything counts as reached.
+//! Determines by name whether tests reach the changes of a run. A test may reach a function if it
+//! mentions the function, or mentions another function that mentions it, and so on. Only symbols
+//! that certainly no test reaches are reported. If the files of the tests that ran are unknown, or
+//! if the code is too large, every symbol counts as reached.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -15,11 +16,11 @@ use starling_workspace::Snapshot;
 
 /// Maximum number of files that are searched.
 const FILES_MOST: usize = 3_000;
-/// Maximum number of names that are looked for.
+/// Maximum number of names that are searched for.
 const NAMES_MOST: usize = 400;
 
-/// The symbols of `changed` that surely no test of a report reaches. `before` and `after` are the
-/// workspace without the run and with it; `scripts` are tests as well.
+/// Returns the symbols of `changed` that certainly no test of the report reaches. `before` and
+/// `after` are the workspace without and with the run's changes; `scripts` count as tests.
 pub(super) fn unreached(
     before: &Snapshot,
     after: &Snapshot,
@@ -40,7 +41,7 @@ pub(super) fn unreached(
     unreached.cloned().collect()
 }
 
-/// The symbols of `changed` whose change can be shown by a test.
+/// Returns the symbols of `changed` whose change a test can show.
 pub(super) fn changing_behaviour<'c>(
     before: &Snapshot,
     after: &Snapshot,
@@ -53,8 +54,8 @@ pub(super) fn changing_behaviour<'c>(
     needs_test.collect()
 }
 
-/// Whether a change of a symbol can be shown by a test: not of tests, of prose, of comments alone, or
-/// where nothing is left of the symbol.
+/// Returns whether a test can show the change of a symbol. Changes to tests, prose or comments do
+/// not count, and neither do removed symbols.
 fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> bool {
     let file = &symbol.file;
     if is_test_file(file) || is_of_tests(before, file) || is_prose(file) || is_configuration(file) {
@@ -72,7 +73,7 @@ fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) ->
     }
 }
 
-/// The own text of a symbol without comments, docstring and blanks.
+/// Returns the text of a symbol without its children, comments, docstring and whitespace.
 fn code_of(tree: &SymbolTree, symbol: &Symbol) -> String {
     let mut left_out: Vec<ByteRange> = tree.comments().to_vec();
     left_out.extend(symbol.docstring);
@@ -94,7 +95,7 @@ fn code_of(tree: &SymbolTree, symbol: &Symbol) -> String {
         .collect()
 }
 
-/// Whether a file holds text for people, by its name.
+/// Returns whether a file contains prose, by its name.
 fn is_prose(file: &FilePath) -> bool {
     const NAMES: [&str; 10] = [
         "README",
@@ -115,7 +116,7 @@ fn is_prose(file: &FilePath) -> bool {
     is_documentation(file) || NAMES.contains(&name) || name.ends_with(".txt") && !is_list
 }
 
-/// Whether a file configures the tests or the environment that they run in.
+/// Returns whether a file configures the tests or their environment.
 fn is_configuration(file: &FilePath) -> bool {
     const NAMES: [&str; 6] = [
         "pyproject.toml",
@@ -128,16 +129,16 @@ fn is_configuration(file: &FilePath) -> bool {
     NAMES.contains(&file.name())
 }
 
-/// What is looked for.
+/// A search target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Sought {
     /// A use of a name.
     Name(String),
-    /// A use or an import of a module, or of another file, by its name.
+    /// A use or an import of a module, or a mention of another file.
     File(FilePath),
 }
 
-/// The searched texts, those of the tests that ran apart.
+/// The searched files, split into the tests that ran and other code.
 struct Code<'w> {
     world: &'w Snapshot,
     tests: Vec<FilePath>,
@@ -145,7 +146,7 @@ struct Code<'w> {
 }
 
 impl<'w> Code<'w> {
-    /// `None` where it is not known which files the tests that passed stand in.
+    /// Returns `None` if there are too many files, or if the file of a passed test is unknown.
     fn read(
         world: &'w Snapshot,
         report: &TestReport,
@@ -179,7 +180,7 @@ impl<'w> Code<'w> {
                 }
             }
         }
-        // What holds no tests itself serves those that ran.
+        // A test file without tests is assumed to support the tests that ran.
         let holds_tests = |file: &FilePath| {
             let tree = world.tree(file).ok();
             tree.is_some_and(|tree| {
@@ -224,8 +225,9 @@ impl<'w> Code<'w> {
         false
     }
 
-    /// What leads to a symbol: its name and those of the functions around it; the class where others may
-    /// call its methods; the module where its body, a decorator or a lookup by text may.
+    /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
+    /// functions; its class if others may call its methods implicitly; its module if a decorator
+    /// or a dynamic lookup may lead to the symbol.
     fn sought_for(&self, symbol: &SymbolPath) -> Vec<Sought> {
         let of_file = Sought::File(symbol.file.clone());
         let tree = self.world.tree(&symbol.file).ok();
@@ -271,7 +273,7 @@ impl<'w> Code<'w> {
         all
     }
 
-    /// The symbols of a file that use what is sought.
+    /// Returns the symbols of a file that use the search target.
     fn uses(&self, file: &FilePath, sought: &Sought) -> BTreeSet<SymbolPath> {
         let (words, imports_count) = match sought {
             Sought::Name(name) => (vec![name.as_str()], false),
@@ -316,13 +318,13 @@ impl<'w> Code<'w> {
     }
 }
 
-/// Whether an imported name gets another one: `from calc import mul as times`.
+/// Returns whether an import renames a name, as in `from calc import mul as times`.
 fn is_renamed(tree: &SymbolTree, name: ByteRange) -> bool {
     tree.text()[name.end..].trim_start().starts_with("as ")
 }
 
-/// The words by which other code may mean a file: its name, and of a module or a file in a folder that
-/// of the module or the folder.
+/// Returns the words by which other code may refer to a file: its name, and its module or
+/// directory.
 fn names_of(file: &FilePath) -> Vec<&str> {
     let name = file.name();
     let folder = file.directory().rsplit('/').next().unwrap_or_default();
@@ -335,7 +337,7 @@ fn names_of(file: &FilePath) -> Vec<&str> {
     words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether code looks names up by their text.
+/// Returns whether code looks up names dynamically.
 fn looks_up_by_text(text: &str) -> bool {
     const LOOKUPS: [&str; 6] = [
         "getattr(",
@@ -348,7 +350,7 @@ fn looks_up_by_text(text: &str) -> bool {
     LOOKUPS.iter().any(|lookup| text.contains(lookup))
 }
 
-/// Whether a decorator may give its function to others.
+/// Returns whether a decorator may register its function elsewhere.
 fn may_register(decorator: &str) -> bool {
     const PLAIN: [&str; 9] = [
         "property",
@@ -366,14 +368,15 @@ fn may_register(decorator: &str) -> bool {
     !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
 }
 
-/// Whether a file that is no code may name functions that others call.
+/// Returns whether a file that is not code may name functions that others call.
 fn is_wiring(file: &FilePath) -> bool {
     const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
     let name = file.name();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Makefile"
 }
 
-/// Whether a file is code of a language that is not read, and that may be built into what is tested.
+/// Returns whether a file is code in a language that is not parsed, which may be part of the tested
+/// program.
 pub(super) fn is_other_language(file: &FilePath) -> bool {
     const ENDINGS: [&str; 21] = [
         ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs", ".go", ".java", ".kt", ".js",
@@ -393,7 +396,7 @@ mod tests {
     const TEST: &str =
         "from calc import add, mul\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
 
-    /// Which symbols no test reaches after these changes of files.
+    /// Returns the symbols that no test reaches after these changes of files.
     fn found(files: &[(&str, &str)], changes: &[(&str, &str)], changed: &[&str]) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in files {
@@ -414,7 +417,7 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    /// The same of a change of `mul`.
+    /// Returns the symbols that no test reaches after a change of `mul`.
     fn of_mul(files: &[(&str, &str)]) -> Vec<String> {
         let code = files.iter().find(|(file, _)| *file == "calc.py");
         let code = code.map_or(CODE, |(_, text)| text);

@@ -1,4 +1,5 @@
-//! Why a proposal is sent back, in two wordings: the agent is told what to do, the user what happened.
+//! Why a proposal is sent back, in two versions: instructions for the agent, and a description for
+//! the user.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ impl ReturnReason {
         }
     }
 
-    /// A reason that says nothing but what happened.
+    /// Creates a reason with the same text for the agent and the user.
     pub fn for_both(text: impl Into<String>) -> ReturnReason {
         let text = text.into();
         ReturnReason::new(text.clone(), text)
@@ -31,7 +32,7 @@ impl ReturnReason {
     }
 }
 
-/// For the agent.
+/// Writes the version for the agent.
 impl fmt::Display for ReturnReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_agent)

@@ -1,28 +1,29 @@
-//! Notices calls that an agent repeats although nothing changed since.
+//! Detects calls that an agent repeats although nothing has changed.
 
 use std::collections::HashMap;
 
 use super::hub::Epoch;
 
-/// A call is answered this often in one state of the workspace. The last answer warns.
+/// Maximum number of times that a call is answered in one epoch. The last answer contains a
+/// warning.
 const ANSWERED_MOST: u32 = 3;
 
-/// The calls of one agent in the present state of the workspace.
+/// The calls of one agent in the current epoch.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     epoch: Epoch,
     counts: HashMap<String, u32>,
 }
 
-/// What becomes of a call.
+/// How a call is handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Repeat {
     Answered,
-    /// It is answered a last time, with this warning.
+    /// The call is answered for the last time, with this warning.
     Warned(String),
-    /// It is not carried out; the agent is told why.
+    /// The call is not carried out. The agent receives this reason.
     Refused(String),
-    /// It is not carried out, and the agent's work ends.
+    /// The call is not carried out, and the agent's work ends with this reason.
     Ends(String),
 }
 
@@ -31,7 +32,7 @@ impl Repeats {
         self.counts.clear();
     }
 
-    /// Counts a call. A change of the workspace begins another `epoch`: then the answer may be another.
+    /// Counts a call. A new epoch resets the count, because the answer may be different.
     pub fn count(&mut self, epoch: Epoch, call: String) -> Repeat {
         if self.epoch != epoch {
             self.epoch = epoch;

@@ -6,10 +6,10 @@ use super::event::{Cause, Event, Party};
 use super::hub::Hub;
 use super::protocol::RequestChange;
 
-/// Sends a change request; the text tells the sender what became of it.
+/// Sends a change request. The returned text tells the sender the result.
 ///
 /// # Errors
-/// The request was not sent; the text says why.
+/// Returns a message if the request was not sent.
 pub(super) fn request_change(
     hub: &Arc<Hub>,
     from: &Party,

@@ -1,14 +1,17 @@
-//! Which failing tests a run has to repair. The others are context: they may stay as they are.
+//! Determines which failing tests a run must fix. The other failing tests are context and may keep
+//! failing.
 //!
-//! - A task about failing tests requires those that it names; without a name all of them, except those
-//!   that fail because a module outside the project, or a fixture, is missing.
-//! - A bug requires the tests that it names or whose error it quotes; without any, those that reach a
-//!   symbol that the task names, by a traceback, by a use, or by an import, or that fail in a file that it
-//!   names. Only where it names no code, the symbols that the scout picks, or that are changed, stand in.
-//!   Tests that do no more than use a file that the task names are near: they are shown, and the task may
-//!   be about something else in that file.
-//! - Every other goal requires only tests that the task names or whose error it quotes.
-//! - A task that only states renamings and deletions requires none.
+//! - A task about failing tests requires the tests that it names. If it names none, it requires all
+//!   failing tests, except tests that fail because a module outside the project or a fixture is
+//!   missing.
+//! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
+//!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
+//!   and the tests whose traceback leads through a file named in the task. If the task names no
+//!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
+//!   use a file named in the task are "near": they are shown to models, but the task may be about
+//!   something else in that file.
+//! - Every other goal requires only the tests that the task names or whose error it quotes.
+//! - A task that states only renames and deletions requires no tests.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,18 +26,20 @@ use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Steps from a symbol to its users, their users, and so on.
+/// Maximum number of steps from a symbol to its users, to their users, and so on.
 const STEPS: usize = 3;
 /// Maximum number of users that are followed.
 const USERS: usize = 100;
-/// Uses of one symbol that are looked at.
+/// Maximum number of uses of one symbol that are considered.
 const USES: usize = 200;
-/// A shorter error line says too little to be recognized in a task.
+/// Minimum length in bytes of an error line that is searched for in a task. Shorter lines are not
+/// specific enough.
 const SHORTEST_ERROR: usize = 12;
-/// Bytes of the output of a command that names no failing test.
+/// Maximum size in bytes of the output of a command that names no failing test.
 const OUTPUT_MOST: usize = 8_000;
 
-/// What the tests have to show: a renaming or a deletion that a task states repairs none.
+/// Returns the goal of the task. A task that states only renames and deletions counts as a
+/// refactoring, which fixes no tests.
 pub(super) fn goal(hub: &Hub) -> Goal {
     match hub.stated().are_whole_task {
         true => Goal::Refactoring,
@@ -42,7 +47,7 @@ pub(super) fn goal(hub: &Hub) -> Goal {
     }
 }
 
-/// Requires failing tests of a report according to the goal, beside those that are required already.
+/// Adds the failing tests of a report that the goal requires to the required tests.
 pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
     if hub.stated().are_whole_task {
         return;
@@ -61,7 +66,7 @@ pub(super) fn note_failing(hub: &Hub, report: &TestReport) {
     state.near.extend(found.near);
 }
 
-/// Notes what the task names, once.
+/// Resolves and stores the names in the task, once.
 pub(super) fn note_names(hub: &Hub) {
     if hub.state().task_names.is_some() {
         return;
@@ -73,7 +78,7 @@ pub(super) fn note_names(hub: &Hub) {
     state.task_names = Some(names);
 }
 
-/// Notes symbols that a bug may be about which names no code by itself.
+/// Adds symbols that a bug may be about, if the task names no code.
 pub(super) fn note_targets(hub: &Hub, symbols: &[SymbolPath]) {
     let do_lead = hub.state().task_names.as_ref().is_some_and(Names::lead);
     if !do_lead {
@@ -81,7 +86,7 @@ pub(super) fn note_targets(hub: &Hub, symbols: &[SymbolPath]) {
     }
 }
 
-/// Notes symbols that the run is about, whatever the task names.
+/// Adds symbols that the run is about, whatever the task names.
 pub(super) fn note_begin(hub: &Hub, symbols: &[SymbolPath]) {
     let before = {
         let mut state = hub.state();
@@ -93,7 +98,8 @@ pub(super) fn note_begin(hub: &Hub, symbols: &[SymbolPath]) {
     }
 }
 
-/// A bug whose description leads to no failing test is judged by the symbols that are changed for it.
+/// Adds the changed symbols as targets, if the task is a bug whose description leads to no failing
+/// test.
 pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
     let goal = goal(hub);
     let is_open = {
@@ -110,13 +116,13 @@ pub(super) fn note_change(hub: &Arc<Hub>, symbols: &[SymbolPath]) {
     }
 }
 
-/// Notes the tests before the run. Where the task tells of a bug in code that it names, and no failing
-/// test reaches that code, those tests are no part of the task.
+/// Stores the failing tests from before the run. If the task describes a bug in code that it names
+/// and no failing test reaches that code, the failing tests are not part of the task.
 pub(super) fn note_before(hub: &Hub, before: &TestReport) {
     note_failing(hub, before);
     let is_bug = goal(hub) == Goal::Bug;
     let lookup = hub.lookup();
-    // What a test without a known text reaches is not known.
+    // Without the text of a test, its reach is unknown.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
     let mut state = hub.state();
@@ -126,8 +132,9 @@ pub(super) fn note_before(hub: &Hub, before: &TestReport) {
     state.beside_failures = is_told && are_known && are_others;
 }
 
-/// The report of the tests before the run, with those failing tests alone that matter for the task;
-/// `None` where none does. Until some are required, all of them may be the cause of a bug.
+/// Returns the test report from before the run with only those failing tests that matter for the
+/// task; `None` if no failing test matters. While no test is required, any failing test may be
+/// caused by the bug.
 pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
     let goal = goal(hub);
     let state = hub.state();
@@ -143,7 +150,7 @@ pub(super) fn shown(hub: &Hub) -> Option<TestReport> {
     Some(report)
 }
 
-/// The tests that failed before the run and do not matter for the task.
+/// Returns the tests that failed before the run and do not matter for the task.
 pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
     let goal = goal(hub);
     let state = hub.state();
@@ -154,7 +161,7 @@ pub(super) fn left_alone(hub: &Hub) -> Vec<String> {
     alone
 }
 
-/// Whether a failing test is shown to models.
+/// Returns whether a failing test is shown to models.
 fn is_shown(goal: Goal, state: &State, id: &str) -> bool {
     match goal {
         Goal::Bug | Goal::RedTests if state.required.is_empty() => {
@@ -171,8 +178,8 @@ fn is_shown(goal: Goal, state: &State, id: &str) -> bool {
     }
 }
 
-/// The failing tests that a run may mend now: those that have to pass; without any, those that the task
-/// may be about.
+/// Returns the failing tests that the run may fix now: the required tests, or the tests that the
+/// task may be about if none are required.
 pub(super) fn to_mend(state: &State) -> BTreeSet<String> {
     if !state.required.is_empty() {
         return &state.required & &state.failing;
@@ -184,14 +191,15 @@ pub(super) fn to_mend(state: &State) -> BTreeSet<String> {
     }
 }
 
-/// The failing tests of a report that belong to a task.
+/// The failing tests of a report that are part of a task.
 #[derive(Debug, Default)]
 struct Belonging {
     required: BTreeSet<String>,
     near: BTreeSet<String>,
 }
 
-/// `targets` are the symbols that the task is about, `files` the files that it names.
+/// Returns the failing tests that are part of a task. `targets` are the symbols that the task is
+/// about, `files` the files that it names.
 fn belonging(
     goal: Goal,
     task: &str,
@@ -218,7 +226,7 @@ fn belonging(
                 }
             }
         }
-        // A test that the task names or quotes is the only one that is meant.
+        // If the task names or quotes tests, no other test is required.
         Goal::Bug if !named.is_empty() => named,
         Goal::Bug => {
             let (reach, of_files) = (Reach::of(lookup, targets), Reach::of(lookup, files));
@@ -238,7 +246,7 @@ fn belonging(
     Belonging { required, near }
 }
 
-/// The failing tests of a report; a command that fails as a whole is one test.
+/// Returns the failing tests of a report. A command that fails as a whole counts as one test.
 fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     let ids = failing_ids(report);
     let named = report.cases.iter().filter(|case| ids.contains(&case.id));
@@ -253,7 +261,7 @@ fn failing_cases(report: &TestReport) -> Vec<TestCase> {
     failing
 }
 
-/// Whether a task names a test, by its id or by the last part of its id.
+/// Returns whether a task names a test, by its id or by the last part of its id.
 fn is_named(task: &str, case: &TestCase) -> bool {
     if case.id == WHOLE_RUN {
         return false;
@@ -264,14 +272,14 @@ fn is_named(task: &str, case: &TestCase) -> bool {
     has_word(task, id) || !is_file && has_word(task, last)
 }
 
-/// Whether a task names the test file of a test.
+/// Returns whether a task names the file of a test.
 fn is_in_named_file(task: &str, case: &TestCase) -> bool {
     let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
     let name = FilePath::new(file).name().to_owned();
     name.ends_with(".py") && has_word(task, name.trim_end_matches(".py"))
 }
 
-/// Whether a task holds the error of a test.
+/// Returns whether a task quotes the error of a test.
 fn is_quoted(task: &str, case: &TestCase) -> bool {
     let lines = case.message.lines().rev();
     let error = lines.map(|line| {
@@ -289,7 +297,7 @@ fn is_quoted(task: &str, case: &TestCase) -> bool {
         .is_some_and(|error| error.len() >= SHORTEST_ERROR && task.contains(error))
 }
 
-/// Whether a test fails because a module is missing that is no part of the project.
+/// Returns whether a test fails because a module outside the project is missing.
 fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
     let Some((_, rest)) = case
         .message
@@ -305,7 +313,8 @@ fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
     !lookup.files().iter().any(is_part)
 }
 
-/// Whether a test could not be set up, because no plugin or conftest.py defines a fixture of it.
+/// Returns whether the setup of a test failed because no plugin or `conftest.py` defines one of its
+/// fixtures.
 fn lacks_fixture(case: &TestCase) -> bool {
     let lines = case.message.lines();
     let mut errors = lines
@@ -314,7 +323,7 @@ fn lacks_fixture(case: &TestCase) -> bool {
     errors.any(|error| error.starts_with("fixture '") && error.ends_with("' not found"))
 }
 
-/// The tests that run one of the symbols, as far as their tracebacks and their source show.
+/// Returns the tests that run one of the symbols, according to their tracebacks and their source.
 pub(super) fn reached(
     lookup: &Lookup,
     symbols: &[SymbolPath],
@@ -325,7 +334,7 @@ pub(super) fn reached(
     reached.map(|case| case.id.clone()).collect()
 }
 
-/// Symbols with everything that uses them.
+/// Symbols with their direct and indirect users.
 struct Reach<'a> {
     targets: &'a [SymbolPath],
     users: Vec<SymbolPath>,
@@ -341,7 +350,7 @@ impl Reach<'_> {
             for at in from..until {
                 let uses = lookup.index().references(&users[at].to_string(), USES);
                 for one in uses.found {
-                    // Guesses are not followed from guess to guess.
+                    // Uncertain uses are followed only in the first step.
                     let is_sure = one.certainty != Certainty::Possible || step == 0;
                     let is_new = !users.contains(&one.symbol);
                     if is_sure && is_new && !one.symbol.is_module() && users.len() < USERS {
@@ -354,7 +363,7 @@ impl Reach<'_> {
         Reach { targets, users }
     }
 
-    /// Whether the traceback of a failing test leads through one of the symbols.
+    /// Returns whether the traceback of a failing test leads through one of the symbols.
     fn is_run(&self, lookup: &Lookup, case: &TestCase) -> bool {
         frames(&case.message).into_iter().any(|frame| {
             let place = lookup.tree(&FilePath::new(frame.path));
@@ -365,7 +374,8 @@ impl Reach<'_> {
         })
     }
 
-    /// Whether a failing test runs one of the symbols, as far as its traceback and its source show.
+    /// Returns whether a failing test runs one of the symbols, according to its traceback and its
+    /// source.
     fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
         self.is_run(lookup, case)
             || match test_of(lookup, case) {
@@ -393,7 +403,7 @@ impl Reach<'_> {
             let in_file = user.file == test.file;
             test.encloses(user)
                 || in_file && class.is_some() && is_set_up(user)
-                // A fixture is asked for by its name.
+                // A test requests a fixture by its name.
                 || is_test_code(user) && has_word(&source, user.base_name())
         };
         self.users.iter().any(uses)
@@ -404,7 +414,7 @@ impl Reach<'_> {
     }
 }
 
-/// Whether a file imports the module that is a target.
+/// Returns whether a file imports the target module.
 pub(super) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> bool {
     let Some(module) = target.file.name().strip_suffix(".py") else {
         return false;
@@ -417,7 +427,7 @@ pub(super) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> 
         })
 }
 
-/// The symbol of a test, by its traceback or by its id.
+/// Returns the symbol of a test, found by its traceback or its id.
 fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let by_traceback = context::test_symbol(lookup, case).filter(|test| !test.is_module());
     if by_traceback.is_some() {
@@ -436,7 +446,7 @@ fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     }
 }
 
-/// Whether a name stands in a text, not as a part of a longer name.
+/// Returns whether a text contains a name as a whole word.
 pub(super) fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !name.is_empty()

@@ -1,4 +1,4 @@
-//! The proxy user: a model that sees the task and the evidence, and decides in the user's place.
+//! The proxy user: a model that reads the task and the evidence, and decides instead of the user.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use starling_core::{
 };
 use starling_syntax::SymbolPath;
 
-/// Of the diffs that were accepted before.
+/// Maximum size of the diffs of accepted proposals.
 const ACCEPTED: Tokens = Tokens(2_000);
-/// Symbols that a proposal's head names.
+/// Maximum number of symbols in the head of a proposal.
 const NAMES: usize = 8;
 /// Maximum number of replies that are read for one decision.
 const TRIES: u32 = 2;
@@ -36,11 +36,12 @@ pub(super) async fn by_proxy(hub: &Arc<Hub>, view: &ProposalView) -> Verdict {
     decide(hub, format!("proxy {}", view.symbol), prompt).await
 }
 
-/// What a proposal changes, its owner's symbol first; what is nested in another goes with it.
+/// Returns the symbols that a proposal changes, its owner's symbol first. Symbols nested in another
+/// changed symbol are left out.
 fn changed(view: &ProposalView) -> Vec<String> {
     let mut names: Vec<&SymbolPath> = vec![&view.symbol];
     for symbol in &view.symbols {
-        // Imports come along with a change.
+        // Imports are not listed, because they accompany another change.
         let is_said = names.iter().any(|said| said.encloses(symbol)) || symbol.is_module();
         if !is_said {
             names.push(symbol);
@@ -69,8 +70,8 @@ pub(super) async fn intent_by_proxy(hub: &Arc<Hub>, view: &IntentView) -> Verdic
     decide(hub, format!("proxy intent {}", view.symbol), prompt).await
 }
 
-/// Everything that was accepted, by name and reason, with the diffs as far as the cap goes. What is
-/// accepted and not yet applied is part of it.
+/// Lists all accepted proposals by name and reason, with their diffs as far as they fit. Accepted
+/// proposals that are not applied yet are included.
 fn accepted(hub: &Hub) -> String {
     let (accepted, applied) = {
         let state = hub.state();
@@ -91,7 +92,8 @@ fn accepted(hub: &Hub) -> String {
     format!("{names}{}", cap(&diffs, ACCEPTED))
 }
 
-/// Asks until a reply holds one clear decision; what stays unclear is a reject.
+/// Calls the model until a reply holds one clear decision. If the last reply is unclear, the
+/// decision is a reject.
 async fn decide(hub: &Arc<Hub>, conversation: String, prompt: ProxyPrompt) -> Verdict {
     let model = &hub.outside.models.proxy;
     let name = hub.unique_name(conversation);

@@ -1,4 +1,4 @@
-//! A run, from request to stop reason.
+//! Running a task from the request to the stop reason.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,10 +32,10 @@ use starling_core::{
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Of the output of failing tests, what readers look for.
+/// Maximum size of the failing tests' output that is used for the focus of excerpts.
 const FOCUS_MOST: Tokens = Tokens(4_000);
 
-/// What the user asked for.
+/// The user's request.
 #[derive(Debug, Clone)]
 pub struct Task {
     pub text: String,
@@ -43,13 +43,14 @@ pub struct Task {
     pub approval: Approval,
     pub ask_intent: AskIntent,
     pub limits: Limits,
-    /// How long one run of the tests may take.
+    /// Deadline of one test run.
     pub test_deadline: std::time::Duration,
-    /// Begin at these symbols instead of asking the scout.
+    /// Symbols to begin with. If empty, the scout picks them.
     pub begin: Vec<SymbolPath>,
-    /// Where no person approves, a change that no test proves is not applied.
+    /// Whether changes that no test proves are rejected. It has an effect only if no person
+    /// approves.
     pub require_tests: bool,
-    /// File that keeps the changes of a run that nobody reviewed and that did not settle.
+    /// File for the patch of a run that no person reviewed and that did not settle.
     pub patch: Option<PathBuf>,
 }
 
@@ -58,25 +59,25 @@ pub struct Task {
 pub struct RoleModels {
     pub scout: Arc<dyn ChatModel>,
     pub agent: Arc<dyn ChatModel>,
-    /// Each writes a candidate beside the agent's own.
+    /// Models that each write an additional candidate.
     pub editors: Vec<Arc<dyn ChatModel>>,
     pub proxy: Arc<dyn ChatModel>,
 }
 
-/// Everything that a run needs from the world.
+/// The services that a run uses.
 #[derive(Clone)]
 pub struct Outside {
     pub models: RoleModels,
     pub editor: Arc<dyn Editor>,
-    /// Asked when [`Task::approval`] is [`Approval::Ask`].
+    /// Used when [`Task::approval`] is [`Approval::Ask`].
     pub approver: Arc<dyn Approver>,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
-    /// Of the workspace as it is, buffers included.
+    /// Index of the workspace at the start, including unsaved buffers.
     pub index: Arc<Index>,
 }
 
-/// Why an undo was not made. Nothing was changed, except with [`UndoError::Stay`].
+/// Why an undo failed. Nothing was changed, except with [`UndoError::Stay`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UndoError {
     #[error("there is no applied proposal {0}")]
@@ -90,10 +91,10 @@ pub enum UndoError {
     Conflict { symbol: SymbolPath, why: String },
     #[error("{0}")]
     Editor(String),
-    /// Another proposal, to which it belongs, stays.
+    /// Another proposal that depends on this one stays applied.
     #[error("{why}")]
     Held { why: String },
-    /// Some of several proposals stay, each with the reason; the others are undone.
+    /// Some of several proposals stay applied, each with the reason. The others are undone.
     #[error("{}", stay_in_words(.stay))]
     Stay {
         undone: Vec<ProposalId>,
@@ -116,7 +117,7 @@ fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
     )
 }
 
-/// Controls a run. Dropping it does not end the run.
+/// Controls a run. Dropping the handle does not end the run.
 #[derive(Clone)]
 pub struct RunHandle {
     pub id: RunId,
@@ -126,13 +127,13 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// Ends the run: no model call is started after this returns.
+    /// Cancels the run. No model call starts after this method returns.
     pub fn cancel(&self) {
         self.hub.cancel.cancel();
     }
 
-    /// A message to one agent, or to all that work; taken at the next turn. After the end of the run
-    /// nobody is there to hear it.
+    /// Sends a message to the owner of a symbol, or to all working agents. An agent reads the
+    /// message at its next turn. Has no effect after the end of the run.
     pub fn steer(&self, to: Option<SymbolPath>, text: String) {
         if *self.ended.borrow() {
             return;
@@ -161,7 +162,8 @@ impl RunHandle {
         }
     }
 
-    /// Why no agent can be steered about a symbol: there is none, or agents may not change its file.
+    /// Returns why no agent can be steered about a symbol: it does not exist, or agents may not
+    /// change its file. Returns `None` if an agent can be steered.
     pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         match self.hub.task.driver {
             Driver::Single => None,
@@ -172,11 +174,10 @@ impl RunHandle {
         }
     }
 
-    /// Takes one applied proposal back, or all of them (last first), by inverse changes of the
-    /// agents' own spans, in the user's text as it is now.
-    ///
+    /// Undoes one applied proposal, or all of them, last first. The inverse changes are applied to
+    /// the agents' own spans in the current text of the user.
     /// # Errors
-    /// See [`UndoError`].
+    /// Returns an [`UndoError`] if a proposal stays applied.
     pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         undo::undo(&self.hub, proposal).await
     }
@@ -189,13 +190,13 @@ impl RunHandle {
     /// Waits for the end of the run.
     pub async fn finished(&self) {
         let mut ended = self.ended.clone();
-        // The sender is dropped only when the run's task is gone, which is an end as well.
+        // The sender is dropped only when the run's task is gone, which also ends the run.
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
-/// Starts a run on the current runtime and returns at once. Everything after is in the log, which is
-/// closed after [`super::Event::RunFinished`].
+/// Starts a run on the current runtime and returns at once. All later results are in the log, which
+/// is closed after [`super::Event::RunFinished`].
 pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
     let log = EventLog::new();
     let hub = Hub::new(task, outside, log.clone());
@@ -209,7 +210,8 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
     hub.event(started(&hub, id));
     tokio::spawn(async move {
         let stop_reason = until_stopped(&hub).await;
-        // Nothing that agents began may outlive the last event: an edit under way is finished first.
+        // No work of agents may continue after the last event, so an edit in progress is completed
+        // first.
         hub.cancel.cancel();
         hub.quiet().await;
         let stop_reason = without_proof(&hub, stop_reason);
@@ -256,7 +258,7 @@ fn started(hub: &Hub, run: RunId) -> Event {
     }
 }
 
-/// The run itself, or what ends it before its time.
+/// Runs the task until it stops, is cancelled or reaches the time limit.
 async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
     tokio::select! {
         biased;
@@ -268,7 +270,7 @@ async fn until_stopped(hub: &Arc<Hub>) -> StopReason {
     }
 }
 
-/// The limit of seconds in words, and what took the time where no agent was at work yet.
+/// Describes the time limit, and names the test command if the first test run used up the time.
 fn time_limit(hub: &Hub) -> String {
     let limit = format!("{} seconds", hub.ledger.limits().seconds);
     let is_before = {
@@ -285,7 +287,7 @@ fn time_limit(hub: &Hub) -> String {
     }
 }
 
-/// The stop reason of a run that must prove its changes.
+/// Changes a settled stop reason to a failure if the run must prove its changes and no test does.
 fn without_proof(hub: &Hub, stop_reason: StopReason) -> StopReason {
     let why = match hub.must_prove() && stop_reason.is_settled() {
         true => unproven(hub, &stop_reason),
@@ -299,12 +301,13 @@ fn without_proof(hub: &Hub, stop_reason: StopReason) -> StopReason {
     }
 }
 
-/// Why the changes of a run are not proven by tests; `None` where they are, or need no proof.
+/// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
+/// proof.
 pub(super) fn unproven(hub: &Hub, stop_reason: &StopReason) -> Option<String> {
     with_facts(hub, stop_reason, &changed(hub), ending::unproven)
 }
 
-/// Test, locate, pick, wake, settle.
+/// Runs the tests, locates symbols, picks owners, wakes them and settles.
 async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     if hub.state().world.files().is_empty() {
         return Err(StopReason::Failed {
@@ -322,7 +325,7 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     let index = Arc::clone(&hub.state().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if hub.outside.tests.selects() {
-        // A panic while reading shows again at the first question.
+        // A panic during this read occurs again at the first query.
         let _ = reading.await;
         test_some_before(hub).await?;
     } else {
@@ -360,15 +363,15 @@ fn no_files(hub: &Hub) -> String {
     )
 }
 
-/// Where tests can be selected, all of them are run only when they are few, or when the task is about
-/// tests and names none; else those that it names.
+/// Runs the tests before the change if tests can be selected. All tests run only if there are few,
+/// or if the task is about failing tests and names none. Otherwise the named tests run.
 async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     let lookup = hub.lookup();
     let named = selection::named_in(&lookup, &hub.task.text);
     hub.state().named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
-        // Nothing else happens meanwhile.
+        // No other work runs during this test run.
         false if named.is_empty() && hub.goal == Goal::RedTests => Some(selection::LONGEST),
         false => None,
     };
@@ -386,8 +389,11 @@ async fn test_some_before(hub: &Arc<Hub>) -> Result<(), StopReason> {
     Ok(())
 }
 
-/// What fails before anything is changed is not held against a proposal. A command of the user that
-/// does not run ends the run: what it would cost is worth nothing without the tests.
+/// Runs the tests before the change, and records the failing tests, which do not count against
+/// proposals.
+///
+/// Returns an error if the user's own test command cannot run: without tests, model calls would be
+/// wasted.
 async fn test_before(
     hub: &Arc<Hub>,
     select: Vec<String>,
@@ -427,7 +433,7 @@ async fn test_before(
     Ok(Some(report))
 }
 
-/// Why the user's own command says nothing, and what to do.
+/// Describes why the user's test command gave no result, and what to do.
 fn not_run(report: &TestReport) -> String {
     const LINES: usize = 6;
     let how = match report.exit {
@@ -466,7 +472,7 @@ async fn wake_first(hub: &Arc<Hub>) -> Result<(), StopReason> {
                 });
             }
             Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
-            // The user may have steered an agent meanwhile.
+            // The user may have steered an agent in the meantime.
             Err(NoPick::Unknown(why)) => {
                 return match hub.end_unless_at_work() {
                     true => Err(StopReason::NothingChanged { why }),
@@ -530,7 +536,7 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
     }
 }
 
-/// Nobody is at work any more: why the run stops.
+/// Returns the stop reason when no agent is at work.
 fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     let state = hub.state();
     if let Some(what) = state.exhausted.clone() {
@@ -556,7 +562,7 @@ fn stop_reason(hub: &Hub, left: Left) -> StopReason {
     }
 }
 
-/// The symbols whose changes are applied.
+/// Returns the symbols whose changes are applied.
 fn changed(hub: &Hub) -> Vec<SymbolPath> {
     let state = hub.state();
     let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
@@ -585,14 +591,14 @@ fn finished(hub: &Hub, stop_reason: StopReason) -> Event {
     }
 }
 
-/// Why there is no test command.
+/// Returns why there is no test command.
 pub(super) fn no_tests(hub: &Hub) -> String {
     let missing = hub.outside.tests.missing();
     let why = missing.unwrap_or("no tests were found; give a command with --test");
     why.to_owned()
 }
 
-/// Why the last proposal was refused, in the user's words.
+/// Returns why the last proposal was refused, in the form for the user.
 fn last_refusal(events: &[Event]) -> Option<String> {
     events.iter().rev().find_map(|event| match event {
         Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
@@ -600,12 +606,12 @@ fn last_refusal(events: &[Event]) -> Option<String> {
     })
 }
 
-/// What is known of the changes of a run beside the tests.
+/// Facts about the changes of a run that do not come from test results.
 #[derive(Default)]
 struct Changes {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
-    /// The changed symbols that surely no test of the last run of tests reaches.
+    /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
     aim: Aim,
 }
@@ -627,7 +633,7 @@ fn changes(hub: &Hub, changed: &[SymbolPath]) -> Changes {
     }
 }
 
-/// Reads from what is known at the end of a run.
+/// Collects the facts at the end of a run and passes them to `read`.
 fn with_facts<R>(
     hub: &Hub,
     stop_reason: &StopReason,
@@ -642,7 +648,7 @@ fn with_facts<R>(
         true => Changes::default(),
         false => changes(hub, changed),
     };
-    // Where failing tests had to pass and do, nothing that was refused was needed.
+    // If required tests pass, the refused changes were not needed.
     let left_out = match hub.state().required.is_empty() {
         true => ending::left_out(&hub.log.events()),
         false => Vec::new(),
@@ -663,7 +669,7 @@ fn with_facts<R>(
         [] => last_refusal(&hub.log.events()),
         _ => None,
     };
-    // Of a command without results of single tests, its failure is all that is known.
+    // If the command reports no single tests, its failure is the only known result.
     let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
     let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
         || is_to_pass

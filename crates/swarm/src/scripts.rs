@@ -6,9 +6,9 @@ use super::hub::Hub;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// The files of the project that the test command names and that are tests by themselves: scripts of a
-/// shell, those with a test or a check in their paths, and Python scripts that the command runs and that
-/// load the code under test.
+/// Returns the project files in the test command that are tests themselves: shell scripts, files
+/// with a test or check word in their paths, and Python scripts that the command runs and that load
+/// the code under test.
 pub(super) fn of_test_command(hub: &Hub) -> BTreeSet<FilePath> {
     let command = hub.outside.tests.command().unwrap_or_default();
     let world = hub.state().world.clone();
@@ -95,7 +95,7 @@ fn named_in(line: &str, directory: &str, world: &Snapshot) -> BTreeSet<FilePath>
     found
 }
 
-/// Whether a path says that a file is a script of tests.
+/// Returns whether the path of a file marks it as a test script.
 fn is_script(file: &FilePath) -> bool {
     const ENDINGS: [&str; 4] = [".sh", ".bash", ".zsh", ".fish"];
     const WORDS: [&str; 7] = [
@@ -106,8 +106,8 @@ fn is_script(file: &FilePath) -> bool {
     ENDINGS.iter().any(|ending| path.ends_with(ending)) || words.any(|word| WORDS.contains(&word))
 }
 
-/// Whether the last of these words of a command is a program that the command runs: `python3 -u run.py`
-/// and `./run.py`, not `python3 -m doctest calc.py`.
+/// Returns whether the last of these words is a program that the command runs: true for `python3 -u
+/// run.py` and `./run.py`, false for `python3 -m doctest calc.py`.
 fn is_run(words: &[&str]) -> bool {
     let Some((file, before)) = words.split_last() else {
         return false;
@@ -121,8 +121,8 @@ fn is_run(words: &[&str]) -> bool {
     before.is_empty() || file.starts_with("./") || is_python
 }
 
-/// Whether a Python script loads other modules of the project, or a library of tests. What is called as
-/// programs are is the code itself.
+/// Returns whether a Python script imports other modules of the project or a test library. A script
+/// with the usual name of a program counts as code.
 fn drives_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
     const PROGRAMS: [&str; 8] = [
         "__main__.py",
@@ -152,7 +152,7 @@ fn drives_code(file: &FilePath, text: &str, world: &Snapshot) -> bool {
     imported(text).any(|name| LIBRARIES.contains(&name) || is_module(name))
 }
 
-/// The first part of each module that a text imports.
+/// Returns the first part of each module that a text imports.
 fn imported(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim_start);
     let modules = lines.flat_map(|line| {

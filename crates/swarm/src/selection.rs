@@ -1,5 +1,5 @@
-//! Which tests check a change, where all of them take long: those that somebody named, those that fail
-//! without it, and the nearest.
+//! Selects the tests for a change if running all tests takes long: tests that were named, tests
+//! that fail without the change, and the nearest tests.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,32 +11,32 @@ use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// How long selected tests may take.
+/// Time limit for a run of selected tests.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
-/// A whole command that takes no longer is run for every change.
+/// Maximum duration of a whole command that runs for every change.
 const QUICK: Duration = Duration::from_secs(2);
-/// A project with no more tests has them all run before anything is changed.
+/// Maximum number of tests that all run before any change.
 const SMALL: usize = 400;
 
-/// How many of the nearest are looked at, and how many tests of them are run at most.
+/// Maximum number of nearest tests that are considered, and of test cases in them that run.
 const NEAREST: usize = 20;
 const TESTS_MOST: usize = 60;
-/// A whole file stands in only where fewer tests are found by their names.
+/// Minimum number of tests found by name. With fewer tests, the whole file runs.
 const FEW: usize = 3;
 const NAMED_MOST: usize = 10;
 const FAILING_MOST: usize = 20;
-/// Tests of the files that are run at the end, as far as there is a choice.
+/// Maximum number of tests in the files that run at the end.
 const AT_END_MOST: usize = 400;
 
-/// How much of the tests is run.
+/// Extent of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Whole,
-    /// For a change its nearest tests; at the end, the files of those.
+    /// The nearest tests of a change; at the end of the run, the files of these tests.
     Nearest,
 }
 
-/// What a run does with the tests.
+/// The extent of the test runs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reach {
     pub checks: Extent,
@@ -53,7 +53,7 @@ impl Reach {
         end: Extent::Nearest,
     };
 
-    /// Of a project whose tests can be selected, after they all were run.
+    /// Returns the reach for a project with selectable tests, after all tests ran once.
     pub(super) fn after(whole: &TestReport) -> Reach {
         match whole.outcome {
             TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
@@ -77,15 +77,15 @@ impl Reach {
     }
 }
 
-/// Whether all tests are few enough to be run before anything else.
+/// Returns whether there are few enough tests to run all of them first.
 pub(super) fn are_few(lookup: &Lookup) -> bool {
     lookup.index().test_count() <= SMALL
 }
 
-/// What a run has learnt about selecting.
+/// How tests are selected in this run, adjusted to earlier results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Habit {
-    /// How many of the nearest fit into the time.
+    /// Number of nearest tests that finish in time.
     most: usize,
     by: By,
 }
@@ -106,7 +106,8 @@ impl Default for Habit {
 }
 
 impl Habit {
-    /// What to try instead, when several tests said nothing of a change and nothing without it, either.
+    /// Returns the next selection policy to try, if the selected tests gave no result with the
+    /// change and none without it.
     pub(super) fn instead(self, with: &TestReport, without: &TestReport) -> Option<Habit> {
         let fewer = || {
             let most = self.most / 4;
@@ -124,7 +125,7 @@ impl Habit {
         if too_long(with) || passes(with) || passes(without) {
             return None;
         }
-        // One name that a runner does not find spoils all, and so does one file that cannot be loaded.
+        // One unknown name, or one file that cannot be loaded, can fail the whole test run.
         match self.by {
             By::Test => Some(Habit {
                 by: By::File,
@@ -143,15 +144,15 @@ pub(super) struct Selection {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Chosen {
-    /// As the runner takes it.
+    /// The entry in the runner's format.
     entry: String,
-    /// Of the workspace, where it is known.
+    /// The file in the workspace, if it is known.
     file: Option<FilePath>,
     tests: usize,
 }
 
 impl Selection {
-    /// The tests that check a change of these symbols.
+    /// Selects the tests that check a change of these symbols.
     pub(super) fn near(hub: &Hub, symbols: &[SymbolPath]) -> Selection {
         let lookup = hub.lookup();
         let (named, failing, habit) = {
@@ -177,7 +178,7 @@ impl Selection {
         }
     }
 
-    /// The files of the tests that are nearest to all that was changed.
+    /// Selects the files of the tests nearest to all changed symbols.
     pub(super) fn at_end(hub: &Hub, symbols: &[SymbolPath]) -> Selection {
         Selection::near(hub, symbols).of_files(&hub.lookup(), AT_END_MOST)
     }
@@ -186,18 +187,18 @@ impl Selection {
         self.chosen.len()
     }
 
-    /// Leaves out all but so many of the nearest; one in any case.
+    /// Keeps the `most` nearest entries, at least one.
     pub(super) fn keep_nearest(&mut self, most: usize) {
         self.chosen.truncate(most.max(1));
     }
 
-    /// As the runner takes it.
+    /// Returns the entries in the runner's format.
     pub(super) fn entries(&self) -> Vec<String> {
         let entries = self.chosen.iter().map(|one| one.entry.clone());
         entries.collect()
     }
 
-    /// For evidence.
+    /// Describes the selection for the evidence.
     pub(super) fn tried(&self, hub: &Hub) -> Tried {
         let files: BTreeSet<&FilePath> = self
             .chosen
@@ -223,7 +224,7 @@ impl Selection {
         let mut tests = 0;
         for test in names.into_iter().chain(files.into_iter().filter(|_| few)) {
             let count = tests_of(lookup, &test);
-            // The nearest file is run however many tests it holds.
+            // The nearest file runs even if it holds many tests.
             if tests == 0 || tests + count <= TESTS_MOST {
                 tests += count;
                 self.add(lookup, &test);
@@ -249,7 +250,7 @@ impl Selection {
         self.chosen.push(Chosen { entry, file, tests });
     }
 
-    /// A path of the workspace, or an id as the runner gave it out.
+    /// Adds a path in the workspace, or an id in the runner's format.
     fn add_named(&mut self, lookup: &Lookup, entry: &str) {
         let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
         let known = lookup.files().binary_search(&file).is_ok();
@@ -265,7 +266,7 @@ impl Selection {
         }
     }
 
-    /// The files in place of the tests, as many as hold `most` tests; the first in any case.
+    /// Replaces the tests by their files, up to `most` tests and at least one file.
     fn of_files(self, lookup: &Lookup, most: usize) -> Selection {
         let mut files = Selection::default();
         let mut tests = 0;
@@ -293,8 +294,8 @@ fn tests_of(lookup: &Lookup, test: &SymbolPath) -> usize {
     }
 }
 
-/// The tests that a text names: by paths of test files, perhaps with a name behind `::`, and by names
-/// that only one test has.
+/// Returns the tests that a text names: paths of test files, with an optional name after `::`, and
+/// names that belong to only one test.
 pub(super) fn named_in(lookup: &Lookup, text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
     let mut found: Vec<String> = Vec::new();

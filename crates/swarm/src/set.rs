@@ -1,4 +1,5 @@
-//! Deciding on proposals that pass only together: one review, and all of them are applied or none.
+//! Decides on proposals that pass only together: they are reviewed together, and all or none of
+//! them are applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use super::together::Together;
 use starling_core::{ProposalView, Reviewed, Verdict};
 use starling_syntax::SymbolPath;
 
-/// Takes note of what the parts of a set belong to: one another, and what was there when they passed and
-/// not when each failed alone.
+/// Records the dependencies of a set's parts: on each other, and on proposals that were present
+/// when the set passed but not when each part failed alone.
 fn note_set(hub: &Hub, members: &[(ProposalId, Waiting)], together: &Together) {
     let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
     let others = together.passes_with(&set);
@@ -35,8 +36,8 @@ fn note_set(hub: &Hub, members: &[(ProposalId, Waiting)], together: &Together) {
     }
 }
 
-/// Asks about proposals that pass only together, as one, and applies all of them or none. What the
-/// person edits is checked and asked about again.
+/// Asks the approver about proposals that pass only together, and applies all or none of them. A
+/// set that the person edits is checked and shown again.
 pub(super) async fn decide_on_set(
     hub: Arc<Hub>,
     id: ProposalId,
@@ -88,7 +89,7 @@ fn taken_out_whole(landed: BTreeMap<ProposalId, Landed>) -> Decision {
     }
 }
 
-/// What the tests say of a set, or of what is left of it.
+/// Returns the test results of a set, or of the parts that remain.
 fn tests_of(members: &[(ProposalId, Waiting)], together: Option<Together>) -> TestEvidence {
     let of_one = || Some(members.first()?.1.evidence.as_ref()?.tests.clone());
     let unknown = || TestEvidence::Unknown {
@@ -98,7 +99,7 @@ fn tests_of(members: &[(ProposalId, Waiting)], together: Option<Together>) -> Te
     tests.or_else(of_one).unwrap_or_else(unknown)
 }
 
-/// Shows a set to whoever decides.
+/// Shows a set to the approver.
 async fn ask_about_set(
     hub: &Arc<Hub>,
     lead: ProposalId,
@@ -126,10 +127,10 @@ async fn ask_about_set(
     }
     evidence.callers.sort();
     evidence.callers.dedup();
-    // The callers that are among the parts are seen to.
+    // Callers that are parts of the set need no follow-up.
     let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
     evidence.callers_change_with(is_part);
-    // What each part did alone counts no more.
+    // The standalone results of the parts no longer count.
     for (member, other) in others() {
         if let (Some(mut theirs), Some(together)) = (other.evidence.clone(), &together) {
             theirs.callers_change_with(is_part);
@@ -168,7 +169,7 @@ async fn ask_about_set(
     ask_about(hub, &party, view, &evidence, parts.collect()).await
 }
 
-/// Applies an accepted set, all of it or nothing.
+/// Applies an accepted set completely or not at all.
 async fn land(
     hub: &Arc<Hub>,
     by: &Party,

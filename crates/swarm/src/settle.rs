@@ -1,4 +1,4 @@
-//! Settling: when no agent has work, the tests decide whether the run is done.
+//! Decides from the tests whether the run is finished, when no agent has work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,14 +22,14 @@ use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
 
-/// How often failing tests wake their owners again.
+/// Maximum number of rounds in which failing tests wake their owners.
 const ROUNDS: u32 = 2;
-/// Of the output of a test command that named no test, in bytes.
+/// Maximum size in bytes of the output of a test command that named no test.
 const OUTPUT_MOST: usize = 4_000;
 
-/// Waits until all is quiet, tests and diagnoses what came of it, and wakes owners of failures while that
-/// may help: nobody is asked twice about the same text. Agents that the user steers meanwhile are waited
-/// for.
+/// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
+/// failures while that may help. No owner is woken twice for the same text. Agents that the user
+/// steers in the meantime are waited for.
 pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
     let mut round = 0;
     let mut asked = Asked::default();
@@ -69,7 +69,7 @@ pub(super) async fn settle(hub: &Arc<Hub>) -> Left {
     }
 }
 
-/// The required tests that failed when they were last run.
+/// Returns the required tests that failed in their last run.
 fn known_failures(hub: &Hub) -> Vec<String> {
     let state = hub.state();
     state
@@ -79,15 +79,15 @@ fn known_failures(hub: &Hub) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong when no agent has work.
+/// The remaining failures when no agent has work.
 pub(super) struct Left {
-    /// Tests that fail: those that the changes broke, and those that failed before.
+    /// Failing tests: those that the changes broke, and those that failed before.
     pub failing: Vec<String>,
-    /// Problems that the changes brought and nobody accepted.
+    /// Problems that the changes introduced and nobody accepted.
     pub problems: Vec<String>,
 }
 
-/// Who was woken for failing tests since the last change.
+/// The owners that were woken for failing tests since the last change.
 #[derive(Default)]
 struct Asked {
     epoch: Epoch,
@@ -95,7 +95,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// In this state of the workspace.
+    /// Resets the record if `epoch` is new.
     fn about(&mut self, epoch: Epoch) {
         if self.epoch != epoch {
             self.epoch = epoch;
@@ -104,7 +104,8 @@ impl Asked {
     }
 }
 
-/// The tests over everything accepted; those of the last proposal when nothing came after it.
+/// Returns the test report for the current workspace. If nothing changed since the tests of the
+/// last proposal, that report is used.
 async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     hub.outside.tests.command()?;
     if hub.state().applied.is_empty() {
@@ -125,8 +126,9 @@ async fn latest_report(hub: &Arc<Hub>) -> Option<TestReport> {
     Some(report)
 }
 
-/// Runs the whole command over everything that was accepted, when that was not done since the last
-/// change, be it the user's: two proposals that pass alone may fail together, and the next one must not be blamed for it.
+/// Runs the whole command over the current workspace, unless it ran since the last change of the
+/// run or of the user. Two proposals that pass alone may fail together, and such failures must not
+/// count against the next proposal.
 pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
     let _one_at_a_time = hub.learning.lock().await;
     let is_known = {
@@ -138,7 +140,8 @@ pub(super) async fn learn_what_fails(hub: &Arc<Hub>) {
     }
 }
 
-/// Tests everything that was accepted; by the files of the nearest tests where all would take long.
+/// Tests the current workspace. If all tests would take long, only the files of the nearest tests
+/// run.
 async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     fresh::refresh(hub).await;
     let (world, epoch, applied, extent) = {
@@ -181,7 +184,7 @@ async fn test_accepted(hub: &Arc<Hub>) -> Option<TestReport> {
     Some(report)
 }
 
-/// The tests that failed before the run, with those that the task is about.
+/// Returns the tests that failed before the run and the required tests.
 fn known_before(hub: &Hub) -> BTreeSet<String> {
     let state = hub.state();
     state
@@ -191,8 +194,8 @@ fn known_before(hub: &Hub) -> BTreeSet<String> {
         .collect()
 }
 
-/// The tests of a selection, or of its nearest part that comes to its end in time; and what of the
-/// failing ones failed before the run.
+/// Runs the selected tests, or as many of the nearest ones as finish in time, and determines which
+/// of the failing tests failed before the run.
 async fn by_nearest(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -214,7 +217,7 @@ async fn by_nearest(
     }
 }
 
-/// A report of selected tests with those that ran before the run and did not run now.
+/// Adds the tests that ran before the run and did not run now to a report of selected tests.
 async fn with_missing(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -241,8 +244,8 @@ async fn with_missing(
     report
 }
 
-/// What newly fails is run on the workspace as it was before the run, unless that was done: the failing
-/// tests alone where they have names.
+/// Runs new failures on the original workspace, unless that was done already. If the failures name
+/// tests, only these tests run.
 async fn learn_what_failed_before(hub: &Arc<Hub>, report: &TestReport, selection: Selection) {
     let mut new = failing_ids(report);
     {
@@ -269,8 +272,8 @@ fn note(hub: &Hub, report: &TestReport) {
     });
 }
 
-/// Wakes the owners of what fails, and those who changed something when the owners found nothing to
-/// change; says whether anybody was woken.
+/// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
+/// already or cannot be woken. Returns whether an owner was woken.
 fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
     if hub.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
@@ -311,7 +314,7 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
     }
     let (mut woken, unheard) = wake_each(hub, messages, asked);
     if !woken && !unheard.is_empty() {
-        // Who changed something has had its room already.
+        // Owners of changed symbols already count against the limit of agents.
         let known = |symbol: SymbolPath| hub.owner_of(&symbol).unwrap_or(symbol);
         let changed = who_changed(hub).into_iter().map(known);
         let changed = changed.filter(|owner| !asked.owners.contains(owner));
@@ -321,7 +324,8 @@ fn wake_owners(hub: &Arc<Hub>, report: &TestReport, asked: &mut Asked) -> bool {
     woken
 }
 
-/// Whether anybody was woken, and the messages that reached nobody.
+/// Wakes the owners. Returns whether an owner was woken, and the messages that could not be
+/// delivered.
 fn wake_each(
     hub: &Arc<Hub>,
     messages: BTreeMap<SymbolPath, String>,
@@ -344,8 +348,8 @@ fn wake_each(
     (woken, unheard)
 }
 
-/// The owners of the innermost frames of a traceback that are not tests; else of the function that the
-/// test compares; else the agents that changed something.
+/// Returns the owners of the innermost traceback frames outside tests. If there are none, returns
+/// the owner of the function that the test compares, otherwise the agents that changed something.
 fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
     let lookup = hub.lookup();
     let frames = frames(&case.message);
@@ -382,14 +386,15 @@ fn owners_of(hub: &Arc<Hub>, case: &TestCase) -> Vec<SymbolPath> {
     owners
 }
 
-/// The file of a path in a traceback, which may be absolute.
+/// Returns the file of a traceback path, which may be absolute.
 fn file_of(hub: &Hub, path: &str) -> FilePath {
     let world = hub.state().world.clone();
     let inside = Path::new(path).strip_prefix(world.root());
     FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
 }
 
-/// The module in which an import looked for a name in vain: no frame of the traceback leads there.
+/// Returns the module from which the import of a name failed. No frame of the traceback names that
+/// module.
 fn imported_from(hub: &Hub, message: &str) -> Option<SymbolPath> {
     let lines = message.lines().rev();
     let mut errors = lines.filter(|line| line.contains("ImportError: cannot import name "));

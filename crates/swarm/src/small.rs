@@ -1,5 +1,5 @@
-//! How a small model is asked: one function, what fails, and one answer. What it answered wrongly once it
-//! answers again when it is shown its answer and what came of it, so it is asked in other ways instead.
+//! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
+//! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
 
 use super::agent::{self, Ending, Mind};
 use super::call::LONGEST_ANSWER;
@@ -22,40 +22,39 @@ use starling_core::prompts::{
 use starling_core::{TestCase, Tokens};
 use starling_syntax::{Language, SymbolKind, SymbolPath};
 
-/// Temperature of answers that are drawn at random.
+/// Temperature for random sampling.
 const SAMPLING: f32 = 0.8;
-/// So many answers that were given before end the drawing at random.
+/// Number of repeated replies after which random sampling stops.
 const SAME_MOST: u32 = 2;
-/// Maximum length of a document that is written anew, in bytes.
+/// Maximum size in bytes of a document that a small model rewrites.
 const DOCUMENT_MOST: usize = 4_000;
-/// Failing tests that are shown.
+/// Maximum number of failing tests in a prompt.
 const TESTS: usize = 2;
 
-/// What an answer holds.
+/// Form of the requested reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wording {
-    /// The code alone.
+    /// Only the code.
     Code,
-    /// First what is wrong, in a sentence.
+    /// A sentence about the error first, then the code.
     Explain,
 }
 
-/// Begins a piece of work.
+/// Starts a piece of work with the first prompt.
 pub(super) fn ask(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath) {
     put(hub, mind, symbol, Wording::Code, 0.0);
 }
 
-/// How a small model is asked next.
+/// The next way to prompt a small model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Way {
-    /// By its conversation, which is ready.
+    /// Send the prepared conversation.
     Answer,
-    /// For one statement after the other.
+    /// Replace one statement after the other.
     Fill { temperature: f32 },
 }
 
-/// The ways in which a model is asked that fills holes, one after the other. What it can do quickly comes
-/// first.
+/// The prompts for a model that supports hole filling, in order. The fastest ways come first.
 const FILLING: [Asking; 6] = [
     Asking::For(Wording::Code, 0.0),
     Asking::ToFill(0.0),
@@ -64,14 +63,14 @@ const FILLING: [Asking; 6] = [
     Asking::For(Wording::Explain, 0.0),
     Asking::For(Wording::Code, SAMPLING),
 ];
-/// Those of a model that does not, and of one without a failing test: nothing else tells a good text in a
-/// hole from a bad one.
+/// The prompts for other models, and for runs without a failing test. Without a failing test, the
+/// texts for a hole cannot be ranked.
 const WHOLE: [Asking; 3] = [
     Asking::For(Wording::Code, 0.0),
     Asking::For(Wording::Explain, 0.0),
     Asking::For(Wording::Code, SAMPLING),
 ];
-/// How many of them are a quick look.
+/// Number of ways in a quick first pass.
 const QUICK: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +79,7 @@ enum Asking {
     ToFill(f32),
 }
 
-/// The way after those in which it was asked in this piece of work; `None` where there is no other.
+/// Returns the next way to prompt the agent in this piece of work; `None` if no way is left.
 pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     let Party::Agent(symbol) = mind.party.clone() else {
         return Some(Way::Answer);
@@ -89,7 +88,7 @@ pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     let asking = loop {
         let asking = ways(hub, &symbol).nth(mind.ways)?;
         mind.ways += 1;
-        // Who fills has something better to do than to give the same answer once more.
+        // A model that fills holes has better options than to repeat the same reply.
         let is_random = asking == Asking::For(Wording::Code, SAMPLING);
         if !(is_stuck && is_random && hub.outside.models.agent.fills()) {
             break asking;
@@ -106,7 +105,7 @@ pub(super) fn next_way(hub: &Hub, mind: &mut Mind) -> Option<Way> {
     Some(Way::Answer)
 }
 
-/// How an agent ends that was asked in all ways.
+/// Returns the outcome of an agent for which all ways have been tried.
 pub(super) fn gave_up(hub: &Hub, mind: &Mind) -> Ending {
     let summary = mind.attempts.summary();
     let symbol = mind.party.symbol();
@@ -116,8 +115,10 @@ pub(super) fn gave_up(hub: &Hub, mind: &Mind) -> Ending {
     }
 }
 
-/// An answer of a small model costs little, and every other one is the same as before: it is asked twice
-/// as often as others may repair, and in the last way again where there is room.
+/// Returns the ways to prompt the owner of a symbol.
+///
+/// Replies of a small model are cheap and often repeat each other, so it gets twice as many
+/// attempts as the limit of repairs. The last way is repeated.
 fn ways(hub: &Hub, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
     let most = hub.ledger.limits().repairs.saturating_mul(2);
     let mut most = usize::try_from(most)
@@ -157,15 +158,15 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
     conversation.stop = stop;
 }
 
-/// What a small model is asked.
+/// The parts of a prompt for a small model.
 pub(super) struct Words {
     pub system: String,
     pub text: String,
-    /// How the answer begins.
+    /// Prefix of the reply.
     pub beginning: String,
-    /// Before which texts it ends.
+    /// Stop sequences of the reply.
     pub stop: Vec<String>,
-    /// The longest answer.
+    /// Maximum length of the reply.
     pub longest: Tokens,
 }
 
@@ -205,8 +206,8 @@ fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words
     }
 }
 
-/// The text of a document without the end of a shorter code block than the one that it was to stand in,
-/// which small models write there.
+/// Returns the change without a stray closing code fence at the end of a document, which small
+/// models often write. Returns `None` if there is no stray fence.
 pub(super) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Option<Propose> {
     let source = change.source.as_deref().filter(|_| is_document(symbol))?;
     let is_fence = |line: &&str| line.trim_start().starts_with("```");
@@ -218,16 +219,17 @@ pub(super) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Opti
     })
 }
 
-/// Whether a symbol is a whole file without code.
+/// Returns whether a symbol is a whole file without code.
 fn is_document(symbol: &SymbolPath) -> bool {
     symbol.is_module() && Language::of(&symbol.file) == Language::Plain
 }
 
-/// Where a small model begins that is asked for a test or for a change of a document: it follows the
-/// words of the task, and picks no better by itself. `None` for other tasks.
+/// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
+/// in a named function. A small model does not pick better on its own. Returns `None` for other
+/// tasks.
 ///
 /// # Errors
-/// Why it cannot do what is asked, for the user.
+/// Returns the reason, for the user, why the model cannot carry out the task.
 pub(super) fn pick(hub: &Hub) -> Option<Result<Pick, String>> {
     let lookup = hub.lookup();
     match hub.goal {
@@ -281,8 +283,8 @@ fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
     })
 }
 
-/// The answer up to the name of the function: small models like to repeat the imports of its file. It
-/// ends where a token does.
+/// Returns the prefix of the reply up to the name of the function, because small models often
+/// repeat the imports of the file. The prefix ends at a token boundary.
 fn beginning(hub: &Hub, path: &SymbolPath) -> String {
     let Ok(found) = hub.lookup().symbol(path) else {
         return String::new();
@@ -327,7 +329,7 @@ fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> Stri
     .render()
 }
 
-/// The language and the text of a failing test.
+/// Returns the language and source of a failing test.
 pub(super) fn test_of(
     hub: &Hub,
     lookup: &Lookup,
@@ -343,7 +345,8 @@ pub(super) fn test_of(
     ))
 }
 
-/// Failing tests that use a symbol by its name; where none does, the first that have to pass.
+/// Returns the failing tests that mention a symbol by name. If there are none, returns the first
+/// failing tests.
 pub(super) fn failing_tests_of(hub: &Hub, lookup: &Lookup, path: &SymbolPath) -> Vec<TestCase> {
     let (report, mut failing) = {
         let state = hub.state();

@@ -1,8 +1,9 @@
-//! Tests that fail now and then: a new failure is run again on the same text before it is believed, and a
-//! test that the task is about has to pass several times.
+//! Detects flaky tests. A new failure is confirmed by another run on the same text, and a test that
+//! the task is about has to pass several times.
 //!
-//! A test that fails and passes on the same text is unsteady. It does not count against a change, and it
-//! proves nothing: one that failed before and passes now is run again on the text before.
+//! A test that both fails and passes on the same text is unsteady. An unsteady test does not count
+//! against a change and proves nothing. A test that failed before the run and passes
+//! now is run again on the text before the run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,20 +20,21 @@ use super::selection::LONGEST;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_workspace::Snapshot;
 
-/// More new failures than that are no accident.
+/// Maximum number of new failures that are run again. More failures are not a coincidence.
 const MOST: usize = 20;
-/// How often a test is run again.
+/// Number of repeated runs of a test.
 const TIMES: usize = 2;
-/// What takes longer is not run a third time, and a whole command that takes longer not a second time.
+/// Maximum duration of a test run that is repeated a third time, and of a whole command that is
+/// repeated at all.
 const QUICK: Duration = Duration::from_secs(10);
 /// What is said of a test that failed before the change and did not have to.
 const PASSED_BEFORE: &str =
     "failed before the change, and passed when it was run again on the same text";
-/// The last line of the message of an unsteady test.
+/// Last line of the message of an unsteady test.
 const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the same text";
 
-/// Runs the failing tests of a report again that do not fail without the change, as far as `failing`
-/// tells. Those that pass then are unsteady in the report.
+/// Repeats the failing tests of a report that are not in `failing`, the tests that fail without the
+/// change. Tests that then pass are marked as unsteady in the report.
 pub(super) async fn confirm(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -44,7 +46,7 @@ pub(super) async fn confirm(
     run_again(hub, world, new, TIMES, report).await;
 }
 
-/// Runs these failing tests of a report again, so often at most.
+/// Repeats the failing tests of a report, up to `times` times.
 async fn run_again(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -72,7 +74,7 @@ async fn run_again(
                 case.message = format!("{}\n{PASSED_AGAIN}", case.message.trim_end());
             }
         }
-        // The command may also fail for another reason than its tests.
+        // The command may also fail for a reason other than its tests.
         let none_fails = failing_ids(report).iter().all(|id| id == WHOLE_RUN);
         if none_fails && again.outcome == TestOutcome::Passed {
             report.outcome = TestOutcome::Passed;
@@ -179,9 +181,8 @@ async fn repeat_mended(hub: &Arc<Hub>, world: &Snapshot, report: &mut TestReport
     }
 }
 
-/// Judges the last report of a run, once for each state of the workspace: tests that failed before as
-/// well may be unsteady, and those that the task is about must pass every time. Says whether the report
-/// is another one now.
+/// Checks the last report of a run, once for each epoch: tests that failed before may also be
+/// flaky, and required tests must pass every time. Returns whether the report changed.
 pub(super) async fn at_end(hub: &Arc<Hub>, report: &mut TestReport) -> bool {
     let (epoch, world, known) = {
         let mut state = hub.state();
@@ -213,7 +214,7 @@ pub(super) async fn at_end(hub: &Arc<Hub>, report: &mut TestReport) -> bool {
     true
 }
 
-/// The tests that fail in a report, with those that the task is about and that do not pass every time.
+/// Returns the failing tests of a report, and the required tests that do not always pass.
 pub(super) fn failing_at_end(hub: &Hub, report: &TestReport) -> Vec<String> {
     let state = hub.state();
     let mut failing = failing_ids(report);
@@ -222,23 +223,23 @@ pub(super) fn failing_at_end(hub: &Hub, report: &TestReport) -> Vec<String> {
     failing
 }
 
-/// The tests that failed and passed on the text of a report.
+/// Returns the unsteady tests of a report.
 pub(super) fn unsteady(report: &TestReport) -> impl Iterator<Item = &String> {
     let cases = report.cases.iter();
     let unsteady = cases.filter(|case| case.status == TestStatus::Unsteady);
     unsteady.map(|case| &case.id)
 }
 
-/// The tests of a run that fail now and then.
+/// The flaky tests of a run.
 #[derive(Debug, Default)]
 pub(super) struct Unsteady {
     pub all: Vec<String>,
-    /// Those of which the run may be the cause: tests that the task is about, tests in files that the run
-    /// changed, and tests that reach a changed symbol.
+    /// Tests whose flakiness the run may have caused: tests that the task is about, tests in files
+    /// that the run changed, and tests that reach a changed symbol.
     pub doubtful: Vec<String>,
 }
 
-/// What is known of the workspace as the run leaves it.
+/// Returns the flaky tests of the workspace at the end of the run.
 pub(super) fn known(hub: &Hub) -> Unsteady {
     let (cases, required, repeated, symbols, without, world, before) = {
         let state = hub.state();
@@ -264,7 +265,7 @@ pub(super) fn known(hub: &Hub) -> Unsteady {
         )
     };
     let mut beside = original_tests::known(hub).unwrap_or_default().unsteady;
-    // Where the changes were taken back, no report is left.
+    // No report exists after the changes were reverted.
     beside.extend(repeated);
     if cases.is_empty() && beside.is_empty() {
         return Unsteady::default();
@@ -292,7 +293,7 @@ pub(super) fn known(hub: &Hub) -> Unsteady {
     found
 }
 
-/// The same tests on the same text; `None` where that takes too long or tells nothing.
+/// Runs the tests again on the same text. Returns `None` if that takes too long or gives no result.
 async fn once_more(
     hub: &Arc<Hub>,
     world: &Snapshot,
@@ -331,7 +332,7 @@ fn has_passed(report: &TestReport, id: &str) -> bool {
     }
 }
 
-/// Whether a report tells of a test, and not that it passes.
+/// Returns whether a report contains a test that does not pass.
 fn does_not_pass(report: &TestReport, id: &str) -> bool {
     let is_told = id == WHOLE_RUN || report.cases.iter().any(|case| case.id == id);
     is_told && !has_passed(report, id)

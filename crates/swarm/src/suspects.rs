@@ -1,6 +1,8 @@
-//! Where a small model looks for the cause of failing tests: one function after the other, the likeliest
-//! first. It picks no better than words and calls do, and two of its agents at once spoil each other's
-//! work: each makes some test pass in its own way.
+//! Orders the functions in which a small model looks for the cause of failing tests, the most
+//! likely first.
+//!
+//! Words and calls are a better guide than a pick of the model. Only one agent works at a time,
+//! because two agents that each make a test pass in a different way would interfere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,28 +19,29 @@ use starling_core::{TestCase, TestReport};
 use starling_index::is_test_file;
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Functions that are tried before the run gives up.
+/// Maximum number of functions that are tried before the run gives up.
 const MOST: usize = 3;
-/// Seconds of a run after which nothing is looked at again: what the first look did not find is seldom
-/// found later, and the user waits.
+/// Seconds after the start of the run during which functions are tried a second time. The second
+/// pass seldom finds a cause that the first pass missed, and the user is waiting.
 const AGAIN_WITHIN: f64 = 120.0;
-/// What it adds to a score between 0 and 1 that a failing test compares the result of a function, and
-/// that such a function calls it.
+/// Added to a score between 0 and 1 if a failing test compares the result of the function, or if
+/// such a function calls it.
 const COMPARED: f64 = 0.3;
 const CALLED: f64 = 0.15;
-/// Functions called by a compared one that are looked at.
+/// Maximum number of callees of a compared function that are considered.
 const CALLEES: usize = 4;
 
 /// A function that may be the cause.
 #[derive(Debug, Clone)]
 pub(super) struct Suspect {
     pub pick: Pick,
-    /// It was looked at already, and its owner goes on with what takes longer.
+    /// True in the second pass, in which the owner continues with the slower ways.
     pub again: bool,
 }
 
-/// The functions and methods outside of tests that may be the cause, likeliest first; none where no test
-/// fails. A model that has quick ways to try takes a quick look at each before it looks again.
+/// Returns the functions and methods outside tests that may be the cause, the most likely first;
+/// empty if no test fails. A model with fast ways to try makes a first pass over all functions
+/// before the second pass.
 pub(super) fn suspects(hub: &Hub) -> VecDeque<Suspect> {
     let Some(before) = required::shown(hub) else {
         return VecDeque::new();
@@ -77,7 +80,7 @@ pub(super) fn suspects(hub: &Hub) -> VecDeque<Suspect> {
     looks.iter().flat_map(look).collect()
 }
 
-/// Whether the owner of a symbol is woken again where nothing helps.
+/// Returns whether the owner of a symbol is woken again if nothing helps.
 pub(super) fn is_looked_at_again(hub: &Hub, symbol: &SymbolPath) -> bool {
     let symbol = symbol.to_string();
     let state = hub.state();
@@ -85,8 +88,8 @@ pub(super) fn is_looked_at_again(hub: &Hub, symbol: &SymbolPath) -> bool {
     later.any(|suspect| suspect.again && suspect.pick.symbol == symbol)
 }
 
-/// Wakes the owner of the next function to be tried while tests fail that have to pass; `false` where
-/// nobody is woken.
+/// Wakes the owner of the next suspect while required tests fail. Returns `false` if no owner was
+/// woken.
 pub(super) fn wake_next(hub: &Arc<Hub>) -> bool {
     while has_failing(hub) {
         let Some(Suspect { pick, again }) = hub.state().suspects.pop_front() else {
@@ -120,7 +123,8 @@ fn failing_cases(report: &TestReport) -> impl Iterator<Item = &TestCase> {
     cases.filter(move |case| failing.contains(&case.id))
 }
 
-/// The function whose result a failing test compares, where it is defined once outside tests.
+/// Returns the function whose result a failing test compares, if it has one definition outside
+/// tests.
 fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     let name = compared(case)?;
     let mut defined = lookup.index().definitions(&name);
@@ -131,7 +135,7 @@ fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
     }
 }
 
-/// Adds to the score of a symbol. The first reason stays.
+/// Adds to the score of a symbol, and keeps its first reason.
 fn raise(
     suspects: &mut Vec<(f64, Pick)>,
     symbol: &SymbolPath,

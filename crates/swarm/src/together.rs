@@ -1,4 +1,4 @@
-//! What was found of several proposals as one.
+//! Results of a joint check of several proposals.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,26 +9,26 @@ use super::findings::DiagnosticEvidence;
 use super::proposal::{ProposalId, TestEvidence, few, ids, write_changed};
 use starling_syntax::SymbolPath;
 
-/// What the tests say about several proposals as one.
+/// Results of the joint check of a proposal with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
-    /// The others.
+    /// The owners of the other proposals.
     pub with: Vec<SymbolPath>,
-    /// The numbers of the others. Absent in older recordings.
+    /// The ids of the other proposals. Absent in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposals: Vec<ProposalId>,
     pub tests: TestEvidence,
-    /// Of all files that they change.
+    /// Diagnostics of all changed files.
     #[serde(default)]
     pub diagnostics: DiagnosticEvidence,
-    /// Proposals that were under review when all were checked, and without which it fails: it is applied
-    /// with them or after them, never without them.
+    /// Proposals that were under review during the check and without which the proposal fails. The
+    /// proposal is applied with them or after them, never without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<ProposalId>,
 }
 
 impl Together {
-    /// What `founder` found, as another one of those that were checked sees it.
+    /// Returns the results of `founder` from the view of another checked proposal.
     pub(super) fn as_seen_by(
         &self,
         other: (ProposalId, &SymbolPath),
@@ -47,13 +47,13 @@ impl Together {
         seen
     }
 
-    /// The proposals outside of a set that were checked with it.
+    /// Returns the proposals outside `set` that were part of the check.
     pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
         let others = self.needs.iter().chain(&self.proposals).copied();
         others.filter(|id| !set.contains(id)).collect()
     }
 
-    /// Who else, in words.
+    /// Lists the other proposals.
     fn others(&self) -> String {
         let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
         match names.len() {
@@ -64,7 +64,7 @@ impl Together {
         }
     }
 
-    /// Whether nothing speaks against all of them together: then what each does alone is no matter.
+    /// Returns whether all proposals pass together. The standalone results do not matter then.
     pub fn passes(&self) -> bool {
         let tests = match &self.tests {
             TestEvidence::Unknown { .. } => true,

@@ -1,4 +1,4 @@
-//! The tools that change nothing, and the report of every tool's use.
+//! The read-only tools, and the event for each tool call.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,8 +18,8 @@ use starling_core::{TestOutcome, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::ReadError;
 
-/// Answers a reading action from the workspace as it is now; `None` for every other action.
-/// `from` is the symbol of whoever looks.
+/// Returns the result of a read action in the current workspace; `None` for every other action.
+/// `from` is the symbol of the reader.
 pub(super) async fn look(
     hub: &Arc<Hub>,
     from: Option<&SymbolPath>,
@@ -48,8 +48,8 @@ pub(super) async fn look(
     }
 }
 
-/// Runs tests on the workspace with everything that was accepted. Where all would take long and none is
-/// named, those nearest to what the agent owns or has changed.
+/// Runs tests on the current workspace. If no tests are named and all tests would take long, the
+/// tests nearest to the agent's symbol or its changes run.
 pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) -> String {
     if hub.outside.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
@@ -100,7 +100,8 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) 
             } else {
                 format!(": {passed} pass, {} fail", broken.len())
             };
-            // Selected tests are written in the command's own way: any other command has taken them.
+            // Selected tests are written in the command's own format, so a different command in the
+            // report means that they were used.
             let plain = hub.outside.tests.command();
             let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
             let note = if ignored {
@@ -121,8 +122,8 @@ pub(super) async fn run_tests(hub: &Arc<Hub>, party: &Party, wanted: &RunTests) 
     }
 }
 
-/// Why tests of these names are not run: a name can be a path, and what a test runner says of a file
-/// can be the file itself.
+/// Returns why the tests with these names must not run: a name can be a path, and the output of a
+/// test runner can show the contents of that file.
 fn forbidden(hub: &Hub, select: &[String]) -> Option<String> {
     let policy = hub.policy();
     let refuse = |entry: &String| {
@@ -145,7 +146,7 @@ fn forbidden(hub: &Hub, select: &[String]) -> Option<String> {
     named.filter_map(refuse).next()
 }
 
-/// What an agent owns, or else what was changed.
+/// Returns the symbol that an agent owns, otherwise the changed symbols.
 fn symbols_of(hub: &Hub, party: &Party) -> Vec<SymbolPath> {
     let state = hub.state();
     match party {
@@ -157,7 +158,7 @@ fn symbols_of(hub: &Hub, party: &Party) -> Vec<SymbolPath> {
     }
 }
 
-/// Tests that an agent found worth running check what it proposes.
+/// Adds the tests that an agent selected to the tests that check its proposals.
 fn remember_named(hub: &Hub, named: &[String]) {
     let mut state = hub.state();
     for one in named {
@@ -167,14 +168,14 @@ fn remember_named(hub: &Hub, named: &[String]) {
     }
 }
 
-/// The deadline of one test run: the run's own time may leave less.
+/// Returns the deadline of one test run, limited by the remaining time of the run.
 pub(super) fn test_deadline(hub: &Hub) -> Duration {
     hub.task
         .test_deadline
         .min(hub.ledger.time_left().max(Duration::from_secs(1)))
 }
 
-/// Tells the user that a tool was used.
+/// Logs that a tool was used.
 pub(super) fn report(hub: &Hub, party: &Party, asked: &Asked, text: &str) {
     if let Err(what) = &asked.action {
         hub.event(Event::Malformed {

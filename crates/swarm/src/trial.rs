@@ -1,5 +1,5 @@
-//! The tests of a change, with it and without it: a failure counts against a change only where the same
-//! test passes without it.
+//! Tests a change with and without it. A failure counts against a change only if the same test
+//! passes without it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use starling_core::{TestOutcome, TestReport};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
-/// More new failures of a whole command than that are no accident.
+/// Maximum number of new failures of a whole command that are run again. More failures are not a
+/// coincidence.
 const MOST: usize = 20;
 
 /// Tests `after`, which is `before` with a change of `symbols`.
@@ -45,11 +46,10 @@ pub(super) async fn of_change(
     (evidence, report)
 }
 
-/// By the whole command. Of what newly fails, single tests are run again without the change, where they
-/// can be selected.
+/// Runs the whole command. If tests can be selected, new failures are run again without the change.
 async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvidence, TestReport) {
     let is_untouched = hub.state().applied.is_empty();
-    // What is mended while the tests run fails in the text that they have.
+    // Taken before the tests run: they run on a text without later fixes.
     let mut failing = known(hub);
     let mut report = failed_if_none_ran(hub, run_tests(hub, after, Vec::new()).await);
     let missing = expected::mark_missing(
@@ -88,7 +88,7 @@ async fn by_all(hub: &Arc<Hub>, before: &Snapshot, after: &Snapshot) -> (TestEvi
     (TestEvidence::compare(&failing, &report), report)
 }
 
-/// A whole command that ran tests before the run and runs none now has failed.
+/// Marks a command as failed if it ran tests before the run and runs none now.
 pub(super) fn failed_if_none_ran(hub: &Hub, mut report: TestReport) -> TestReport {
     let state = hub.state();
     let before = state.before.as_ref().map(|before| before.outcome);
@@ -99,7 +99,7 @@ pub(super) fn failed_if_none_ran(hub: &Hub, mut report: TestReport) -> TestRepor
     report
 }
 
-/// By the nearest tests. When one newly fails, the same are run without the change.
+/// Runs the nearest tests. If one of them newly fails, the same tests run without the change.
 async fn by_nearest(
     hub: &Arc<Hub>,
     before: &Snapshot,
@@ -127,14 +127,14 @@ async fn by_nearest(
         let run = async |world| run_tests_within(hub, world, selection.entries(), LONGEST).await;
         let mut report = run(after).await;
         let mut failing = known(hub);
-        // What a command says as a whole is of the tests that it ran then.
+        // The result of a whole command is valid only for the tests that it ran then.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
         let fails =
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
         unseen.retain(|entry| !hub.state().never_run.contains(entry));
-        // A test that a change switches off hides among the others of its file.
+        // A test that a change disables is hidden among the other tests of its file.
         if fails || !unseen.is_empty() || original_tests::differ(hub, before, after) {
             let without = run(before).await;
             let habit = hub.state().habit;
@@ -171,7 +171,7 @@ async fn by_nearest(
     }
 }
 
-/// Whether the whole command is known to end in the time that selected tests may take.
+/// Returns whether the whole command is known to finish within the time limit of selected tests.
 fn all_end_in_time(hub: &Hub) -> bool {
     let state = hub.state();
     let millis = state
@@ -185,7 +185,7 @@ fn known(hub: &Hub) -> BTreeSet<String> {
     hub.state().failing.clone()
 }
 
-/// Keeps what fails without a change, as long as that is how the workspace is.
+/// Stores the tests that fail without a change, unless the workspace changed.
 fn remember(hub: &Hub, fails: &[String], epoch: Epoch) {
     let mut state = hub.state();
     if state.epoch == epoch {
@@ -193,7 +193,7 @@ fn remember(hub: &Hub, fails: &[String], epoch: Epoch) {
     }
 }
 
-/// The failures that name a test.
+/// Returns the failures that name a single test.
 fn single(fails: &[String]) -> impl Iterator<Item = String> {
     fails.iter().filter(|id| *id != WHOLE_RUN).cloned()
 }

@@ -1,9 +1,9 @@
-//! Reads the decision of the proxy user: one call of `decide`, or, in plain text, the first line of
-//! the reply. A reply that can be read in two ways is unclear.
+//! Parses the decision of the proxy user: a call of `decide`, or the first line of a plain-text
+//! reply. An ambiguous reply is unclear.
 //!
-//! The tool asks for conditions and objections in fields of their own, so that an acceptance with either
-//! is found without reading prose. The words of a reason are compared with lists of phrases as well;
-//! such a list is never complete.
+//! The tool has separate fields for conditions and objections, so that an acceptance with either of
+//! them is detected without parsing prose. Reasons are also compared with lists of phrases; such a
+//! list is never complete.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::against;
 use super::protocol;
 use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
 
-/// The tool by which a model with native tool calling decides.
+/// Name of the tool for models with native tool calls.
 const TOOL: &str = "decide";
 /// Maximum length of a reason, in characters.
 const REASON_MOST: usize = 2_000;
@@ -46,7 +46,8 @@ struct Decide {
     reason: String,
 }
 
-/// Reads a text, a list of texts, or null. What says that there is nothing is empty.
+/// Deserializes a string, a list of strings or null. Phrases that mean "nothing" become an empty
+/// string.
 fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -64,7 +65,7 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
     Ok(said.collect::<Vec<&str>>().join("\n"))
 }
 
-/// Whether the text of a field says that there is nothing to say.
+/// Returns whether a text means "nothing".
 fn says_nothing(text: &str) -> bool {
     const NOTHING: [&str; 15] = [
         "",
@@ -88,7 +89,7 @@ fn says_nothing(text: &str) -> bool {
     NOTHING.contains(&text)
 }
 
-/// Why a reply is no decision.
+/// Why a reply is not a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unclear {
     #[error("The reply holds no decision.")]
@@ -105,7 +106,7 @@ pub(super) enum Unclear {
     Contradicted,
 }
 
-/// The tools that a proxy user is offered; none in the text protocol.
+/// Returns the tools for the proxy user; empty for the text protocol.
 pub(super) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
     match calling {
         ToolCalling::Native => vec![ToolSpec {
@@ -117,7 +118,7 @@ pub(super) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
     }
 }
 
-/// How a model is told to decide, after an unclear reply.
+/// Returns the instructions for a decision, which are sent after an unclear reply.
 pub(super) fn how(calling: ToolCalling) -> &'static str {
     match calling {
         ToolCalling::Native => {
@@ -129,11 +130,11 @@ pub(super) fn how(calling: ToolCalling) -> &'static str {
     }
 }
 
-/// The decision in a reply. Where tools are called, they decide, and the text must not say otherwise;
-/// a model that answers in text although it has the tool is understood as well.
+/// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
+/// them. A plain-text decision is also accepted from a model that has the tool.
 ///
 /// # Errors
-/// [`Unclear`] when the reply holds no decision, or can be read as several.
+/// Returns [`Unclear`] if the reply holds no decision or is ambiguous.
 pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     let said = match reply.tool_calls.as_slice() {
         [] => in_text(&reply.text)?,
@@ -167,7 +168,7 @@ pub(super) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
     }
 }
 
-/// A decision with everything that was said for it.
+/// A decision with all its text.
 #[derive(Debug)]
 struct Said {
     decision: Decision,
@@ -213,8 +214,8 @@ fn in_text(text: &str) -> Result<Said, Unclear> {
     })
 }
 
-/// The decision with which a line begins, in capitals, and the words after it. Markdown emphasis around
-/// it is passed over.
+/// Returns the decision in capitals at the start of a line and the rest of the line. Markdown
+/// emphasis is ignored.
 fn decision_of(line: &str) -> Option<(Decision, &str)> {
     let emphasis = ['*', '`', '#', ' ', '\t'];
     let line = line.trim_start_matches(emphasis);
@@ -361,7 +362,7 @@ mod tests {
         ] {
             assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
         }
-        // A correction that steers may say both.
+        // A correction that steers may contain both.
         let steer = Verdict::Steer {
             text: "This is wrong: keep the name".to_owned(),
         };

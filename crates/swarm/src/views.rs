@@ -1,33 +1,33 @@
-//! Which text of a file an agent means: the one that it was shown, not the one that the user has typed
-//! since.
+//! Tracks the text of a file that an agent has seen, which its changes are based on even if the
+//! user has typed since.
 
 use std::sync::Arc;
 
 use super::gate::Draft;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// The symbols that an agent was shown, each with the text that its file had at that time.
+/// The symbols that an agent has seen, each with the text of its file at that time.
 #[derive(Debug, Default)]
 pub(super) struct Views {
-    /// In the order in which they were shown, each symbol once.
+    /// The symbols in the order in which they were shown. Each symbol occurs once.
     shown: Vec<(SymbolPath, Arc<str>)>,
 }
 
 impl Views {
-    /// Notes that a symbol is shown, in this text of its file.
+    /// Records that a symbol is shown with this text of its file.
     pub fn show(&mut self, symbol: SymbolPath, text: Arc<str>) {
         self.shown.retain(|(known, _)| *known != symbol);
         self.shown.push((symbol, text));
     }
 
-    /// The text of the file when the symbol, or one that holds it, was last shown.
+    /// Returns the text of the file when the symbol or an enclosing symbol was last shown.
     pub fn of(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
         let mut shown = self.shown.iter().rev();
         let (_, text) = shown.find(|(known, _)| known.encloses(symbol))?;
         Some(Arc::clone(text))
     }
 
-    /// Adds the agent's own change to what it was shown of the file.
+    /// Applies the agent's own change to the texts that it has seen.
     pub fn follow(&mut self, draft: &Draft) {
         for (_, text) in self.of_file(&draft.file) {
             if let Some(changed) = draft.over(text) {
@@ -42,7 +42,7 @@ impl Views {
         shown.filter(move |(symbol, _)| symbol.file == file)
     }
 
-    /// Takes over what was shown later.
+    /// Adds later views.
     pub fn extend(&mut self, later: Views) {
         for (symbol, text) in later.shown {
             self.show(symbol, text);

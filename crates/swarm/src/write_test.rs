@@ -1,5 +1,5 @@
-//! How a small model writes a new test: it is shown the function and one test of the file where the new
-//! one belongs. Its answer is added to that file; nothing that is there changes.
+//! Prompts a small model for a new test. The prompt shows the function and one test of the target
+//! file. The reply is added to that file, and existing code is not changed.
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,27 @@ use starling_syntax::{
     FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, module_imports,
 };
 
-/// The longest test.
+/// Maximum length of a test.
 const LONGEST: Tokens = Tokens(200);
-/// A file of tests that is longer, in bytes, is shown in part.
+/// Maximum size in bytes of a test file that is shown whole.
 const FILE_MOST: usize = 2_000;
-/// Where the tests of a project without any are put.
+/// Directory for the tests of a project that has no tests.
 const FOLDER: &str = "tests";
 
-/// A function to be tested, and the file of its tests.
+/// A function to test, and the file for its tests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub target: SymbolPath,
     pub file: FilePath,
 }
 
-/// Whether the owner of a symbol is to write a new test into its file.
+/// Returns whether the owner of a symbol must write a new test into its file.
 pub(super) fn is_asked_of(hub: &Hub, symbol: &SymbolPath) -> bool {
     hub.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
 }
 
-/// The owner that writes the test: that of the file where it belongs. `None` where it is not known what
-/// is to be tested.
+/// Picks the test file in which the test belongs. Returns `None` if the function to test is
+/// unknown.
 pub(super) fn pick(hub: &Hub) -> Option<Pick> {
     let Place { target, file } = place(hub)?;
     Some(Pick {
@@ -45,8 +45,8 @@ pub(super) fn pick(hub: &Hub) -> Option<Pick> {
     })
 }
 
-/// What is to be tested, and where: the function that the task names, else the first that its words lead
-/// to.
+/// Returns the function to test and the file for the test. The function is the one that the task
+/// names, otherwise the first located one.
 pub(super) fn place(hub: &Hub) -> Option<Place> {
     let lookup = hub.lookup();
     let located = hub.state().located.clone();
@@ -68,8 +68,8 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The test file that the task names, else the one that says the name of the function or of its module
-/// most often, else a new one.
+/// Returns the test file that the task names, otherwise the test file that mentions the function or
+/// its module most often, otherwise a new file.
 fn file_for(lookup: &Lookup, task: &str, target: &SymbolPath) -> FilePath {
     let is_tests =
         |file: &FilePath| is_test_file(file) && file.name().contains("test") && is_python(file);
@@ -92,7 +92,7 @@ fn file_for(lookup: &Lookup, task: &str, target: &SymbolPath) -> FilePath {
         .filter(|file| is_tests(file))
         .collect();
     let best = tests.iter().map(|file| (says(file), *file));
-    // Of files that say it as often, the first.
+    // Among files with the same count, the first one is used.
     let best = best.rev().max_by_key(|(count, _)| *count);
     match best {
         Some((count, file)) if count > 0 => file.clone(),
@@ -114,20 +114,20 @@ fn is_python(file: &FilePath) -> bool {
     Language::of(file) == Language::Python
 }
 
-/// How the tests of a file are written.
+/// The style of the tests in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Style {
-    /// A test of the file, or else of another one; empty where there is none that passes.
+    /// A passing test of this or another file; empty if there is none.
     example: String,
     is_from_other_file: bool,
-    /// What a class of tests extends. `None`: functions are found, too.
+    /// Base of a test class. `None` if plain functions are collected as tests too.
     base: Option<String>,
     /// The statements that import the base.
     imports: Vec<String>,
 }
 
 impl Style {
-    /// That of the file itself, else that of the first other file that has one.
+    /// Returns the style of the file, otherwise that of the first other file with a test.
     fn of(hub: &Hub, file: &FilePath) -> Style {
         let lookup = hub.lookup();
         let failing = hub.state().failing.clone();
@@ -140,7 +140,7 @@ impl Style {
         let mut others: Vec<&FilePath> = lookup.files().iter().filter(is_other).collect();
         others.sort_by_key(|other| other.directory() != file.directory());
         let own = example(&lookup, file, &failing);
-        // A test that fails is no example, but its class is as good as others.
+        // A failing test is no good example, but its class is.
         let own =
             own.or_else(|| Some((String::new(), example(&lookup, file, &BTreeSet::new())?.1)));
         let (found, is_from_other_file) = match own {
@@ -175,7 +175,7 @@ impl Style {
         }
     }
 
-    /// The answer with its tests in a class, where only those are found.
+    /// Returns the reply with its tests moved into a class, if only classes are collected as tests.
     fn fitted(&self, target: &SymbolPath, file: &FilePath, source: &str) -> String {
         let Some(base) = &self.base else {
             return source.to_owned();
@@ -216,7 +216,7 @@ impl Style {
     }
 }
 
-/// A test function as a method, with its indentation.
+/// Converts a test function to an indented method.
 fn as_method(tree: &SymbolTree, test: &Symbol) -> String {
     let parameters = &tree.text()[test.name.end..test.body.start];
     let is_method = parameters
@@ -239,7 +239,7 @@ fn as_method(tree: &SymbolTree, test: &Symbol) -> String {
     indented.collect()
 }
 
-/// The import statements of a file that bind the first part of a name.
+/// Returns the import statements of a file that bind the first part of a name.
 fn imports_of(tree: &SymbolTree, name: &str) -> Vec<String> {
     let first = name.split(['.', '[', ',']).next().unwrap_or(name).trim();
     let statements = module_imports(tree).into_iter();
@@ -261,7 +261,7 @@ fn class_name(target: &SymbolPath) -> String {
     format!("Test{}", in_camel_case(target.base_name()))
 }
 
-/// What the owner of a test file is asked. Its answer ends with the first test.
+/// Returns the prompt for the owner of a test file. The reply stops after the first test.
 pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
     let Place { target, .. } = place(hub)?;
     let lookup = hub.lookup();
@@ -271,7 +271,7 @@ pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
         SymbolKind::Class => "class",
         SymbolKind::Function | SymbolKind::Module => "function",
     };
-    // Of a method, its class is imported.
+    // For a method, its class is imported.
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
@@ -315,7 +315,7 @@ pub(super) fn words(hub: &Hub, file: &FilePath) -> Option<Words> {
     })
 }
 
-/// `AveragePerMonth` of `average_per_month`.
+/// Converts `average_per_month` to `AveragePerMonth`.
 fn in_camel_case(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
     let capital = |word: &str| {
@@ -325,7 +325,8 @@ fn in_camel_case(name: &str) -> String {
     words.map(capital).collect()
 }
 
-/// A file of tests; of a longer one what stands before its first test, and the example.
+/// Returns the text of a test file. A long file is reduced to the text before its first test and
+/// the example.
 fn in_part(tree: &SymbolTree, example: &str) -> String {
     let text = tree.text();
     if text.len() <= FILE_MOST {
@@ -345,8 +346,8 @@ fn in_part(tree: &SymbolTree, example: &str) -> String {
     format!("{}\n\n\n{example}", text[..end].trim_end())
 }
 
-/// The shortest test of a file that does not fail, with what its class extends; one in a class with the
-/// first line of the class.
+/// Returns the shortest passing test of a file, with the bases of its class. A test in a class is
+/// shown with the first line of the class.
 fn example(
     lookup: &Lookup,
     file: &FilePath,
@@ -384,8 +385,8 @@ fn example(
     Some((shown, bases.filter(|bases| !bases.is_empty())))
 }
 
-/// The new tests of classes that the file has already, each in a class of its own: what is there stays as
-/// it is.
+/// Returns the new tests of classes that exist in the file already, each in a new class, so that
+/// existing code does not change.
 fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
     let is_known =
         |class: &&Symbol| class.kind == SymbolKind::Class && tree.find(&class.path.name).is_some();
@@ -416,7 +417,7 @@ fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
     classes
 }
 
-/// The answer as the text of a new test file, in the style of the others.
+/// Returns the reply as the text of a new test file, in the style of the other tests.
 pub(super) fn as_file(hub: &Hub, file: &FilePath, change: &Propose) -> Option<Propose> {
     let Place { target, .. } = place(hub)?;
     let source = change.source.as_deref()?;
@@ -426,8 +427,8 @@ pub(super) fn as_file(hub: &Hub, file: &FilePath, change: &Propose) -> Option<Pr
     })
 }
 
-/// The answer as an addition to a test file: its imports, and the tests of other names than are there.
-/// `None` where it holds no test.
+/// Returns the reply as an addition to a test file: its imports and the tests with new names.
+/// Returns `None` if the reply holds no test.
 pub(super) fn as_added(hub: &Hub, tree: &SymbolTree, change: &Propose) -> Option<Propose> {
     let fitted = as_file(hub, tree.file(), change);
     let change = fitted.as_ref().unwrap_or(change);

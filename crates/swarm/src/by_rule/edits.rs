@@ -1,4 +1,4 @@
-//! The edits of a renaming, and the proposals that they become.
+//! The edits of a rename, and the proposals made from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::super::protocol::{Hunk, Pick};
 use starling_syntax::{FilePath, Language, Symbol, SymbolId, SymbolPath, SymbolTree};
 use starling_text::{ChangeSet, Edit};
 
-/// The names that are replaced, by file.
+/// The replaced names, grouped by file.
 #[derive(Default)]
 pub(super) struct Edits(BTreeMap<FilePath, Vec<Edit>>);
 
@@ -24,10 +24,10 @@ impl Edits {
         }
     }
 
-    /// The proposals.
+    /// Converts the edits to proposals.
     ///
     /// # Errors
-    /// A file in which a place cannot be told from others.
+    /// Returns a message if a file contains a place that cannot be identified uniquely.
     pub(super) fn picks(self, lookup: &Lookup, why: &str) -> Result<Vec<Pick>, String> {
         let mut picks = Vec::new();
         for (file, edits) in self.0 {
@@ -38,8 +38,8 @@ impl Edits {
     }
 }
 
-/// The proposals of one file: one for each symbol, and one for what stands beside them. `None` where a
-/// place cannot be told from others.
+/// Returns the proposals of one file: one for each symbol, and one for the other places. Returns
+/// `None` if a place cannot be identified uniquely.
 fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) -> Option<Vec<Pick>> {
     let tree: Arc<SymbolTree> = lookup.tree(file).ok()?;
     let text = tree.text();
@@ -72,7 +72,7 @@ fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) ->
             why: why.to_owned(),
             hunks: match tree.language() {
                 Language::Python => hunks(text, &edits)?,
-                // A document may say the same twice.
+                // A document may contain the same line twice.
                 Language::Plain => hunks(text, &edits).or_else(|| one_hunk(text, &edits))?,
             },
             ..Pick::default()
@@ -81,7 +81,7 @@ fn of_file(lookup: &Lookup, file: &FilePath, mut edits: Vec<Edit>, why: &str) ->
     Some(picks)
 }
 
-/// Edits as one replacement, from the first line that changes to the last.
+/// Combines edits to one replacement, from the first changed line to the last.
 fn one_hunk(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     let (first, last) = (edits.first()?, edits.last()?);
     let start = text[..first.range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -99,7 +99,7 @@ fn one_hunk(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     is_unique.then(|| vec![Hunk { old, new }])
 }
 
-/// Edits as replacements of whole lines, each of which the text has once.
+/// Converts edits to replacements of whole lines that each occur once in the text.
 fn hunks(text: &str, edits: &[Edit]) -> Option<Vec<Hunk>> {
     let line_of = |at: usize| {
         let start = text[..at].rfind('\n').map_or(0, |at| at + 1);

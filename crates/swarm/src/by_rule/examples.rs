@@ -1,5 +1,6 @@
-//! Uses of a name in examples (`>>> f(1)`) of docstrings and documents. The examples are laid behind the code
-//! of their module, as doctest runs them, and the index tells what their names mean there.
+//! Finds uses of a name in doctest examples (`>>> f(1)`) of docstrings and documents. The examples
+//! are appended to the code of their module, as doctest runs them, and the index resolves their
+//! names there.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +11,36 @@ use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_text::ByteRange;
 
 const PROMPTS: [&str; 2] = [">>>", "..."];
-/// Endings of documents that hold examples.
+/// Extensions of documents with examples.
 const DOCUMENTS: [&str; 3] = [".md", ".rst", ".txt"];
-/// How far an example is moved in, in the function that it is laid into.
+/// Indentation of an example inside its generated function.
 const INDENT: &str = "    ";
 
-/// The examples that mention a name, as code of a world of their own.
+/// The examples that mention a name, as code of a separate workspace.
 pub(super) struct Examples {
-    /// None where no example mentions the name.
+    /// Index of that workspace; `None` if no example mentions the name.
     pub index: Option<Index>,
     files: BTreeMap<FilePath, Laid>,
 }
 
-/// The examples of a file, laid out as code.
+/// The examples of one file as code.
 struct Laid {
-    /// The file that they stand in.
+    /// The file that contains the examples.
     file: FilePath,
     text: String,
-    /// By the lines of the text, from 1.
+    /// The example lines by their line in `text`, counted from 1.
     lines: BTreeMap<u32, Line>,
 }
 
 /// A line of an example.
 #[derive(Clone, Copy)]
 struct Line {
-    /// In the file that it stands in, from 1.
+    /// Line in the original file, counted from 1.
     line: u32,
-    /// Where its code begins, in bytes of the line.
+    /// Byte offset in the original line at which the code begins.
     column: usize,
     length: usize,
-    /// How far it was moved in.
+    /// Number of bytes by which the line was indented.
     indent: usize,
 }
 
@@ -80,8 +81,8 @@ impl Examples {
         Examples { index, files }
     }
 
-    /// The uses in examples, where they stand, among those of this world; and those that nothing gives a
-    /// meaning. A document that does not say where a name is from means the project's.
+    /// Returns the uses in examples, at their original place, and uses that the index cannot
+    /// resolve. In a document that does not import a name, the name refers to the project.
     pub(super) fn uses(&self, lookup: &Lookup, found: Vec<Usage>, name: &str) -> Vec<Usage> {
         let mut uses: Vec<Usage> = found
             .into_iter()
@@ -117,7 +118,7 @@ impl Examples {
         uses
     }
 
-    /// A use in an example, where it stands; `None`: it is in none.
+    /// Maps a use to its place in an example; returns `None` if the use is not in an example.
     fn moved(&self, lookup: &Lookup, usage: Usage) -> Option<Usage> {
         let laid = self.files.get(&usage.file)?;
         let line = laid.lines.get(&usage.line)?;
@@ -155,7 +156,7 @@ impl Line {
     }
 }
 
-/// The examples of a module's docstrings, each as a function behind the module's code.
+/// Creates the code of a module's docstring examples, each as a function after the module's code.
 fn of_module(tree: &SymbolTree) -> Laid {
     let text = tree.text();
     let mut laid = Laid {
@@ -179,7 +180,7 @@ fn of_module(tree: &SymbolTree) -> Laid {
     laid
 }
 
-/// The examples of a document as one module.
+/// Creates the code of a document's examples, as one module.
 fn of_document(tree: &SymbolTree) -> Laid {
     let mut laid = Laid {
         file: tree.file().clone(),
@@ -205,7 +206,7 @@ impl Laid {
     }
 }
 
-/// The lines of examples in a range of a text.
+/// Returns the example lines in a range of a text.
 fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
     let text = tree.text();
     let starts = tree.line_starts();
@@ -229,7 +230,7 @@ fn example_lines(tree: &SymbolTree, range: ByteRange) -> Vec<Line> {
         if let Some(code) = code.filter(|_| is_open) {
             let code = code.strip_prefix(' ').unwrap_or(code);
             let column = whole.len() - code.len();
-            // The quotes that end a docstring are no code.
+            // The closing quotes of a docstring are not code.
             let over = (*start + whole.len() + 1).saturating_sub(range.end);
             let code = match over > 0 && range.end < text.len() {
                 true => code[..(code.len() + 1).saturating_sub(over)].trim_end_matches(['"', '\'']),

@@ -1,4 +1,4 @@
-//! The uses of a name, where all of them are certain.
+//! Finds the uses of a name if all of them are certain.
 
 use super::super::ending::counted;
 use super::super::lookup::Lookup;
@@ -6,15 +6,15 @@ use super::examples::Examples;
 use starling_index::{Certainty, InString, Usage, Usages};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 
-/// Uses that are rewritten at most.
+/// Maximum number of uses that are rewritten.
 const USES_MOST: usize = 2_000;
-/// Places that a refusal names.
+/// Maximum number of places that a refusal names.
 const NAMED: usize = 4;
 
-/// All uses of a symbol.
+/// Returns all uses of a symbol.
 ///
 /// # Errors
-/// Some are not certain, or not all are known.
+/// Returns a message if some uses are not certain, or if not all uses are known.
 pub(super) fn certain(
     lookup: &Lookup,
     path: &SymbolPath,
@@ -31,14 +31,14 @@ pub(super) fn certain(
         usages.found.extend(found);
     }
     match symbol.kind {
-        // No other thing of the project has an attribute of that name.
+        // Nothing else in the project has an attribute of this name.
         SymbolKind::Method if lookup.index().is_only_attribute(path) => {
             for usage in &mut usages.found {
                 usage.certainty = Certainty::Certain;
             }
         }
         SymbolKind::Method => {}
-        // Of an object of unknown type, a function of a module is no attribute.
+        // A function of a module cannot be an attribute of an object of unknown type.
         SymbolKind::Module | SymbolKind::Class | SymbolKind::Function => {
             usages
                 .found
@@ -48,10 +48,10 @@ pub(super) fn certain(
     all_certain(usages, path.base_name())
 }
 
-/// The uses, sorted by file.
+/// Returns the uses sorted by file.
 ///
 /// # Errors
-/// Some are not certain, or not all are known.
+/// Returns a message if some uses are not certain, or if not all uses are known.
 pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, String> {
     let (mut sure, unsure): (Vec<Usage>, Vec<Usage>) =
         usages.found.into_iter().partition(is_certain);
@@ -67,7 +67,7 @@ pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, Stri
     }
 }
 
-/// What means a definition in a stub, as far as it is certain: in stubs alone.
+/// Returns the certain uses of a definition in a stub. Only uses in stubs are returned.
 pub(super) fn of_stub(lookup: &Lookup, twin: &Symbol) -> Vec<Usage> {
     let usages = lookup.usages(&twin.path.to_string(), USES_MOST);
     let mut found = usages.found;
@@ -86,7 +86,8 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 }
 
 /// # Errors
-/// A string says the name as a whole part: something may be found by it.
+/// Returns a message if a string contains the name as a whole part, because code may look up the
+/// symbol by that string.
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
     match found.is_empty() {
@@ -95,7 +96,8 @@ pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     }
 }
 
-/// `` `EchoHandler` stands in a string: settings.py:7``.
+/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
+/// settings.py:7``.
 pub(in super::super) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
     let places = strings
         .iter()
@@ -114,7 +116,7 @@ pub(super) fn places(uses: &[Usage]) -> String {
     first_of(named.collect())
 }
 
-/// The first of some places, and how many more there are.
+/// Joins the first places and the number of the others.
 fn first_of(mut places: Vec<String>) -> String {
     let more = places.len().saturating_sub(NAMED);
     places.truncate(NAMED);
@@ -124,7 +126,7 @@ fn first_of(mut places: Vec<String>) -> String {
     places.join(", ")
 }
 
-/// Where a use begins, in bytes of its file.
+/// Returns the byte offset of a use in its file.
 pub(super) fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
     let line = (usage.line as usize).saturating_sub(1);
     let start = tree.line_starts().get(line).copied();

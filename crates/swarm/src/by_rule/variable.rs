@@ -1,4 +1,4 @@
-//! Variables of modules: a constant is renamed with all that means it, and deleted where nothing does.
+//! Variables of modules: a constant is renamed with all its uses, and deleted if there are none.
 
 use super::super::lookup::Lookup;
 use super::super::protocol::{Hunk, Pick};
@@ -63,7 +63,7 @@ pub(super) fn delete(lookup: &Lookup, variable: &Variable) -> Result<Vec<Pick>, 
     Ok(picks)
 }
 
-/// The variable, and the one that the stub beside its module has.
+/// Returns the variable and its counterpart in the module's stub.
 fn with_stub(lookup: &Lookup, variable: &Variable) -> Vec<Variable> {
     let mut all = vec![variable.clone()];
     if let Some(stub) = stub_of(lookup, &variable.file) {
@@ -88,8 +88,8 @@ fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
     uses::all_certain(usages, &variable.name)
 }
 
-/// The lines of the only statement that sets a variable, where they hold nothing else; with the blank lines
-/// after it where there are some before.
+/// Returns the lines of the only statement that sets a variable, if they contain nothing else. The
+/// following blank lines are included if there are blank lines before.
 fn statement(tree: &SymbolTree, variable: &Variable) -> Option<ByteRange> {
     let [at] = variable.set_at.as_slice() else {
         return None;

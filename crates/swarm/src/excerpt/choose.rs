@@ -1,4 +1,4 @@
-//! Which lines of a symbol are shown where not all can be.
+//! Chooses the lines of a symbol that are shown if the symbol does not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,26 +8,27 @@ use super::{head_of, inside_children, line_at, lines_of};
 use starling_core::Tokens;
 use starling_syntax::SymbolKind;
 
-/// Lines at the top of a file that are shown first.
+/// Number of lines at the top of a file that are shown first.
 const TOP: usize = 12;
-/// Places that bear words of the text; of a class, its methods matter as well.
+/// Maximum number of places that match words of the text, and the maximum for a class, whose
+/// methods matter too.
 const WINDOWS: usize = 16;
 const WINDOWS_OF_CLASS: usize = 4;
-/// Lines above and below such a place, the widest that finds room.
+/// Numbers of lines shown above and below such a place. The widest context that fits is used.
 const WIDTHS: [(usize, usize); 3] = [(4, 8), (2, 3), (0, 1)];
-/// Lines this near belong to one place.
+/// Maximum distance in lines between matches of one place.
 const NEAR: usize = 6;
-/// What the mark of a gap costs.
+/// Cost of a gap mark, in tokens.
 const MARK: u64 = 10;
-/// Fewer comment lines than this are no gain.
+/// Minimum number of comment lines that are worth omitting.
 const COMMENTS: usize = 3;
 
-/// How chosen lines are written down.
+/// Format of the chosen lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// As source, to be copied from.
+    /// Source code that can be copied.
     Source,
-    /// Each with its number, to be cited.
+    /// Lines with their numbers, for citations.
     Numbered,
 }
 
@@ -41,9 +42,13 @@ impl Layout {
     }
 }
 
-/// The lines of a symbol that are shown: all; or all but docstrings and long comments; or its head, then
-/// what tracebacks quote, what bears the text's words, the heads of its children (of a class first), and
-/// the rest from the top, as far as the cap goes. Of a module body, what its symbols hold comes only when all fits.
+/// Chooses the lines of a symbol that are shown.
+///
+/// If the whole symbol fits, all lines are chosen; if it fits without docstrings and long comments,
+/// those are omitted. Otherwise the lines are chosen in this order until the cap is reached: the
+/// head of the symbol, lines quoted in tracebacks, lines that match words of the text, the heads of
+/// its children (first for a class), and the remaining lines from the top. In a module body, the
+/// contents of its symbols are chosen only if everything fits.
 pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTreeSet<usize> {
     let mut choice = Choice::new(found, most, layout);
     let all = match layout {
@@ -51,7 +56,7 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
         // A citation names the innermost symbol.
         Layout::Numbered => choice.own().collect(),
     };
-    // The gap would cost a turn.
+    // An omitted part would cost another turn.
     let lenient = most.0 + (most.0 / 3).min(200);
     if choice.cost(&all) <= lenient {
         return all;
@@ -64,7 +69,7 @@ pub fn chosen(found: &Found, focus: &Focus, most: Tokens, layout: Layout) -> BTr
     choice.take_head();
     choice.take_quoted(focus);
     match found.symbol.kind {
-        // Single lines of a class say less than what it can do.
+        // The methods of a class are more useful than single lines.
         SymbolKind::Class => {
             choice.take_heads(focus);
             choice.take_places(focus);
@@ -88,9 +93,9 @@ struct Choice<'f> {
     found: &'f Found,
     lines: Vec<&'f str>,
     layout: Layout,
-    /// Lines that are not to be shown: they belong to others.
+    /// Lines that belong to other symbols and must not be shown.
     others: BTreeSet<usize>,
-    /// Docstrings but for their first lines, and long comments.
+    /// Docstrings except their first lines, and long comments.
     asides: BTreeSet<usize>,
     left: u64,
     taken: BTreeSet<usize>,
@@ -136,7 +141,7 @@ impl<'f> Choice<'f> {
             .collect()
     }
 
-    /// What lines cost beside those that are taken, with the marks of new gaps.
+    /// Returns the cost in tokens of the lines that are not chosen yet, with the marks of new gaps.
     fn cost(&self, lines: &BTreeSet<usize>) -> u64 {
         let begins =
             |line: &&usize| !lines.contains(&(*line - 1)) && !self.taken.contains(&(*line - 1));
@@ -149,7 +154,7 @@ impl<'f> Choice<'f> {
         text + gaps.saturating_sub(first) * MARK
     }
 
-    /// Takes lines when there is room for all of them; says whether there was.
+    /// Chooses lines if all of them fit. Returns whether they fit.
     fn take(&mut self, wanted: BTreeSet<usize>) -> bool {
         let new: BTreeSet<usize> = wanted.difference(&self.taken).copied().collect();
         match self.left.checked_sub(self.cost(&new)) {
@@ -162,7 +167,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// Signature and first line of the docstring; of a file, its first lines.
+    /// Chooses the signature and the first line of the docstring, or the first lines of a file.
     fn take_head(&mut self) {
         let symbol = &self.found.symbol;
         if symbol.path.is_module() {
@@ -190,7 +195,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// The lines that share the most with the text, with what is around them.
+    /// Chooses the lines that match the text best, with their context.
     fn take_places(&mut self, focus: &Focus) {
         let (asides, code): (Vec<_>, Vec<_>) = self
             .places(focus)
@@ -210,8 +215,8 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// Lines that bear words of the text, the worthiest first. Rare words are worth more than common
-    /// ones, and a line among others of the kind more than a lone one.
+    /// Returns the lines that match words of the text, best first. Rare words count more than
+    /// common words, and clustered matches count more than isolated ones.
     fn places(&self, focus: &Focus) -> Vec<usize> {
         let bears: Vec<_> = self
             .own()
@@ -224,7 +229,7 @@ impl<'f> Choice<'f> {
         }
         let worth = |words: &[(std::borrow::Cow<'_, str>, u32)]| -> u32 {
             let each = words.iter().map(|(word, worth)| match *worth > 1 {
-                // That a name of the text is all over a place is a sign as well.
+                // Many matches of a name from the text also make a place relevant.
                 true => worth * 8_000 / (8 + often[word.as_ref()]),
                 false => worth * 1_000 / often[word.as_ref()],
             });
@@ -246,7 +251,7 @@ impl<'f> Choice<'f> {
         places.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The heads of the children, those first that share the most with the text.
+    /// Chooses the heads of the children. Children that match the text best come first.
     fn take_heads(&mut self, focus: &Focus) {
         let mut children: Vec<((usize, usize), usize)> = Vec::new();
         for (at, child) in self.found.symbol.children.iter().enumerate() {
@@ -263,7 +268,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// A line with its neighbours, and the heads of the blocks that it stands in.
+    /// Chooses a line with its neighbours and the heads of the enclosing blocks.
     fn take_around(&mut self, line: usize) {
         if self.taken.contains(&line) {
             return;
@@ -282,7 +287,7 @@ impl<'f> Choice<'f> {
         }
     }
 
-    /// The lines above that open the blocks around a line: those that are indented less.
+    /// Returns the less indented lines above a line that open its enclosing blocks.
     fn blocks_around(&self, line: usize) -> Vec<usize> {
         let (first, _) = lines_of(self.found);
         let mut indent = indent_of(self.line(line));
@@ -298,7 +303,7 @@ impl<'f> Choice<'f> {
         around
     }
 
-    /// What is taken, and gaps that cost no more than their mark.
+    /// Returns the chosen lines, and gaps that are no longer than their mark.
     fn done(self) -> BTreeSet<usize> {
         let mut lines = self.taken.clone();
         let taken: Vec<usize> = self.taken.iter().copied().collect();
@@ -320,7 +325,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The lines of docstrings behind their first.
+/// Returns the lines of docstrings after their first lines.
 fn docstrings(found: &Found) -> BTreeSet<usize> {
     let (first, last) = (found.symbol.span.start, found.symbol.span.end);
     let inside =
@@ -331,7 +336,7 @@ fn docstrings(found: &Found) -> BTreeSet<usize> {
         .collect()
 }
 
-/// Runs of comment lines that are worth leaving out.
+/// Returns the runs of comment lines that are worth omitting.
 fn comments(found: &Found) -> BTreeSet<usize> {
     let text = found.tree.text();
     let is_alone = |start: usize| {

@@ -1,13 +1,13 @@
-//! What a reader looks for: the names in a text, its words, and the lines that its tracebacks quote.
+//! The focus of an excerpt: the names and words of a text, and the lines that its tracebacks quote.
 
 use std::collections::BTreeSet;
 
 use starling_index::frame;
 use starling_syntax::FilePath;
 
-/// What a name of the text is worth against a mere word.
+/// Weight of a name from the text compared with a word.
 const NAME: u32 = 3;
-/// Words of code and prose that lead nowhere.
+/// Common words of code and prose that are ignored.
 const EMPTY: [&str; 46] = [
     "self", "none", "true", "false", "return", "this", "that", "with", "from", "when", "then",
     "which", "where", "what", "there", "they", "them", "into", "have", "does", "each", "than",
@@ -16,16 +16,16 @@ const EMPTY: [&str; 46] = [
     "here", "while", "called",
 ];
 
-/// What a text asks a reader to look for.
+/// The search terms of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Focus {
-    /// Identifiers, as written.
+    /// Identifiers as written.
     names: BTreeSet<String>,
-    /// Words and parts of names, by their first letters.
+    /// Prefixes of words and of parts of names.
     stems: BTreeSet<String>,
-    /// Places that tracebacks name.
+    /// Paths and lines in tracebacks.
     frames: Vec<(String, u32)>,
-    /// The source lines that they quote, without indentation.
+    /// Source lines that the tracebacks quote, without indentation.
     quoted: BTreeSet<String>,
 }
 
@@ -48,7 +48,7 @@ impl Focus {
         focus
     }
 
-    /// Whether a traceback quotes a line or names its place.
+    /// Returns whether a traceback quotes a line or names its place.
     pub fn is_in_traceback(&self, file: &FilePath, number: usize, line: &str) -> bool {
         let here = |(path, at): &(String, u32)| {
             *at as usize == number && (path == file.as_str() || ends_with(path, file))
@@ -56,7 +56,7 @@ impl Focus {
         self.quoted.contains(line.trim()) || self.frames.iter().any(here)
     }
 
-    /// What of the text stands in a line: names and stems, each with its worth.
+    /// Returns the names and stems that occur in a line, with their weights.
     pub fn in_line<'l>(&self, line: &'l str) -> Vec<(std::borrow::Cow<'l, str>, u32)> {
         let is_name = |word: &&str| self.names.contains(*word);
         let mut found: Vec<(std::borrow::Cow<'l, str>, u32)> = Vec::new();
@@ -74,7 +74,7 @@ impl Focus {
         found
     }
 
-    /// How much of the text stands in another text: of how many names, then of how many stems.
+    /// Returns the number of names and the number of stems that occur in another text.
     pub fn shared_with(&self, text: &str) -> (usize, usize) {
         let names: BTreeSet<&str> = words(text)
             .filter(|word| self.names.contains(*word))
@@ -93,8 +93,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Words that are names of code: with an underscore, humps or digits in them, called, dotted, assigned
-/// or quoted.
+/// Returns the words that look like names of code: words with an underscore, inner capitals or
+/// digits, and words that are called, dotted, assigned or quoted.
 fn names(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut at = 0;
@@ -115,13 +115,13 @@ fn names(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// `HttpResponse`, not `Http` or `HTTP`.
+/// Returns whether a word is in camel case, such as `HttpResponse`, but not `Http` or `HTTP`.
 fn has_humps(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
     capitals > 0 && word.chars().any(char::is_lowercase)
 }
 
-/// The significant words of a text, parts of names among them, each by its first letters.
+/// Returns the prefixes of the significant words in a text and of the parts of its names.
 pub fn stems(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {

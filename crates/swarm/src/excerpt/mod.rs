@@ -1,8 +1,8 @@
-//! Parts of a symbol's source for a reader who has little room: the lines that decide, before all
-//! others, and the numbers of what is left out, so that one look can ask for exactly that.
+//! Excerpts of a symbol's source for a reader with limited room: the most relevant lines, and the
+//! numbers of the omitted lines, so that a follow-up read can request them.
 //!
-//! What a reader looks for ([`Focus`]) chooses the lines ([`chosen`]), which are written down as source
-//! with marks for the gaps ([`source`]) or with their numbers ([`numbered`]).
+//! A [`Focus`] determines which lines are [`chosen`]. They are written as source with marks for the
+//! gaps ([`source`]) or with line numbers ([`numbered`]).
 
 mod choose;
 mod focus;
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use super::lookup::Found;
 use starling_core::Tokens;
 
-/// The source of a symbol within a cap, and whether something was left out.
+/// Returns the source of a symbol within a cap, and whether lines were omitted.
 pub fn excerpt(found: &Found, focus: &Focus, most: Tokens) -> (String, bool) {
     let lines = chosen(found, focus, most, Layout::Source);
     let (first, last) = lines_of(found);
@@ -30,18 +30,18 @@ pub fn excerpt(found: &Found, focus: &Focus, most: Tokens) -> (String, bool) {
     }
 }
 
-/// First and last line of a symbol, from 1.
+/// Returns the first and last line of a symbol, counted from 1.
 fn lines_of(found: &Found) -> (usize, usize) {
     (found.symbol.lines.0 as usize, found.symbol.lines.1 as usize)
 }
 
-/// The number of the line, from 1, of a byte.
+/// Returns the line of a byte offset, counted from 1.
 fn line_at(found: &Found, offset: usize) -> usize {
     let starts = found.tree.line_starts();
     starts.partition_point(|start| *start <= offset).max(1)
 }
 
-/// The lines of a symbol that belong to its children, their heads aside.
+/// Returns the lines that belong to a symbol's children, without their heads.
 fn inside_children(found: &Found) -> BTreeSet<usize> {
     let mut inside = BTreeSet::new();
     for child in &found.symbol.children {
@@ -52,17 +52,18 @@ fn inside_children(found: &Found) -> BTreeSet<usize> {
     inside
 }
 
-/// A head that is longer is shown by the line of the name.
+/// Maximum length in lines of a head that is shown whole. For a longer head, only the line of the
+/// name is shown.
 const LONG_HEAD: usize = 8;
 
-/// The lines of a symbol's decorators and signature.
+/// Returns the lines of a symbol's decorators and signature.
 fn head_of(found: &Found, symbol: &starling_syntax::Symbol) -> std::ops::RangeInclusive<usize> {
     let (first, name) = (
         line_at(found, symbol.definition.start),
         line_at(found, symbol.name.start),
     );
     let body = line_at(found, symbol.body.start);
-    // The body of `def f(): return 1` stands in the line of its signature.
+    // The body of `def f(): return 1` is on the line of its signature.
     let last = if body > name { body - 1 } else { name };
     match last - first < LONG_HEAD {
         true => first..=last,

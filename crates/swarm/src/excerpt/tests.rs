@@ -9,7 +9,7 @@ fn found(text: &str, name: &str) -> Found {
     Found { tree, symbol }
 }
 
-/// A function of some length whose deciding line stands in its middle.
+/// Returns a long function with the relevant line in its middle.
 fn long() -> String {
     let filler = |from: usize| -> String {
         (from..from + 60)
@@ -68,7 +68,7 @@ fn the_lines_with_the_names_of_the_task_are_shown_with_their_blocks() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Without the task's words, the top is shown.
+    // Without words from a task, the top is shown.
     let (shown, _) = excerpt(&found, &Focus::default(), Tokens(200));
     assert!(
         !shown.contains("sub_partial") && shown.contains("step_3 "),
@@ -121,7 +121,7 @@ fn the_line_that_a_traceback_quotes_comes_before_all_others() {
     let traceback = "m.py:90: in load\n    step_82 = prepare(82)\nlib/x.py:3: in prepare\n    fail()\nTypeError: sub_partial";
     let (shown, _) = excerpt(&found, &Focus::of(traceback), Tokens(110));
     assert!(shown.contains("step_82 = prepare(82)"), "{shown}");
-    // Where nothing is quoted, the place alone counts.
+    // Without a quoted line, only the place counts.
     let (shown, _) = excerpt(&found, &Focus::of("/old/m.py:40: in load"), Tokens(110));
     assert!(shown.contains(text.lines().nth(39).unwrap()), "{shown}");
 }
@@ -159,7 +159,7 @@ fn the_rarest_words_weigh_most() {
     assert!(shown.contains("option.flag_value = rare"), "{shown}");
 }
 
-/// A name that is all over one place says more than one that stands alone.
+/// Many matches of a name in one place count more than an isolated match.
 #[test]
 fn a_cluster_of_a_name_comes_before_lone_ones() {
     let filler: String = (0..40)

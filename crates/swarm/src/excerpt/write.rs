@@ -1,4 +1,4 @@
-//! Chosen lines written down.
+//! Formats the chosen lines of a symbol.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use super::super::lookup::Found;
 use super::{head_of, lines_of};
 use starling_core::Tokens;
 
-/// The longest line that is shown whole, in characters.
+/// Maximum length of a line that is shown whole, in characters.
 const LINE: usize = 300;
 
-/// Chosen lines of a symbol as they stand in its source; each gap is one line, which names the lines
-/// that are left out. A nested symbol of which only the head is shown says so in that line.
+/// Formats chosen lines as source. Each gap is one line that names the omitted lines. If only the
+/// head of a nested symbol is shown, the gap line says so.
 pub fn source(found: &Found, chosen: &BTreeSet<usize>) -> String {
     let (first, last) = lines_of(found);
     let lines: Vec<&str> = found.tree.text().lines().collect();
@@ -41,7 +41,8 @@ pub fn source(found: &Found, chosen: &BTreeSet<usize>) -> String {
     shown
 }
 
-/// Nested symbols of which nothing but the head is shown: the last line of the head, and their own.
+/// Returns the nested symbols of which only the head is shown: the last line of the head, and the
+/// last line of the symbol.
 fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)> {
     let mut hidden = Vec::new();
     for child in &found.symbol.children {
@@ -56,7 +57,7 @@ fn hidden_bodies(found: &Found, chosen: &BTreeSet<usize>) -> Vec<(usize, usize)>
     hidden
 }
 
-/// Blank lines are no gap.
+/// Writes a gap line. Blank lines alone are not a gap.
 fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t str) {
     let says = |number: &&usize| !line(**number).trim().is_empty();
     let (Some(first), Some(last)) = (gap.iter().find(says), gap.iter().rev().find(says)) else {
@@ -71,8 +72,8 @@ fn write_gap<'t>(shown: &mut String, gap: &[usize], line: &impl Fn(usize) -> &'t
     };
 }
 
-/// Lines with their numbers, as far as the cap goes. Blank lines in a row are one, without a number; a
-/// gap is one line of its own.
+/// Formats lines with their numbers as far as the cap allows. Consecutive blank lines are one line
+/// without a number; a gap is a separate line.
 pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Tokens) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();
@@ -96,7 +97,7 @@ pub fn numbered(text: &str, wanted: impl IntoIterator<Item = usize>, most: Token
             );
             break;
         }
-        // The head of a nested symbol tells by itself that something is left out before it.
+        // The head of a nested symbol already shows that lines before it are omitted.
         let is_gap = before.is_some_and(|before| before + 1 < number);
         shown.push_str(match is_gap {
             true if !is_head(line) => "      …\n",

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Short tasks as people write them.
+/// Short tasks as users write them.
 const TASKS: &[(Goal, &[&str])] = &[
     (
         Goal::Bug,

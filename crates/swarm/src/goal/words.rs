@@ -1,16 +1,16 @@
-//! The words of a task, and patterns of words.
+//! Sentences of a task, and patterns that match them.
 
-/// How many words a `..` of a pattern may pass over.
+/// Maximum number of words that `..` matches.
 const GAP: usize = 3;
-/// Where one wish ends and the next begins: a `..` does not reach over these words.
+/// Words that start a new request. `..` does not match them.
 const CONNECTORS: &[&str] = &[
     "and", "add", "write", "with", "so", "then", "but", "or", "which", "that", "because", "when",
 ];
-/// Words that change nothing for the patterns.
+/// Words that patterns ignore.
 const FILLERS: &[&str] = &[
     "the", "a", "an", "our", "its", "my", "all", "some", "any", "your",
 ];
-/// Words in front of a wish.
+/// Polite words before a request.
 const COURTESY: &[&str] = &[
     "please", "pls", "can", "could", "would", "you", "i", "id", "we", "need", "want", "like", "to",
     "lets", "hey", "hi", "hello", "kindly", "also", "then", "now", "just", "maybe", "finally",
@@ -64,7 +64,7 @@ const CHANGE: &[&str] = &[
     "describe",
     "explain",
 ];
-/// What a document does that is named as a source.
+/// Verbs of a document that is used as a source.
 const SAYS: &[&str] = &[
     "say",
     "says",
@@ -127,7 +127,7 @@ const SAYS: &[&str] = &[
     "differ",
     "differs",
 ];
-/// What is done in a document that is named as a source.
+/// Participles of statements in a document that is used as a source.
 const TOLD: &[&str] = &[
     "said",
     "promised",
@@ -144,7 +144,7 @@ const TOLD: &[&str] = &[
     "required",
     "documented",
 ];
-/// Words behind a document that say something of itself.
+/// Words after a document that make the document the subject.
 const OF_ITSELF: &[&str] = &[
     "should",
     "must",
@@ -166,7 +166,7 @@ const OF_ITSELF: &[&str] = &[
     "nowhere",
     "needs",
 ];
-/// What a document is that is to be changed.
+/// Words that describe a faulty document.
 const FAULTY: &[&str] = &[
     "wrong",
     "incorrect",
@@ -194,7 +194,7 @@ const FAULTY: &[&str] = &[
     "behind",
     "unreadable",
 ];
-/// Where a document is named that says what is to be so, and is not to be changed itself.
+/// Patterns for a document that describes the desired behaviour and is not to be changed.
 const SOURCES: &[&str] = &[
     "@doc .. @says",
     "@doc is|are right|correct|true|clear",
@@ -207,7 +207,7 @@ const SOURCES: &[&str] = &[
     "conform|conforms|comply|complies|agree|agrees|contradict|contradicts|violate|violates ? ? @doc",
     "disagree|disagrees|differ|differs ? ? @doc",
 ];
-/// Words for prose; each stands for its longer forms as well.
+/// Words for prose. Each word also matches its longer forms.
 const PROSE: &[&str] = &[
     "readme",
     "changelog",
@@ -218,9 +218,9 @@ const PROSE: &[&str] = &[
 const OTHER_DOCUMENTS: &[&str] = &[
     "docs", "comment", "comments", "license", "guide", "tutorial", "manual",
 ];
-/// Endings of files that hold prose.
+/// File extensions for prose.
 const PROSE_ENDINGS: &[&str] = &[".md", ".rst"];
-/// Files that hold no code, by the end of their names.
+/// File name endings for files without code.
 const PLAIN_ENDINGS: &[&str] = &[
     ".md",
     ".rst",
@@ -237,9 +237,9 @@ const PLAIN_ENDINGS: &[&str] = &[
     ".editorconfig",
     "license",
 ];
-/// Words that begin with `test` and name no test.
+/// Words that begin with `test` but do not refer to tests.
 const NO_TESTS: &[&str] = &["tested", "tester", "testers", "testing", "testament"];
-/// Promises about tests, which are no wishes: "all tests must still pass".
+/// Promises about tests, which are not requests, such as "all tests must still pass".
 const PROMISES: &[&str] = &[
     "@test ... still|keep|stay|remain|continue",
     "keep|keeping .. @test .. pass*|green",
@@ -247,23 +247,23 @@ const PROMISES: &[&str] = &[
     "break @test",
 ];
 
-/// Words between two ends of sentences.
+/// The words of one sentence.
 #[derive(Debug)]
 pub(super) struct Sentence {
     words: Vec<Word>,
     pub is_question: bool,
 }
 
-/// A word in lower case, or a name of code.
+/// A lower-case word, or the name of a symbol or file.
 #[derive(Debug, Clone)]
 struct Word {
     text: String,
     is_code: bool,
-    /// A document that is named for what it says.
+    /// Whether the word is a document that is used as a source.
     is_source: bool,
 }
 
-/// The sentences of a text without its blocks of code, and without promises that the tests still pass.
+/// Returns the sentences of a text, without code blocks and without promises that tests still pass.
 pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     let mut found: Vec<Sentence> = Vec::new();
     let mut words: Vec<Word> = Vec::new();
@@ -358,25 +358,30 @@ fn is_plain_file(lower: &str) -> bool {
 }
 
 impl Sentence {
-    /// Whether a pattern fits somewhere in the sentence. A pattern is a row of words:
-    /// - `a|b`: one of these; `a*`: all words that begin so. Names of code never fit a plain word.
-    /// - `?`: at most one word, `..`: at most [`GAP`] words, none of them a connector; `...`: any number
-    ///   of words.
-    /// - `^a`: the first word of the sentence after words of courtesy; `$`: its end.
-    /// - `@test`: a word or a name that speaks of tests; `@newtest`: the same without names in code
-    ///   other than files; `@doc`: a document or a file without code; `@prose`: prose alone, both where
-    ///   they are no sources, `@readme`: prose beside the code, be it a source; `@edit`: a verb that changes a document, `@change`: or anything; `@says`,
-    ///   `@told`, `@faulty`: words of [`SAYS`], [`TOLD`], [`FAULTY`].
+    /// Returns whether a pattern matches somewhere in the sentence. A pattern consists of words:
+    /// - `a|b` matches one of the words; `a*` matches all words with this prefix. A name of code is
+    ///   never matched by a plain word.
+    /// - `?` matches at most one word; `..` matches at most [`GAP`] words that are not connectors;
+    ///   `...` matches any number of words.
+    /// - `^a` matches the first word of the sentence after polite words; `$` matches the end.
+    /// - `@test` matches a word or a name that refers to tests; `@newtest` is the same without
+    ///   names of code other than files.
+    /// - `@doc` matches a document or a file without code, and `@prose` matches only prose, unless
+    ///   they are used as a source; `@readme` matches prose outside the code, also as a source.
+    /// - `@edit` matches a verb that changes a document; `@change` matches a verb that changes
+    ///   anything; `@says`, `@told` and `@faulty` match the words of [`SAYS`], [`TOLD`] and
+    ///   [`FAULTY`].
     pub(super) fn fits(&self, pattern: &str) -> bool {
         self.find(pattern).is_some()
     }
 
-    /// The number of the first word that a pattern fits.
+    /// Returns the index of the first word that a pattern matches.
     fn find(&self, pattern: &str) -> Option<usize> {
         self.find_all(pattern).first().map(|(start, _)| *start)
     }
 
-    /// Where a pattern fits: the numbers of the first word, and of the one behind the last.
+    /// Returns all matches of a pattern: the index of the first word, and the index after the last
+    /// word.
     fn find_all(&self, pattern: &str) -> Vec<(usize, usize)> {
         let (from_start, pattern) = match pattern.strip_prefix('^') {
             Some(rest) => (true, rest),
@@ -394,14 +399,14 @@ impl Sentence {
         starts.filter_map(fits).collect()
     }
 
-    /// The first word from here on that is none of courtesy.
+    /// Returns the index of the first word from `at` on that is not a polite word.
     fn behind_courtesy(&self, at: usize) -> usize {
         let is_courtesy = |word: &&Word| COURTESY.contains(&word.text.as_str());
         let passed = self.words.iter().skip(at).take_while(is_courtesy).count();
         at + passed
     }
 
-    /// Where a pattern ends that begins here.
+    /// Returns the end of a pattern that starts at `at`.
     fn fits_at(&self, at: usize, pattern: &[&str]) -> Option<usize> {
         let Some((first, rest)) = pattern.split_first() else {
             return Some(at);
@@ -419,7 +424,7 @@ impl Sentence {
         }
     }
 
-    /// Where the rest of a pattern ends behind at most `most` words, none of them a connector.
+    /// Returns the end of the rest of a pattern after at most `most` words that are not connectors.
     fn fits_after_gap(&self, at: usize, most: usize, rest: &[&str]) -> Option<usize> {
         let mut gaps = (0..=most).take_while(|passed| {
             let gap = self.words.get(at..at + passed);
@@ -428,8 +433,9 @@ impl Sentence {
         gaps.find_map(|passed| self.fits_at(at + passed, rest))
     }
 
-    /// Marks the documents that are named for what they say: "as the README says", "its docstring
-    /// promises". A verb in front of one makes it what is changed: "fix the docstring, mean says …".
+    /// Marks the documents that are used as a source: "as the README says", "its docstring
+    /// promises". A document after a verb is the object of a change: "fix the docstring, mean says
+    /// …".
     fn mark_sources(&mut self) {
         let found = SOURCES.iter().flat_map(|source| self.find_all(source));
         let mut marked: Vec<usize> = Vec::new();
@@ -450,13 +456,13 @@ impl Sentence {
         }
     }
 
-    /// Whether it names anything of the code.
+    /// Returns whether the sentence names anything in the code.
     pub(super) fn names_code(&self) -> bool {
         let mut words = self.words.iter();
         words.any(|word| word.is_code && !word.is_prose())
     }
 
-    /// The wishes of a sentence: each begins with a verb that changes something.
+    /// Splits a sentence into its requests. Each request begins with a verb that changes something.
     pub(super) fn clauses(&self) -> Vec<Sentence> {
         const BETWEEN: [&str; 4] = ["and", "then", "but", "plus"];
         let begins = |at: usize| {
@@ -511,8 +517,8 @@ impl Word {
             || PROSE_ENDINGS.iter().any(|end| text.ends_with(end))
     }
 
-    /// `tests`, `test_cart`, `TestCase` or `pytest`; `latest` is none, and who has "tested" something
-    /// says nothing of tests.
+    /// Returns whether the word refers to tests: `tests`, `test_cart`, `TestCase` or `pytest`, but
+    /// not `latest` or "tested".
     fn speaks_of_tests(&self) -> bool {
         let text = self.text.as_str();
         (text.starts_with("test") && !NO_TESTS.contains(&text))

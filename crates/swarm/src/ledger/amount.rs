@@ -1,4 +1,4 @@
-//! Sums of calls, tokens and money, exact: adding and taking away leaves no rest.
+//! Exact sums of calls, tokens and money, without rounding errors.
 
 use std::ops::{Add, AddAssign, SubAssign};
 
@@ -7,11 +7,11 @@ use starling_core::{Cost, Dollars, Limits, Tokens, WorstCase};
 
 const NANOS_PER_DOLLAR: f64 = 1e9;
 
-/// What requests cost, or may cost.
+/// The actual or possible cost of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Amount {
     calls: u32,
-    /// Prompts and answers together.
+    /// Prompt and output tokens together.
     tokens: u64,
     /// Billionths of a dollar.
     nanos: u64,
@@ -34,7 +34,7 @@ impl Amount {
         Amount {
             calls: cost.calls,
             tokens: (cost.usage.prompt + cost.usage.output).0,
-            // Converting saturates: a negative amount and one that is no number count as nothing.
+            // The conversion saturates: negative amounts and NaN become 0.
             nanos: (cost.dollars.0 * NANOS_PER_DOLLAR).ceil() as u64,
         }
     }
@@ -55,7 +55,7 @@ impl Amount {
         Dollars(self.nanos as f64 / NANOS_PER_DOLLAR)
     }
 
-    /// The first limit that this amount exceeds.
+    /// Returns the first limit that this amount exceeds.
     pub fn exceeded(self, limits: &Limits) -> Option<Exceeded> {
         let most = limits
             .dollars
@@ -73,7 +73,7 @@ impl Amount {
 }
 
 impl Exceeded {
-    /// Why a request does not fit beside what is spent.
+    /// Returns the error for a request that does not fit beside `spent`.
     pub fn exhausted(self, spent: Amount, next: &WorstCase, limits: &Limits) -> Exhausted {
         let next = Amount::of_worst(next);
         exhausted(match self {

@@ -1,4 +1,4 @@
-//! The account of one model call, which may take several requests.
+//! Budget of one model call, which may take several requests.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::{Exhausted, Ledger, Reservation};
 use starling_core::{ChatReply, ChatWatch, Cost, ModelError, ModelNotice, Tokens, WorstCase};
 
-/// Holds the reservation of the request under way. The first request is reserved when the call
-/// begins; retries, fallbacks and continuations reserve theirs through
-/// [`ChatWatch::reserve`]. No reservation is held while another one is waited for.
+/// Holds the reservation of the current request. The first request is reserved when the call
+/// starts; retries, fallbacks and continuations reserve through [`ChatWatch::reserve`]. The budget
+/// holds no reservation while it waits for another one.
 #[derive(Debug)]
 pub struct CallBudget {
     ledger: Ledger,
@@ -19,13 +19,13 @@ pub struct CallBudget {
 #[derive(Debug)]
 struct State {
     open: Option<Reservation>,
-    /// Whether any part of the answer of the open request has arrived.
+    /// Whether part of the open request's reply has arrived.
     answer_began: bool,
     cost: Cost,
 }
 
 impl CallBudget {
-    /// Reserves the first request of a call.
+    /// Creates the budget and reserves the first request of the call.
     ///
     /// # Errors
     /// See [`Ledger::reserve`].
@@ -41,15 +41,15 @@ impl CallBudget {
         })
     }
 
-    /// The longest answer that the open request may ask for.
+    /// Returns the maximum output of the open request.
     pub fn max_output(&self) -> Tokens {
         let state = self.state();
         let open = state.open.as_ref();
         open.map_or(Tokens(0), Reservation::max_output)
     }
 
-    /// Reserves the next request; returns the longest answer that it may ask for. A request that is
-    /// still open is booked in full.
+    /// Reserves the next request and returns its maximum output. A request that is still open is
+    /// charged in full.
     ///
     /// # Errors
     /// See [`Ledger::reserve`].
@@ -63,8 +63,8 @@ impl CallBudget {
         Ok(max_output)
     }
 
-    /// Books the last request, and returns what the call cost. Without a result, a request that is
-    /// still open is booked in full.
+    /// Charges the last request and returns the cost of the call. Without a result, a request that
+    /// is still open is charged in full.
     pub fn close(self, result: Option<&Result<ChatReply, ModelError>>) -> Cost {
         if let Some(result) = result {
             self.request_ended(result.as_ref());
@@ -73,7 +73,7 @@ impl CallBudget {
         self.state().cost
     }
 
-    /// Books the open request in full: nobody will say what it cost.
+    /// Charges the open request in full, because its actual usage will never be reported.
     fn abandon(&self) {
         let mut state = self.state();
         if let Some(reservation) = state.open.take() {
@@ -86,7 +86,7 @@ impl CallBudget {
     }
 }
 
-/// The account that a model keeps while it answers. Notices go to nobody.
+/// Tracks the requests of a call while the model replies. Notices are dropped.
 #[async_trait]
 impl ChatWatch for CallBudget {
     fn delta(&self, _text: &str) {
@@ -95,7 +95,7 @@ impl ChatWatch for CallBudget {
 
     fn notice(&self, _notice: ModelNotice) {}
 
-    /// Books the open request; does nothing when none is open.
+    /// Charges the open request. Does nothing if no request is open.
     fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
         let mut state = self.state();
         let Some(reservation) = state.open.take() else {

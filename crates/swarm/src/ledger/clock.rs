@@ -1,5 +1,5 @@
-//! The clock of a run. It stands while a person is being waited for and nothing else is at work: no
-//! model, no tests, no language server.
+//! The clock of a run. It stops while the run waits only for a person: no model, test run or
+//! language server is working.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Ledger, Spent};
 
-/// Whose time it is that Starling waits for.
+/// An external activity that Starling waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
     Model,
@@ -18,13 +18,13 @@ pub enum Outside {
 #[derive(Debug)]
 pub(super) struct Clock {
     began: Instant,
-    /// People who are being waited for.
+    /// Number of people that the run waits for.
     people: u32,
-    /// Models, tests and language servers at work.
+    /// Number of active models, test runs and language servers.
     working: u32,
     standing_since: Option<Instant>,
     stood: Duration,
-    /// When something outside was at work, in the order of its ends.
+    /// Periods of external activity, ordered by their end.
     outside: Vec<(Outside, Instant, Instant)>,
 }
 
@@ -40,7 +40,7 @@ impl Clock {
         }
     }
 
-    /// Stops the clock or lets it go on, after a change of who is waited for.
+    /// Stops or continues the clock after a change of the counters.
     fn update(&mut self) {
         let stands = self.people > 0 && self.working == 0;
         match (stands, self.standing_since) {
@@ -67,7 +67,7 @@ impl Clock {
         spent.outside_seconds = of(&[Outside::Model, Outside::Tests]);
     }
 
-    /// How long at least one of these was at work.
+    /// Returns the total time in which at least one of these activities was in progress.
     fn outside(&self, wanted: &[Outside]) -> Duration {
         let of_these = self
             .outside
@@ -87,14 +87,14 @@ impl Clock {
 }
 
 impl Ledger {
-    /// The time left; time in which the clock stands does not count.
+    /// Returns the remaining time. Time while the clock is stopped does not count.
     pub fn time_left(&self) -> Duration {
         let clock = self.clock();
         let run = clock.began.elapsed().saturating_sub(clock.stood());
         Duration::from_secs(self.limits.seconds).saturating_sub(run)
     }
 
-    /// Returns when the time is up.
+    /// Waits until the time limit is reached.
     pub async fn time_up(&self) {
         loop {
             let mut changed = std::pin::pin!(self.shared.clock_changed.notified());
@@ -111,7 +111,7 @@ impl Ledger {
         }
     }
 
-    /// While the guard lives, a person is being waited for; see [`Ledger::work`].
+    /// Marks that the run waits for a person until the guard is dropped; see [`Ledger::work`].
     pub fn wait_for_person(&self) -> PersonWait {
         self.change_clock(|clock| clock.people += 1);
         PersonWait {
@@ -119,8 +119,8 @@ impl Ledger {
         }
     }
 
-    /// While the guard lives, a model, tests or a language server are at work, and the clock runs
-    /// even when a person is being waited for elsewhere.
+    /// Marks that a model, a test run or a language server is working until the guard is dropped.
+    /// The clock then runs even if the run also waits for a person.
     pub fn work(&self) -> Work {
         self.change_clock(|clock| clock.working += 1);
         Work {
@@ -128,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// Something outside was at work for so long, until now.
+    /// Records an external activity of this duration that ends now.
     pub fn was_outside(&self, what: Outside, took: Duration) {
         let now = Instant::now();
         let mut clock = self.clock();
@@ -151,7 +151,7 @@ impl Ledger {
     }
 }
 
-/// See [`Ledger::wait_for_person`].
+/// Guard of [`Ledger::wait_for_person`].
 #[derive(Debug)]
 pub struct PersonWait {
     ledger: Ledger,
@@ -163,7 +163,7 @@ impl Drop for PersonWait {
     }
 }
 
-/// See [`Ledger::work`].
+/// Guard of [`Ledger::work`].
 #[derive(Debug)]
 pub struct Work {
     ledger: Ledger,

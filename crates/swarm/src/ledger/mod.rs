@@ -1,8 +1,10 @@
-//! The budget of one run, shared by all its agents. Every request to a model reserves its worst case
-//! before it is sent, and is booked at that reservation until the provider reports its usage. At
-//! every instant, what is spent and what is reserved are together within the limits of calls, tokens
-//! and dollars. Only a provider that reports more than the reservation can exceed a limit: the report
-//! is booked, and later reservations for that model grow by as much.
+//! Budget of one run, shared by all its agents.
+//!
+//! Each model request reserves its worst case before it is sent, and is charged at that reservation
+//! until the provider reports the usage. At any time, the spent and reserved amounts together are
+//! within the limits of calls, tokens and dollars. A limit can be exceeded only if a provider
+//! reports more than the reservation: the reported usage is charged, and later reservations for
+//! that model grow accordingly.
 
 mod amount;
 mod call;
@@ -28,11 +30,11 @@ pub use self::call::CallBudget;
 pub use self::clock::{Outside, PersonWait, Work};
 pub use self::reservation::Reservation;
 
-/// The shortest answer that is worth a request. Where the budget has no room for the whole answer,
-/// a shorter one is asked for, down to this length.
+/// Minimum length of a reply that is worth a request. If the budget has no room for the full reply,
+/// a shorter reply is requested, down to this length.
 pub const SHORTEST_ANSWER: Tokens = Tokens(1_024);
 
-/// What a run has spent.
+/// Amounts that a run has spent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     pub calls: u32,
@@ -40,22 +42,22 @@ pub struct Spent {
     pub cached_tokens: Tokens,
     pub output_tokens: Tokens,
     pub dollars: Dollars,
-    /// Calls of models whose price is unknown.
+    /// Calls to models without a known price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u32,
-    /// Those of the tokens that no model reported: the worst cases of calls that were cut.
+    /// Tokens included above that no model reported: the worst cases of aborted calls.
     #[serde(default, skip_serializing_if = "is_none")]
     pub assumed_tokens: Tokens,
     pub seconds: f64,
-    /// Seconds in which the run waited for nothing but people; not counted against the limit.
+    /// Seconds in which the run waited only for people. They do not count against the limit.
     pub waiting_seconds: f64,
-    /// Seconds in which a model was at work.
+    /// Seconds in which a model call was in progress.
     #[serde(default)]
     pub model_seconds: f64,
-    /// Seconds in which tests were at work.
+    /// Seconds in which tests were running.
     #[serde(default)]
     pub test_seconds: f64,
-    /// Seconds in which either was: what is left is Starling's own.
+    /// Seconds in which a model call or tests were running. The remaining time is Starling's own.
     #[serde(default)]
     pub outside_seconds: f64,
     pub messages: u32,
@@ -70,14 +72,14 @@ fn is_none(tokens: &Tokens) -> bool {
     tokens.0 == 0
 }
 
-/// The budget has no room for this.
+/// The error returned when a limit of the budget is reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the budget is used up: {what}")]
 pub struct Exhausted {
     pub what: String,
 }
 
-/// What is spent and what is reserved at one instant, together.
+/// Total of the spent and reserved amounts at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Committed {
     pub calls: u32,
@@ -95,32 +97,32 @@ pub struct Ledger {
 #[derive(Debug)]
 struct Shared {
     account: Mutex<Account>,
-    /// Notified when room may have become free, or the queue has moved.
+    /// Notified when budget may have been freed or the queue has changed.
     freed: Notify,
     clock: Mutex<Clock>,
-    /// Notified when the clock stops or goes on.
+    /// Notified when the clock stops or continues.
     clock_changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Account {
-    /// Without dollars and times, which are kept elsewhere.
+    /// Without dollars and times, which are stored elsewhere.
     spent: Spent,
     spent_on_requests: Amount,
-    /// Held by requests under way.
+    /// Amount held by requests in progress.
     reserved: Amount,
-    /// Callers that wait for room, in the order in which they came.
+    /// Callers waiting for budget, in order of arrival.
     queue: VecDeque<u64>,
     tickets: u64,
-    /// By how much providers exceeded the bound of a prompt, by model.
+    /// For each model, the factor by which its provider exceeded the estimated prompt size.
     excess: HashMap<String, f64>,
 }
 
-/// Whether a request fits.
+/// Result of checking a request against the budget.
 enum Room {
-    /// It fits with an answer of this length.
+    /// The request fits with a reply of this length.
     Fits(Tokens),
-    /// It may fit when other requests have ended.
+    /// The request may fit after other requests have ended.
     Later,
     Never(Exhausted),
 }
@@ -142,13 +144,14 @@ impl Ledger {
         &self.limits
     }
 
-    /// Reserves one request to a model. Waits, first come first served, while the request would fit
-    /// if the reservations of others came back unused. When nobody else holds a reservation and the
-    /// whole answer does not fit, the reservation is for a shorter one, see
-    /// [`Reservation::max_output`].
+    /// Reserves one model request.
+    ///
+    /// Waits in order of arrival while the request would fit if all other reservations were
+    /// released unused. If no other reservation is held and the full reply does not fit, the
+    /// reservation is for a shorter reply; see [`Reservation::max_output`].
     ///
     /// # Errors
-    /// [`Exhausted`] names the limit that has no room for the request.
+    /// Returns [`Exhausted`] with the limit that has no room for the request.
     pub async fn reserve(&self, worst: WorstCase) -> Result<Reservation, Exhausted> {
         let ticket = Ticket::take(self);
         loop {
@@ -172,7 +175,8 @@ impl Ledger {
         }
     }
 
-    /// Whether `requests` like this one fit now, beside what is reserved.
+    /// Returns whether `requests` requests with this worst case fit now, in addition to the current
+    /// reservations.
     pub fn has_room(&self, requests: u32, worst: &WorstCase) -> bool {
         let account = self.account();
         let next = Amount::of_worst(&account.with_excess(worst)).times(requests);
@@ -180,7 +184,7 @@ impl Ledger {
         (used + next).exceeded(&self.limits).is_none()
     }
 
-    /// What is spent and what is reserved at this instant.
+    /// Returns the total of the spent and reserved amounts at this moment.
     pub fn committed(&self) -> Committed {
         let account = self.account();
         (account.spent_on_requests + account.reserved).into()
@@ -189,7 +193,7 @@ impl Ledger {
     /// Counts one question or change request.
     ///
     /// # Errors
-    /// [`Exhausted`] when the limit of messages is reached.
+    /// Returns [`Exhausted`] when the limit of messages is reached.
     pub fn count_message(&self) -> Result<(), Exhausted> {
         let mut account = self.account();
         if account.spent.messages >= self.limits.messages {
@@ -203,7 +207,7 @@ impl Ledger {
     /// Counts one agent.
     ///
     /// # Errors
-    /// [`Exhausted`] when the limit of agents is reached.
+    /// Returns [`Exhausted`] when the limit of agents is reached.
     pub fn count_agent(&self) -> Result<(), Exhausted> {
         let mut account = self.account();
         if account.spent.agents >= self.limits.agents {
@@ -213,7 +217,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What the run has spent so far; requests under way are not in it.
+    /// Returns what the run has spent so far, without requests in progress.
     pub fn spent(&self) -> Spent {
         let account = self.account();
         let mut spent = account.spent.clone();
@@ -230,7 +234,8 @@ impl Ledger {
 }
 
 impl Account {
-    /// The worst case, raised by what this model's provider has exceeded it before.
+    /// Returns the worst case, scaled by the factor by which the model's provider exceeded earlier
+    /// estimates.
     fn with_excess(&self, worst: &WorstCase) -> WorstCase {
         let excess = self.excess.get(&worst.model).copied().unwrap_or(1.0);
         WorstCase {
@@ -275,7 +280,7 @@ impl Account {
     }
 }
 
-/// The greatest number from `least`, which fits, up to `most` that fits.
+/// Returns the greatest number from `least` to `most` that fits. `least` must fit.
 fn longest(least: Tokens, most: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
     let (mut fitting, mut over) = (least.0, most.0.saturating_add(1));
     while over - fitting > 1 {
@@ -299,7 +304,7 @@ fn unpriced(model: &str, limit: Dollars) -> Exhausted {
     ))
 }
 
-/// A place in the queue; given up when it is dropped.
+/// A position in the queue, released on drop.
 struct Ticket<'a> {
     ledger: &'a Ledger,
     number: u64,

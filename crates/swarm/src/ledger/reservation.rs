@@ -1,24 +1,24 @@
-//! Room for one request, from before it is sent until it is known what it cost.
+//! The reserved budget of one request, held from before it is sent until its cost is known.
 
 use super::Ledger;
 use super::amount::Amount;
 use starling_core::{ChatReply, Cost, ModelError, Tokens, WorstCase};
 
-/// Later bounds are this much above the excess that was seen.
+/// Factor added to the observed excess when later prompts are estimated.
 const MARGIN: f64 = 1.1;
 
-/// Room in the budget for one request. Dropping it books the whole reservation: the request may have
-/// been sent, and nobody said what it cost.
+/// Reserved budget for one request. Dropping it charges the whole reservation, because the request
+/// may have been sent and its cost was not reported.
 #[derive(Debug)]
 pub struct Reservation {
     ledger: Ledger,
-    /// The worst case as the caller knows it.
+    /// The caller's estimate of the worst case.
     asked: WorstCase,
-    /// What is reserved.
+    /// The reserved amount.
     held: WorstCase,
-    /// Booked when the reservation ends.
+    /// The cost that is charged when the reservation ends.
     cost: Cost,
-    /// The cost is the worst case: the model reported none.
+    /// Whether the cost is the worst case because the model reported none.
     is_assumed: bool,
 }
 
@@ -33,12 +33,12 @@ impl Reservation {
         }
     }
 
-    /// The longest answer that the request may ask for.
+    /// Returns the maximum output that the request may ask for.
     pub fn max_output(&self) -> Tokens {
         self.held.output
     }
 
-    /// Books what an answer cost, as the model reports it.
+    /// Charges the cost of a reply, as the model reports it.
     pub fn answered(mut self, reply: &ChatReply) -> Cost {
         self.cost = Cost::of_reply(reply);
         self.is_assumed = false;
@@ -48,23 +48,23 @@ impl Reservation {
         self.cost
     }
 
-    /// Books what a failed request cost, see [`Cost::of_failure`].
+    /// Charges the cost of a failed request; see [`Cost::of_failure`].
     pub fn failed(mut self, error: &ModelError, answer_began: bool) -> Cost {
         self.cost = Cost::of_failure(error, answer_began, &self.held);
         self.cost
     }
 
-    /// Books the whole reservation: nobody will say what the request cost.
+    /// Charges the whole reservation, because the cost of the request will never be reported.
     pub fn abandoned(self) -> Cost {
         self.cost
     }
 
-    /// Gives the room back: the request was not sent.
+    /// Releases the reservation, because the request was not sent.
     pub fn release(mut self) {
         self.cost = Cost::default();
     }
 
-    /// A provider that counts more than the bound raises the bounds of later prompts.
+    /// Raises the estimates of later prompts if the provider counted more tokens than reserved.
     fn learn(&self, prompt: Tokens) {
         if prompt <= self.held.prompt {
             return;

@@ -121,7 +121,7 @@ fn a_request_that_ends_without_a_report_is_booked_at_its_reservation() {
 #[test]
 fn dollars_are_reserved() {
     let ledger = ledger(|limits| limits.dollars = Some(Dollars(0.5)));
-    // 0.1 for the prompt, 0.2 for the answer.
+    // The prompt costs 0.1 and the reply 0.2.
     let first = reserved(&ledger, 10_000, 4_000);
     assert_eq!(ledger.committed().dollars, Dollars(0.3));
     assert!(waits(&ledger, 10_000, 4_000));
@@ -240,7 +240,7 @@ fn a_call_books_each_of_its_requests_once() {
     let call = open.unwrap().unwrap();
     call.delta("a");
     call.request_ended(Err(&timeout()));
-    // The report of a second layer is ignored.
+    // A second report for the same request is ignored.
     call.request_ended(Err(&timeout()));
     assert_eq!(ledger.committed().calls, 1);
     let next = call.reserve_next(&worst(100, 50)).now_or_never();
@@ -325,7 +325,7 @@ async fn the_time_is_up_when_the_clock_has_really_run() {
 async fn what_was_at_work_at_once_is_counted_once() {
     let ledger = ledger(|_| {});
     let pass = |seconds| tokio::time::advance(Duration::from_secs(seconds));
-    // 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
+    // The periods are 1 to 5, 3 to 5, 5 to 6 and 8 to 10.
     pass(5).await;
     ledger.was_outside(Outside::Model, Duration::from_secs(2));
     ledger.was_outside(Outside::Tests, Duration::from_secs(4));
@@ -337,12 +337,12 @@ async fn what_was_at_work_at_once_is_counted_once() {
     assert_eq!(spent.model_seconds, 5.0);
     assert_eq!(spent.test_seconds, 4.0);
     assert_eq!(spent.outside_seconds, 7.0);
-    // Nothing began before the run.
+    // A period cannot start before the run.
     ledger.was_outside(Outside::Tests, Duration::from_secs(60));
     assert_eq!(ledger.spent().outside_seconds, 10.0);
 }
 
-/// One step of many callers that share a budget.
+/// One step in a sequence of many callers that share a budget.
 #[derive(Debug, Clone)]
 enum Step {
     Ask { prompt: u64, output: u64 },
@@ -371,7 +371,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Waiting = Pin<Box<dyn Future<Output = Result<Reservation, Exhausted>>>>;
 
-/// Callers of one ledger, driven by hand.
+/// Callers of one ledger, polled by hand.
 struct Callers {
     ledger: Ledger,
     waiting: Vec<(u64, u64, Waiting)>,
@@ -381,7 +381,7 @@ struct Callers {
 impl Callers {
     fn poll(&mut self) {
         let mut context = Context::from_waker(std::task::Waker::noop());
-        // As often as one caller's end can let another one pass.
+        // Repeated as often as the end of one caller can unblock another.
         for _ in 0..=self.waiting.len() {
             let mut at = 0;
             while at < self.waiting.len() {
@@ -485,7 +485,7 @@ proptest! {
             callers.poll();
             callers.check();
         }
-        // Whatever waits is served or refused once the others are done.
+        // Waiting callers are served or refused after the others have finished.
         while let Some((_, held)) = callers.held.pop() {
             drop(held);
             callers.poll();

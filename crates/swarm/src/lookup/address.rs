@@ -1,17 +1,17 @@
-//! What an agent means by an address, and the files that a text names.
+//! Resolves an address that an agent uses, and the files that a text names.
 
 use super::Lookup;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Documents that people name without an ending.
+/// Documents that are often named without an extension.
 const DOCUMENTS: [&str; 3] = ["readme", "changelog", "contributing"];
 
 impl Lookup {
-    /// The symbol of an address: a symbol path, or the bare path of a file (`README.md`, `Makefile`),
-    /// which stands for the whole file. A path of a file that does not exist is one as well.
+    /// Resolves an address: a symbol path, or the path of a file (`README.md`, `Makefile`), which
+    /// represents the whole file. The file does not have to exist.
     ///
     /// # Errors
-    /// A text for the model that says how to write an address.
+    /// Returns a message for the model that describes the format of an address.
     pub fn address(&self, text: &str) -> Result<SymbolPath, String> {
         let name = self.unquoted(text);
         if let Some(file) = self.file_at(name) {
@@ -25,7 +25,7 @@ impl Lookup {
             .map_err(|error| format!("{error}, or path/to/file for a whole file"))
     }
 
-    /// An address without the back-quotes around it, which may be part of a path.
+    /// Returns an address without surrounding backquotes, unless they are part of a path.
     pub fn unquoted<'t>(&self, text: &'t str) -> &'t str {
         let text = text.trim();
         let file = text.split("::").next().unwrap_or(text);
@@ -35,8 +35,9 @@ impl Lookup {
         }
     }
 
-    /// The files that a text names by their paths, in the order of the text. A name without a folder
-    /// stands for the only file of that name, and "readme" for `README.md` or the like.
+    /// Returns the files that a text names by their paths, in the order of the text. A name without
+    /// a directory matches the only file of that name, and "readme" matches `README.md` or a
+    /// similar file.
     pub fn files_named_in(&self, text: &str) -> Vec<FilePath> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let mut found: Vec<FilePath> = Vec::new();
@@ -53,7 +54,7 @@ impl Lookup {
         found
     }
 
-    /// The document at the top of the project that everybody calls by this name.
+    /// Returns the document in the root directory that is commonly called by this name.
     fn document_called(&self, name: &str) -> Option<FilePath> {
         let name = name.to_lowercase();
         if !DOCUMENTS.contains(&name.as_str()) {
@@ -71,7 +72,7 @@ impl Lookup {
         self.files().binary_search(&file).is_ok().then_some(file)
     }
 
-    /// The only file of a name with an ending.
+    /// Returns the only file with this name, which must have an extension.
     pub(super) fn only_file_called(&self, name: &str) -> Option<FilePath> {
         if name.contains('/') || !name.trim_start_matches('.').contains('.') {
             return None;

@@ -1,38 +1,38 @@
-//! Files and symbols that a task names outright: `@path/to/file` and `#Symbol`.
+//! Files and symbols that a task mentions explicitly: `@path/to/file` and `#Symbol`.
 
 use super::Lookup;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, SymbolPath};
 
-/// Symbols that one ambiguous mention offers at most.
+/// Maximum number of symbols that are listed for one ambiguous mention.
 const AMBIGUOUS_MOST: usize = 5;
 
-/// A mention of a text.
+/// A mention in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mention {
-    /// It names one file (the module body stands for it) or one symbol.
+    /// One file (represented by its module body) or one symbol.
     One(SymbolPath),
-    /// Several symbols have this name: the first of them, and how many there are.
+    /// Several symbols with this name: the first of them and their total number.
     Several {
         name: String,
         symbols: Vec<SymbolPath>,
         count: usize,
     },
-    /// No file or symbol has this name: the mention as it is written, and what to write instead.
+    /// No file or symbol has this name: the mention as written, and what to write instead.
     Unknown { written: String, why: String },
 }
 
-/// A file that a text names after `@` and that is not there.
+/// A file that a text names after `@` and that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotThere {
     pub written: String,
     pub file: FilePath,
-    /// Files with nearly this name, the nearest first.
+    /// Files with similar names, the most similar first.
     pub nearest: Vec<FilePath>,
 }
 
 impl NotThere {
-    /// `there is no a/cat.py; is a/cart.py meant?`
+    /// Describes the missing file, as in `there is no a/cat.py; is a/cart.py meant?`
     pub fn in_words(&self) -> String {
         let names: Vec<&str> = self.nearest.iter().map(FilePath::as_str).collect();
         let meant = match names.as_slice() {
@@ -44,11 +44,11 @@ impl NotThere {
     }
 }
 
-/// Files that are named in place of one that is not there.
+/// Maximum number of files that are suggested for a missing file.
 const NEAREST_MOST: usize = 3;
 
 impl Lookup {
-    /// The files that a text names after `@` and that are not there. No index is asked.
+    /// Returns the missing files that a text names after `@`. The index is not used.
     pub fn not_there(&self, text: &str) -> Vec<NotThere> {
         let mut found: Vec<NotThere> = Vec::new();
         for word in self.mention_words(text) {
@@ -71,13 +71,13 @@ impl Lookup {
         found
     }
 
-    /// Whether files are called so.
+    /// Returns whether a file has this name.
     fn is_a_name(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.name() == path)
     }
 
-    /// `@app.route` and `@scope/package` are no paths of files: they end as no file of code, and below no
-    /// folder as no other file either.
+    /// Returns whether a word is a path. `@app.route` and `@scope/package` are not: they have no
+    /// extension of a code file, and no extension of another file in their directory.
     fn is_path(&self, path: &str) -> bool {
         let ending = |name: &str| name.rsplit_once('.').map(|(_, ending)| ending.to_owned());
         let is_code = Language::of(&FilePath::new(path)) != Language::Plain;
@@ -89,7 +89,7 @@ impl Lookup {
         is_code || is_like_others()
     }
 
-    /// The files with nearly the name of another, the nearest first.
+    /// Returns the files with similar names, the most similar first.
     fn nearest(&self, file: &FilePath) -> Vec<FilePath> {
         let name = file.name();
         let most = (name.len() / 3).clamp(1, 3);
@@ -104,8 +104,9 @@ impl Lookup {
         nearest.map(|(_, _, other)| other.clone()).collect()
     }
 
-    /// The mentions of a text, in its order. `@` names a file, `#` a symbol; either may name a symbol by
-    /// its whole path. Words as `@property` and `#12`, which look like mentions only, are left out.
+    /// Returns the mentions of a text in order. `@` names a file and `#` a symbol; either may name
+    /// a symbol by its full path. Words that only look like mentions, such as `@property` and
+    /// `#12`, are left out.
     pub fn mentions_in(&self, text: &str) -> Vec<Mention> {
         let mut found: Vec<Mention> = Vec::new();
         for word in self.mention_words(text) {
@@ -119,7 +120,8 @@ impl Lookup {
         found
     }
 
-    /// The words of a text that may be mentions. A path of the project with spaces is one word.
+    /// Returns the words of a text that may be mentions. A path of the project with spaces is one
+    /// word.
     fn mention_words<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let is_outside = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;*".contains(c);
         let words = self.unusual_paths().words(text, is_outside);
@@ -183,7 +185,7 @@ impl Lookup {
         })
     }
 
-    /// `path/to/file::Symbol` after a mark.
+    /// Parses `path/to/file::Symbol` after a mark.
     fn path_mention(&self, mark: char, name: &str) -> Option<Mention> {
         let known = self
             .address(name)
@@ -198,7 +200,7 @@ impl Lookup {
     }
 }
 
-/// A path without the number of a line behind it.
+/// Returns a path without a line number at its end.
 fn without_line(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((path, line)) if line.parse::<u32>().is_ok() => path,
@@ -206,7 +208,7 @@ fn without_line(name: &str) -> &str {
     }
 }
 
-/// How many letters have to be added, left out or exchanged to make one name of another.
+/// Returns the Levenshtein distance of two names.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -230,7 +232,7 @@ mod tests {
     use starling_index::Index;
     use starling_workspace::Workspace;
 
-    /// The mentions of a text in a small shop, each as one line.
+    /// Returns the mentions of a text in a small sample project, one line for each.
     fn mentions(text: &str) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for (file, source) in [

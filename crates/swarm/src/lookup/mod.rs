@@ -1,4 +1,4 @@
-//! Looking things up in the workspace as it is now, as capped text for a model.
+//! Looks things up in the current workspace and returns capped text for a model.
 
 mod address;
 mod mention;
@@ -16,9 +16,10 @@ use starling_index::{Certainty, Index, Usage};
 use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
 use starling_workspace::{Snapshot, UnusualPaths};
 
-/// The most of an outline.
+/// Maximum size of an outline.
 const OUTLINE_CAP: Tokens = Tokens(6_000);
-/// A text is shown whole when it is over its cap by less than this, in bytes: the gap would cost a turn.
+/// Excess in bytes up to which a text is shown whole, because an omitted part would cost another
+/// turn.
 const LENIENCE: usize = 700;
 const SEARCH_HITS: usize = 30;
 const REFERENCE_HITS: usize = 40;
@@ -28,12 +29,12 @@ const REFERENCE_HITS: usize = 40;
 pub struct Lookup {
     world: Snapshot,
     index: Arc<Index>,
-    /// What is shown first where there is no room for all.
+    /// The words whose lines are shown first if not everything fits.
     focus: Arc<Focus>,
     served: Arc<Served>,
 }
 
-/// A symbol with the tree that it stands in.
+/// A symbol and the tree that contains it.
 pub struct Found {
     pub tree: Arc<SymbolTree>,
     pub symbol: Symbol,
@@ -55,7 +56,7 @@ impl Lookup {
         }
     }
 
-    /// The same for readers who look for something.
+    /// Sets the focus of excerpts.
     pub fn with_focus(self, focus: Arc<Focus>) -> Self {
         Lookup { focus, ..self }
     }
@@ -68,12 +69,12 @@ impl Lookup {
         &self.index
     }
 
-    /// All files, in order.
+    /// Returns all files in order.
     pub fn files(&self) -> &[FilePath] {
         self.world.files()
     }
 
-    /// Paths that are found in a text because they are known.
+    /// Returns the paths that can be found in a text only because they are known.
     pub fn unusual_paths(&self) -> UnusualPaths {
         self.world.unusual_paths()
     }
@@ -82,17 +83,18 @@ impl Lookup {
         self.world.tree(file).map_err(|error| error.to_string())
     }
 
-    /// Whether a path names the module body of a file that is not there yet and lies inside the workspace.
+    /// Returns whether a path names the module body of a file that does not exist yet and lies
+    /// inside the workspace.
     pub fn is_new_file(&self, path: &SymbolPath) -> bool {
         let file = path.file.as_str();
         let leads_outside = file.starts_with('/') || file.split('/').any(|part| part == "..");
         path.is_module() && !leads_outside && self.tree(&path.file).is_err()
     }
 
-    /// A symbol by its path.
+    /// Returns a symbol by its path.
     ///
     /// # Errors
-    /// A text for the model which names what there is instead.
+    /// Returns a message for the model that names the available symbols or files.
     pub fn symbol(&self, path: &SymbolPath) -> Result<Found, String> {
         let tree = self.tree(&path.file).map_err(|error| {
             let base = path.file.name();
@@ -152,7 +154,7 @@ impl Lookup {
         }
     }
 
-    /// Lines with these words, in files whose path holds `within`.
+    /// Searches for lines with these words in files whose path contains `within`.
     pub fn search(&self, query: &str, within: &str) -> String {
         let found = self.index().search_most(query, within, SEARCH_HITS);
         let place = match within.is_empty() {
@@ -181,7 +183,7 @@ impl Lookup {
         cap(&lines.join("\n"), Tokens(2_000))
     }
 
-    /// Where a name is defined; `meant` is the one that is meant, where that is known.
+    /// Describes where a name is defined. `meant` is the intended definition, if it is known.
     pub fn definition(&self, name: &str, meant: Option<&SymbolPath>) -> String {
         let found = self.index().definitions(name);
         if found.is_empty() {
@@ -208,7 +210,7 @@ impl Lookup {
             return format!("No reference to `{name}` in the workspace.");
         }
         let is_unsure = |usage: &Usage| usage.certainty == Certainty::Possible;
-        // What holds for all is said once.
+        // A remark that applies to all uses is written once.
         let by_name = usages.found.iter().all(is_unsure);
         let mark = |usage: &Usage| match is_unsure(usage) && !by_name {
             true => " (perhaps)",
@@ -240,7 +242,7 @@ fn hit_line(symbol: &SymbolPath, line: u32, text: &str) -> String {
     format!("{symbol} line {line}: {text}")
 }
 
-/// Cuts a text in the middle when it is over the cap, and says so.
+/// Omits the middle of a text that exceeds the cap, and marks the omission.
 pub fn cap(text: &str, most: Tokens) -> String {
     let bytes = usize::try_from(most.0 * 7 / 2).unwrap_or(usize::MAX);
     if text.len() <= bytes.saturating_add(LENIENCE.min(bytes / 2)) {

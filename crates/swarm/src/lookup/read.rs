@@ -1,4 +1,4 @@
-//! Reading: the source of symbols and of ranges of lines, as much of each as one call has room for.
+//! Reads the source of symbols and line ranges, as much of each as fits into one call.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use super::{Found, Lookup};
 use starling_core::Tokens;
 use starling_syntax::{FilePath, Symbol, SymbolPath, signature};
 
-/// The most that one reading call puts into a prompt.
+/// Maximum size of the result of one read call.
 const READ_CAP: Tokens = Tokens(6_000);
 const READ_TARGETS: usize = 8;
-/// The longest line that is shown whole, in characters.
+/// Maximum length of a line that is shown whole, in characters.
 const LINE: usize = 1_000;
-/// Lines that are read where no last one is given.
+/// Number of lines that are read if no last line is given.
 const LINES: usize = 120;
 
 /// Something to read.
@@ -29,8 +29,8 @@ enum Target {
 }
 
 impl Lookup {
-    /// The source of symbols and ranges of lines. A range is shown whole as far as there is room and
-    /// ends with what to read next; of a long symbol, what matters is shown.
+    /// Returns the source of symbols and line ranges. A line range is shown from its start as far
+    /// as it fits, and ends with the next lines to read. A long symbol is shown as an excerpt.
     pub fn read(&self, targets: &[String]) -> String {
         let shared = self.shared(targets);
         let mut texts: Vec<String> = shared
@@ -46,8 +46,8 @@ impl Lookup {
         texts.join("\n")
     }
 
-    /// The symbols that a reading of these targets shows: those that are named, and those that stand wholly
-    /// in the lines that are shown of a range.
+    /// Returns the symbols that a read of these targets shows: the named symbols, and the symbols
+    /// that lie completely in the shown lines of a range.
     pub fn read_symbols(&self, targets: &[String]) -> Vec<SymbolPath> {
         let mut symbols = Vec::new();
         for (target, most) in self.shared(targets) {
@@ -80,7 +80,7 @@ impl Lookup {
         symbols
     }
 
-    /// What is read at once, each with its part of the room.
+    /// Resolves the targets and assigns each its share of the available size.
     fn shared(&self, targets: &[String]) -> Vec<(Target, Tokens)> {
         let read: Vec<Target> = targets
             .iter()
@@ -155,8 +155,8 @@ impl Target {
     }
 }
 
-/// What each gets of a whole: what it needs where that is no more than its part, else an equal part of
-/// what the others leave.
+/// Distributes `whole` among the needs. A need that fits into an equal share is met in full; the
+/// others share the rest equally.
 fn shares(needs: &[Tokens], whole: Tokens) -> Vec<Tokens> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -178,7 +178,7 @@ fn is_overload(symbol: &Symbol) -> bool {
         .any(|decorator| decorator.ends_with("overload"))
 }
 
-/// The one that does the work, where the first of a name is only an overload of it.
+/// Returns the implementation if the first definition of a name is only an overload.
 fn implementation(found: Found) -> Found {
     if !is_overload(&found.symbol) || found.symbol.path.name.contains('#') {
         return found;
@@ -192,7 +192,7 @@ fn implementation(found: Found) -> Found {
     }
 }
 
-/// The other definitions of a symbol's name in the same place.
+/// Returns the other definitions of a symbol's name in the same scope.
 fn namesakes(found: &Found) -> impl Iterator<Item = &Symbol> {
     let bare = |symbol: &Symbol| {
         let name = &symbol.path.name;
@@ -206,7 +206,7 @@ fn namesakes(found: &Found) -> impl Iterator<Item = &Symbol> {
     })
 }
 
-/// The other definitions of its name by their signatures.
+/// Describes the other definitions of a symbol's name by their signatures.
 fn same_name(found: &Found) -> String {
     let mut text = String::new();
     for symbol in namesakes(found).filter(|_| !found.symbol.path.is_module()) {
@@ -221,7 +221,8 @@ fn same_name(found: &Found) -> String {
     text
 }
 
-/// Lines with their numbers, from the first on as far as the cap goes; says which are left.
+/// Formats lines with their numbers from the first line as far as the cap allows, and names the
+/// omitted lines.
 fn lines_shown(file: &str, text: &str, first: usize, last: usize, most: Tokens) -> String {
     let mut shown = format!("{file} lines {first}-{last}:\n");
     let end = last_shown(text, first, last, most);
@@ -238,7 +239,7 @@ fn lines_shown(file: &str, text: &str, first: usize, last: usize, most: Tokens) 
     shown
 }
 
-/// The last line of a range that there is room for; the first is shown in any case.
+/// Returns the last line of a range that fits. At least the first line is shown.
 fn last_shown(text: &str, first: usize, last: usize, most: Tokens) -> usize {
     let mut left = most.0;
     for (at, line) in text.lines().enumerate().take(last).skip(first - 1) {

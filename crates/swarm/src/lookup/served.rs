@@ -1,5 +1,5 @@
-//! What a language server said of names: uses of which the index is not sure become certain. What it said
-//! of another text than the one that is looked at is left out.
+//! Facts about names from a language server. Uses that are uncertain in the index become certain.
+//! Facts about an outdated text are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use starling_index::{Certainty, Usage, Usages, is_test_file};
 use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
 use starling_text::ContentHash;
 
-/// What was learnt, by symbol.
+/// The facts for each symbol.
 #[derive(Debug, Clone, Default)]
 pub struct Served {
     uses: HashMap<SymbolPath, Vec<Spot>>,
@@ -27,19 +27,19 @@ impl Served {
     }
 }
 
-/// A spot in the text that is looked at.
+/// A position in the current text.
 struct Current {
     tree: Arc<SymbolTree>,
     at: usize,
 }
 
 impl Lookup {
-    /// The same with what a language server said.
+    /// Sets the facts from a language server.
     pub fn with_served(self, served: Arc<Served>) -> Self {
         Lookup { served, ..self }
     }
 
-    /// The one symbol that a name or a path means.
+    /// Returns the one symbol that a name or path refers to; `None` if it is ambiguous or unknown.
     pub fn meant(&self, name: &str) -> Option<SymbolPath> {
         if let Ok(path) = name.trim().parse::<SymbolPath>() {
             return self.symbol(&path).ok().map(|found| found.symbol.path);
@@ -51,8 +51,8 @@ impl Lookup {
             .map(|one| one.symbol)
     }
 
-    /// The uses of a symbol, or of a name: what the index finds, and surer where a language server says
-    /// the same.
+    /// Returns the uses of a symbol or a name from the index, with those confirmed by a language
+    /// server marked as certain.
     pub fn usages(&self, name: &str, most: usize) -> Usages {
         let mut usages = self.index().references(name, most);
         let symbol = self.meant(name);
@@ -83,7 +83,7 @@ impl Lookup {
         usages
     }
 
-    /// The methods that override one, as far as a language server said so.
+    /// Returns the methods that override a method, according to a language server.
     pub fn overrides(&self, symbol: &SymbolPath) -> Vec<SymbolPath> {
         let spots = self.served.overrides.get(symbol).map(Vec::as_slice);
         let current = self.current(spots.unwrap_or_default());
@@ -92,7 +92,7 @@ impl Lookup {
         found
     }
 
-    /// The symbols whose names stand at spots of the text that is looked at.
+    /// Returns the symbols whose names are at these positions of the current text.
     pub fn symbols_at(&self, spots: &[Spot]) -> Vec<SymbolPath> {
         self.named(&self.current(spots))
     }
@@ -106,7 +106,7 @@ impl Lookup {
         current.iter().filter_map(symbol).collect()
     }
 
-    /// Only spots in files that are as they were when the server spoke of them.
+    /// Keeps only positions in files that have not changed since the server's reply.
     fn current(&self, spots: &[Spot]) -> Vec<Current> {
         let mut trees: HashMap<&FilePath, Option<(Arc<SymbolTree>, ContentHash)>> = HashMap::new();
         let mut current = Vec::new();
@@ -127,7 +127,7 @@ impl Lookup {
     }
 }
 
-/// Where a use begins, in bytes of its file.
+/// Returns the byte offset of a use in its file.
 fn offset(tree: &SymbolTree, usage: &Usage) -> Option<usize> {
     let start = tree
         .line_starts()
@@ -135,7 +135,7 @@ fn offset(tree: &SymbolTree, usage: &Usage) -> Option<usize> {
     Some(start + usage.column as usize)
 }
 
-/// A spot as a use, where the symbol's own name stands there.
+/// Converts a position to a use, if the symbol's own name is at that position.
 fn usage(spot: &Current, symbol: &SymbolPath) -> Option<Usage> {
     let Current { tree, at } = spot;
     let name = symbol.base_name().split('#').next()?;

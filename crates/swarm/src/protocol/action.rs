@@ -1,17 +1,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a model sits decides which tools are in its reach. Nobody who answers a question can edit.
+/// The role of a model, which decides its tools. A model that answers a question has no editing
+/// tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seat {
     Scout,
     Owner,
-    /// The one agent of `--driver single`.
+    /// The only agent of `--driver single`.
     Solo,
     Answerer,
 }
 
-/// What an agent can ask for.
+/// An action that an agent can request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     Read(Read),
@@ -169,7 +170,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// The change that the scout wrote for the owner, if it did.
+    /// Returns the change that the scout wrote for the owner; `None` if the pick has no change.
     pub fn draft(&self) -> Option<Propose> {
         let is_written = self.source.is_some() || !self.hunks.is_empty() || !self.delete.is_empty();
         is_written.then(|| Propose {
@@ -197,7 +198,7 @@ pub struct FinishWork {
     pub summary: String,
 }
 
-/// Models write a lone text where a list of one is meant.
+/// Deserializes a list, or a single string, which models often send instead of a list.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,5 +1,5 @@
-//! What agents can ask for, and the two ways in which models say it: native tool calls and a plain
-//! text protocol, chosen by the model's capability.
+//! The actions of agents, and the two formats in which models request them: native tool calls and a
+//! plain text protocol. The model's capability decides which format is used.
 
 mod action;
 mod native;
@@ -15,24 +15,24 @@ pub use plain::{first_word, words};
 use starling_core::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
 use starling_workspace::UnusualPaths;
 
-/// One thing that a reply asks for. `Err` tells the model what was wrong with it.
+/// One action that a reply requests. `Err` tells the model why the request is invalid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// Id of the native call; `None` in the text protocol.
     pub call_id: Option<String>,
-    /// As the user sees it: tool and argument.
+    /// Tool and argument, as shown to the user.
     pub label: (String, String),
     pub action: Result<Action, String>,
 }
 
 impl Asked {
-    /// The same call again has the same fingerprint.
+    /// Returns a string that is equal for equal calls.
     pub fn fingerprint(&self) -> String {
         format!("{:?}", (&self.label.0, &self.action))
     }
 }
 
-/// The tools that are offered to a model in this seat; none in the text protocol.
+/// Returns the tools of a seat; empty for the text protocol.
 pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
     match calling {
         ToolCalling::Native => native::specs(seat),
@@ -40,8 +40,9 @@ pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
     }
 }
 
-/// What a reply asks for. Tool calls count under either protocol; text counts as actions only under
-/// the text protocol, in which `paths` may stand with any characters.
+/// Parses the actions of a reply. Tool calls are accepted in both protocols; text counts as actions
+/// only in the text protocol. `paths` are recognized in text even if they contain unusual
+/// characters.
 pub fn parse(
     calling: ToolCalling,
     seat: Seat,
@@ -60,7 +61,7 @@ pub fn parse(
     asked
 }
 
-/// The reply as a message of the conversation.
+/// Converts a reply to a message of the conversation.
 pub fn assistant_message(reply: &ChatReply) -> Message {
     Message::Assistant {
         text: reply.text.clone(),
@@ -68,7 +69,8 @@ pub fn assistant_message(reply: &ChatReply) -> Message {
     }
 }
 
-/// The results of a turn as messages: one for each native call, else one message of the user.
+/// Converts the results of a turn to messages: one for each native call, and one user message for
+/// the others.
 pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut plain = Vec::new();
@@ -86,7 +88,7 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
     messages
 }
 
-/// What is wrong with a reply that asks for nothing.
+/// Describes what is wrong with a reply that requests no action.
 pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",

@@ -1,4 +1,4 @@
-//! Native tool calling: schemas from the action types, and reading calls back.
+//! Native tool calls: creates schemas from the action types, and parses calls.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -144,12 +144,12 @@ impl Tool {
     }
 }
 
-/// The tools of a seat as a model is told of them.
+/// Returns the tools of a seat with their descriptions.
 pub fn specs(seat: Seat) -> Vec<ToolSpec> {
     tools_of(seat).into_iter().map(Tool::spec).collect()
 }
 
-/// Tools by their names, in whatever seat; what is no tool is left out.
+/// Returns the tools with these names, of any seat. Unknown names are ignored.
 pub fn described(names: &[String]) -> Vec<ToolSpec> {
     let all = READING.into_iter().chain([
         Tool::Ask,
@@ -165,7 +165,7 @@ pub fn described(names: &[String]) -> Vec<ToolSpec> {
         .collect()
 }
 
-/// A native call as an action, or what is wrong with it.
+/// Parses a native call to an action, or returns why it is invalid.
 pub fn parse(call: &ToolCall, seat: Seat) -> Asked {
     let known = tools_of(seat);
     let action = match known.iter().find(|tool| tool.name() == call.name) {
@@ -188,7 +188,7 @@ pub fn parse(call: &ToolCall, seat: Seat) -> Asked {
     }
 }
 
-/// The argument of an action as a person wants to see it.
+/// Returns the argument of an action in a short form for the user.
 fn short_argument(action: &Action) -> String {
     let text = match action {
         Action::Read(read) => read.symbols.join(" "),
@@ -211,7 +211,7 @@ fn short_argument(action: &Action) -> String {
     text.chars().take(120).collect()
 }
 
-/// A JSON schema without what models do not need.
+/// Returns a JSON schema without the parts that models do not need.
 pub fn schema<T: JsonSchema>() -> serde_json::Value {
     let generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)

@@ -1,4 +1,4 @@
-//! The plain text protocol, for models without tool calling: a fenced block is a proposal, lines that
+//! The plain text protocol for models without tool calls: a fenced block is a proposal, lines that
 //! begin with `@` are commands, and `<<<<<<< OLD` blocks are hunks.
 
 use super::Asked;
@@ -8,7 +8,7 @@ use super::action::{
 };
 use starling_workspace::UnusualPaths;
 
-/// What a plain reply asks for, in order; the proposal comes last.
+/// Parses the actions of a plain-text reply in order. The proposal comes last.
 pub fn parse(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Asked> {
     match seat {
         Seat::Scout => picks(text, paths),
@@ -112,7 +112,7 @@ fn commands(text: &str, seat: Seat, paths: &UnusualPaths) -> (Vec<Asked>, Flags)
             "finish" if seat != Seat::Answerer => Action::Finish(FinishWork {
                 summary: rest.to_owned(),
             }),
-            // A decorator or a mention, not a command.
+            // The word is a decorator or a mention, not a command.
             _ => continue,
         };
         let label = (format!("@{name}"), rest.chars().take(120).collect());
@@ -125,20 +125,20 @@ fn commands(text: &str, seat: Seat, paths: &UnusualPaths) -> (Vec<Asked>, Flags)
     (asked, flags)
 }
 
-/// The words of a text, none of which ends inside a path.
+/// Splits a text into words. Paths with spaces are not split.
 pub fn words<'t>(text: &'t str, paths: &UnusualPaths) -> impl Iterator<Item = &'t str> {
     let words = paths.words(text, char::is_whitespace).into_iter();
     words.filter(|word| !word.is_empty())
 }
 
-/// The first word of a text, and what follows.
+/// Splits a text into its first word and the rest.
 pub fn first_word<'t>(text: &'t str, paths: &UnusualPaths) -> (&'t str, &'t str) {
     let text = text.trim();
     let first = words(text, paths).next().unwrap_or_default();
     (first, text[first.len()..].trim())
 }
 
-/// Every word of the scout's reply that looks like a symbol path.
+/// Returns every word of the scout's reply that looks like a symbol path.
 fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     let mut symbols: Vec<Pick> = Vec::new();
     for word in words(text, paths) {
@@ -168,7 +168,8 @@ fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     }]
 }
 
-/// The text outside fences, and the blocks inside. A fence that is never closed runs to the end.
+/// Splits a text into the prose outside fences and the blocks inside. An unclosed fence ends at the
+/// end of the text.
 fn fenced_blocks(text: &str) -> (String, Vec<String>) {
     let mut prose = String::new();
     let mut blocks = Vec::new();
@@ -191,7 +192,7 @@ fn fenced_blocks(text: &str) -> (String, Vec<String>) {
     (prose, blocks)
 }
 
-/// `<<<<<<< OLD … ======= … >>>>>>> NEW` blocks.
+/// Parses `<<<<<<< OLD … ======= … >>>>>>> NEW` blocks.
 fn hunks(block: &str) -> Vec<Hunk> {
     let mut hunks = Vec::new();
     let mut rest = block;
@@ -210,7 +211,7 @@ fn hunks(block: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// The prose of a reply as the reason of its proposal, capped.
+/// Returns the prose of a reply as the reason of its proposal, capped.
 fn first_sentences(prose: &str) -> String {
     let lines = prose
         .lines()

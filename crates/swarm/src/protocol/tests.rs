@@ -26,7 +26,7 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
     }
 }
 
-/// In a project without unusual paths.
+/// Parses a reply in a project without unusual paths.
 fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
     super::parse(calling, seat, reply, &UnusualPaths::default())
 }

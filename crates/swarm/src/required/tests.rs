@@ -17,7 +17,7 @@ const TESTS: &str = "import pytest\nfrom stats import mean, mode, report, Cart\n
     @pytest.fixture\ndef cart():\n    return Cart()\n\n\n\
     def test_cart(cart):\n    assert cart.total() == 1\n";
 
-/// The tests of [`TESTS`], all of them failing.
+/// The tests of [`TESTS`], all of which fail.
 const RED: [&str; 4] = ["test_empty", "test_report", "test_mode", "test_cart"];
 
 fn case(name: &str, message: &str) -> TestCase {
@@ -122,7 +122,7 @@ fn tests_that_use_a_named_file_are_near_and_those_that_fail_in_it_are_required()
     ];
     assert_eq!(required_of(task, &[], inside.clone()), ["test_mode"]);
     assert_eq!(belonging_to(task, &[], inside, true), ["test_empty"]);
-    // A plain word means a symbol of the file.
+    // A plain word refers to a symbol of the file.
     let task = "The mode of @stats.py is wrong";
     assert_eq!(required_of(task, &[], red()), ["test_mode"]);
 }

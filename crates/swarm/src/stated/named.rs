@@ -1,4 +1,4 @@
-//! The thing of the project that a task's words name.
+//! Resolves the words of a task to a symbol, variable, name or file of the project.
 
 use super::super::asked::{Token, names_file};
 use super::super::lookup::Lookup;
@@ -6,18 +6,18 @@ use super::sentence::{Kind, Wish};
 use starling_index::{Variable, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// What a task names.
+/// An entity that a task names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) enum Named {
     Symbol(SymbolPath),
     /// A variable of a module.
     Variable(Variable),
-    /// A name that the index knows no single definition of: an attribute, a parameter, an option.
+    /// A name without a single definition in the index: an attribute, a parameter or an option.
     Word(Word),
     File(FilePath),
 }
 
-/// A name, and the places that are spoken of; without any, those of the whole code.
+/// A name and the places that the task gives for it. Without places, all code is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Word {
     pub name: String,
@@ -25,7 +25,7 @@ pub(in super::super) struct Word {
 }
 
 impl Named {
-    /// The last part of its name.
+    /// Returns the last part of the name.
     pub fn base_name(&self) -> &str {
         match self {
             Named::Symbol(path) => path.base_name(),
@@ -36,14 +36,15 @@ impl Named {
     }
 }
 
-/// The places that a task tells, and whether all of its words for them were understood.
+/// The places that a task gives, and whether all of its words for them were resolved.
 struct Places {
     files: Vec<FilePath>,
     symbols: Vec<SymbolPath>,
     are_clear: bool,
 }
 
-/// What a wish names; `None`: nothing of the project, or it is not clear that it is a name.
+/// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
+/// may not be a name.
 pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     let word = wish.token.word.trim_start_matches('#');
     let name = word.trim_end_matches("()");
@@ -51,7 +52,7 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     if let Some(file) = file(lookup, name, wish.kind) {
         return Some(Named::File(file));
     }
-    // `it should be called once` gives nothing a name.
+    // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
     let may_be_symbol = places.are_clear && wish.kind != Some(Kind::Part);
@@ -78,14 +79,15 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     let mut word = Word { name, within };
     let mut stands = super::unmet::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
-        // What is told as its place may only be near it.
+        // The place in the task may only be near the name.
         word.within.clear();
         stands = super::unmet::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
 }
 
-/// The symbols and the variables of a name in the places that are told; of a kind, if one is told.
+/// Returns the symbols and variables with a name in the given places, and of the given kind if
+/// there is one.
 fn defined(
     lookup: &Lookup,
     name: &str,
@@ -159,7 +161,7 @@ impl Places {
         places
     }
 
-    /// Whether a symbol stands in the places that are told.
+    /// Returns whether a symbol lies in the given places.
     fn hold(&self, symbol: &SymbolPath) -> bool {
         let in_file = self.files.is_empty() || self.files.contains(&symbol.file);
         let in_symbol = self.symbols.is_empty()
@@ -168,7 +170,7 @@ impl Places {
     }
 }
 
-/// The only file that a word names: by its path or name, or as a module.
+/// Returns the only file that a word names, by its path, its name or as a module.
 fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
     let is_file = kind == Some(Kind::File);
     if word.contains("::") || !is_file && !word.contains('.') {
@@ -183,20 +185,20 @@ fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
     files.next().is_none().then(|| only.clone())
 }
 
-/// The module that a stub file describes.
+/// Returns the module that a stub file describes.
 fn original_of(stub: &FilePath) -> Option<FilePath> {
     let path = stub.as_str().strip_suffix(".pyi")?;
     Some(FilePath::new(format!("{path}.py")))
 }
 
-/// The stub file beside a module, if it is there.
+/// Returns the stub file beside a module; `None` if there is none.
 pub(in super::super) fn stub_of(lookup: &Lookup, module: &FilePath) -> Option<FilePath> {
     let path = module.as_str().strip_suffix(".py")?;
     let stub = FilePath::new(format!("{path}.pyi"));
     lookup.files().binary_search(&stub).is_ok().then_some(stub)
 }
 
-/// A symbol's name without the numbers of those that are there several times.
+/// Returns a symbol's name without the numbers that distinguish repeated definitions.
 fn plain(name: &str) -> String {
     let parts = name
         .split('.')
@@ -204,7 +206,7 @@ fn plain(name: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// Whether a word looks like a name of code, and not like one of a language.
+/// Returns whether a word looks like a name of code instead of a word of prose.
 fn is_code(word: &str) -> bool {
     let has_inner_capital = word.chars().skip(1).any(char::is_uppercase);
     word.contains(['_', '(', ':', '.']) || word.starts_with('-') || has_inner_capital

@@ -1,10 +1,11 @@
-//! What one sentence asks for: `rename the function a in b.py to c`, `a should be called b`, `delete a`.
+//! Parses one sentence of a task for a request: `rename the function a in b.py to c`, `a should be
+//! called b`, `delete a`.
 
 use super::super::asked::{Token, names_file};
 use super::super::lookup::Lookup;
 
 const ARTICLES: [&str; 6] = ["the", "our", "this", "that", "a", "my"];
-/// What may stand before the name of what is deleted.
+/// Words before the name of a symbol to delete.
 const DEAD: [&str; 9] = [
     "dead",
     "unused",
@@ -18,11 +19,12 @@ const DEAD: [&str; 9] = [
 ];
 const DELETE: [&str; 4] = ["delete", "remove", "drop", "drops"];
 const TO: [&str; 3] = ["to", "into", "as"];
-/// What leads to the place of a thing.
+/// Prepositions before a place.
 const OF: [&str; 3] = ["in", "of", "from"];
-/// Words that a place is told in, at most.
+/// Maximum number of words that describe a place.
 const PLACE_MOST: usize = 6;
-/// What may follow the name of what is deleted: after anything else, something of it is meant.
+/// Words after the name of a symbol to delete. After any other word, the sentence is about a part
+/// of the symbol.
 const AFTER_DELETED: [&str; 16] = [
     "and",
     "it",
@@ -41,7 +43,7 @@ const AFTER_DELETED: [&str; 16] = [
     "everywhere",
     "-",
 ];
-/// What may be said beside, and asks for nothing else.
+/// Words that may accompany a request and ask for nothing else.
 const BESIDE: [&str; 36] = [
     "please",
     "everywhere",
@@ -81,7 +83,7 @@ const BESIDE: [&str; 36] = [
     "used",
 ];
 
-/// What a task calls a thing.
+/// The kind of entity that a task names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A function, a method or a class.
@@ -90,7 +92,7 @@ pub(super) enum Kind {
     Variable,
     /// An attribute, which may be a method.
     Member,
-    /// A parameter or an option: no name of a module.
+    /// A parameter or an option, which is not a name of a module.
     Part,
     File,
 }
@@ -110,21 +112,21 @@ impl Kind {
     }
 }
 
-/// What a sentence asks for.
+/// The request of a sentence.
 pub(super) struct Wish<'s> {
     pub token: &'s Token,
     pub kind: Option<Kind>,
-    /// Where it stands, in the words of the task.
+    /// The place in the words of the task.
     pub place: Vec<&'s str>,
-    /// The new name; of what is deleted: none.
+    /// The new name; `None` for a deletion.
     pub to: Option<&'s Token>,
-    /// Whether it is said that something should be "called" so, which may also mean how often.
+    /// Whether the sentence says "should be called", which may also be about the number of calls.
     pub is_called: bool,
-    /// Whether the sentence says nothing else.
+    /// Whether the sentence asks for nothing else.
     pub is_whole: bool,
 }
 
-/// The thing that a sentence speaks of, and what comes after it.
+/// The entity in a sentence, and the position after it.
 struct Object<'s> {
     token: &'s Token,
     kind: Option<Kind>,
@@ -151,13 +153,13 @@ pub(super) fn says_nothing_else(words: &[Token]) -> bool {
 
 struct Sentence<'s, 'l> {
     tokens: &'s [Token],
-    /// In small letters.
+    /// The words in lower case.
     words: Vec<String>,
     lookup: &'l Lookup,
 }
 
 impl<'s> Sentence<'s, '_> {
-    /// `rename the function a to b`.
+    /// Parses `rename the function a to b`.
     fn renamed(&self) -> Option<Wish<'s>> {
         let verb = self.words.iter().position(|word| word == "rename")?;
         if self.is_negated(verb) {
@@ -173,7 +175,7 @@ impl<'s> Sentence<'s, '_> {
         self.wish(object, (verb, to), false)
     }
 
-    /// `a should be called b`.
+    /// Parses `a should be called b`.
     fn called(&self) -> Option<Wish<'s>> {
         const MUST: [&str; 4] = ["should", "must", "shall", "to"];
         const CALLED: [&str; 3] = ["called", "named", "renamed"];
@@ -185,7 +187,7 @@ impl<'s> Sentence<'s, '_> {
         if !is_it || self.is_negated(must) {
             return None;
         }
-        // `a in b.py should be called c`.
+        // For example `a in b.py should be called c`.
         let last = must.checked_sub(1)?;
         let in_place = last.checked_sub(1).filter(|at| self.is_any(*at, &OF));
         let from = in_place.map_or(Some(last), |at| at.checked_sub(1))?;
@@ -201,7 +203,8 @@ impl<'s> Sentence<'s, '_> {
         self.wish(object, (begin, to), self.words[called] == "called")
     }
 
-    /// The wish for another name of an object: between the word that begins it and the new name.
+    /// Creates the request to rename an object. `begin` is the position of its first word, `to`
+    /// that of the new name.
     fn wish(
         &self,
         object: Object<'s>,
@@ -210,7 +213,7 @@ impl<'s> Sentence<'s, '_> {
     ) -> Option<Wish<'s>> {
         let new = self.tokens.get(to)?;
         let (mut place, mut after) = (object.place, to + 1);
-        // `rename a to b in c.py`.
+        // For example `rename a to b in c.py`.
         if let Some((told, next)) = self.known_place(after).filter(|_| !new.ends_clause) {
             place.push(told);
             after = next;
@@ -226,7 +229,7 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// `delete the unused function a`.
+    /// Parses `delete the unused function a`.
     fn deleted(&self) -> Option<Wish<'s>> {
         let is_delete = |word: &String| DELETE.contains(&word.as_str());
         let verb = self.words.iter().position(is_delete)?;
@@ -241,7 +244,7 @@ impl<'s> Sentence<'s, '_> {
         } = self.object(verb + 1)?;
         if !token.ends_clause && next < self.words.len() {
             let of = self.known_place(next);
-            // Something of something: `the attribute a of B`.
+            // For example `the attribute a of B`.
             let of = of.or_else(|| kind.and_then(|_| self.any_place(next)));
             if let Some((told, after)) = of {
                 place.push(told);
@@ -261,17 +264,18 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// Whether a word may follow the name of what is deleted.
+    /// Returns whether a word may follow the name of a symbol to delete.
     fn may_follow(&self, at: usize) -> bool {
-        // `remove total and tax from the report` means something of them.
+        // `remove total and tax from the report` is about parts of the report.
         let goes_on = self.is_any(at + 1, &BESIDE);
         self.is_any(at, &AFTER_DELETED) && (self.words[at] != "and" || goes_on)
     }
 
-    /// The thing that is named from a word on: `the unused function a`, `A's method b`, `the a option`.
+    /// Parses the entity that starts at a word: `the unused function a`, `A's method b`, `the a
+    /// option`.
     fn object(&self, from: usize) -> Option<Object<'s>> {
         let (mut at, mut kind) = self.skip_kinds(from, &[&ARTICLES, &DEAD]);
-        // It may be called as such a word.
+        // The entity itself may have such a word as its name.
         let is_past = at >= self.words.len() || self.is_any(at, &TO);
         if is_past && at > from {
             at -= 1;
@@ -298,7 +302,7 @@ impl<'s> Sentence<'s, '_> {
         })
     }
 
-    /// An object with the place that stands between it and its new name.
+    /// Adds the place between an object and its new name to the object.
     fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
         if !self.is_any(object.next, &OF) {
             return Some(object);
@@ -313,7 +317,7 @@ impl<'s> Sentence<'s, '_> {
         Some(object)
     }
 
-    /// The file or symbol that is told as the place from a word on, and what comes after it.
+    /// Returns the file or symbol given as the place at a word, and the position after it.
     fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
         let (told, next) = self.any_place(at)?;
         let is_known = self.is_file(told) || is_symbol(self.lookup, told);
@@ -329,7 +333,8 @@ impl<'s> Sentence<'s, '_> {
         Some((&token.word, at + 1))
     }
 
-    /// Whether the words before the verb ask for nothing else; a file among them is the place.
+    /// Returns whether the words before the verb ask for nothing else. Files among them are added
+    /// to the place.
     fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
         let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
             .iter()
@@ -354,7 +359,7 @@ impl<'s> Sentence<'s, '_> {
         word.is_some_and(|word| list.contains(&word.as_str()))
     }
 
-    /// The first place from `at` on that is in none of the lists.
+    /// Returns the first position from `at` on whose word is in none of the lists.
     fn skip(&self, mut at: usize, lists: &[&[&str]]) -> usize {
         while lists.iter().any(|list| self.is_any(at, list)) {
             at += 1;
@@ -362,7 +367,7 @@ impl<'s> Sentence<'s, '_> {
         at
     }
 
-    /// The same past kinds of things, and the last of these.
+    /// Same as [`Self::skip`], but also skips words for kinds. Returns the last kind.
     fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
         let mut kind = None;
         loop {
@@ -384,7 +389,7 @@ impl<'s> Sentence<'s, '_> {
     }
 }
 
-/// Whose something is: `` `Stock`'s `` is that of `Stock`.
+/// Returns the owner in a possessive: `Stock` for `` `Stock`'s ``.
 fn owner(word: &str) -> Option<&str> {
     let owner = word
         .strip_suffix("'s")

@@ -1,4 +1,4 @@
-//! What a task states and a run did not do.
+//! Detects renames and deletions that a task states and the run did not carry out.
 
 use super::super::by_rule::stands_in;
 use super::super::lookup::Lookup;
@@ -7,7 +7,7 @@ use super::named::{Named, Word, is_part, stub_of};
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_text::ByteRange;
 
-/// What is not yet so, in words; `None` where it is done.
+/// Describes why a stated change is not done; `None` if it is done.
 pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<String> {
     let to = match stated {
         Stated::Renamed { to, .. } => Some(to.as_str()),
@@ -43,7 +43,7 @@ pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<
     }
 }
 
-/// The module, or the stub beside it, in which something still is.
+/// Returns the module, or its stub, in which a symbol still exists.
 fn left(
     after: &Lookup,
     module: &FilePath,
@@ -54,23 +54,24 @@ fn left(
     files.into_iter().find(|file| is_there(file))
 }
 
-/// The new name that nothing has.
+/// Describes a new name that is not defined.
 fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
     let to = to.filter(|to| !after.index().is_defined(to))?;
     Some(format!("there is no `{to}`"))
 }
 
-/// The strings that find a symbol by a name that nothing has any more.
+/// Describes the strings that still use a name that is no longer defined.
 fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     let index = lookup.index();
     let mut strings = index.in_strings(name);
-    // A page or a file is called as it was.
+    // A page or file keeps its name.
     strings.retain(|one| !one.is_address);
     let is_left = !strings.is_empty() && !index.is_defined(name);
     is_left.then(|| stands_in(name, "still stands", &strings))
 }
 
-/// A name is done with when it is gone from where it stood, or when the new one stands in the changed text.
+/// Describes why the change of a word is not done. It is done if the old name is gone from its
+/// places, or if the changed text contains the new name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
     let stood = count(before, word) > 0;
     if stood && count(after, word) == 0 {
@@ -91,7 +92,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
     }
 }
 
-/// How often a name stands where it is spoken of: in code and its strings, but not in comments.
+/// Counts the occurrences of a name in its places, in code and strings but not in comments.
 pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
     if word.within.is_empty() {
         let files = lookup.files().iter();

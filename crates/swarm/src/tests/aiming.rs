@@ -1,4 +1,4 @@
-//! Failing tests that have nothing to do with the task, and changes that miss what it names.
+//! Failing tests that are unrelated to the task, and changes that miss the named code.
 
 use starling_core::Approval;
 
@@ -12,7 +12,7 @@ const TEST_RENDER: &str =
     "from render import minutes\n\n\ndef test_minutes():\n    assert minutes(1) == '1 min'\n";
 const TEST_SHOPPING: &str = "from shopping import ShoppingList\n\n\ndef test_covers():\n    assert ShoppingList().without(None) == []\n\n\ndef test_lines():\n    assert ShoppingList().lines() == []\n";
 
-/// `test_covers` is red whatever is done, `test_minutes` until `minutes` says so.
+/// `test_covers` always fails; `test_minutes` fails until `minutes` is correct.
 fn judge(all: &str) -> Vec<(String, String)> {
     let covers = "test_shopping.py:5: in test_covers\nE   assert [1] == []";
     let mut red = vec![(
@@ -29,7 +29,7 @@ fn judge(all: &str) -> Vec<(String, String)> {
     red
 }
 
-/// The last alone.
+/// Only `test_minutes` fails.
 fn of_minutes(all: &str) -> Vec<(String, String)> {
     let mut red = judge(all);
     red.retain(|(id, _)| id.contains("minutes"));
@@ -73,7 +73,7 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// The test file of the named file holds a red test about something else.
+/// The test file for the named file contains a failing test about something else.
 #[tokio::test(start_paused = true)]
 async fn an_old_red_test_beside_a_named_file_keeps_no_change_away() {
     let source =
@@ -134,14 +134,14 @@ async fn a_change_beside_what_the_task_names_proves_nothing() {
         let but = "Done, but nothing in `Pantry.expiring`, which the task names, was changed;";
         assert!(headline.starts_with(but), "{headline}");
     }
-    // It is what the task names, or the task names nothing.
+    // The changed code is named by the task, or the task names nothing.
     for task in ["`minutes` is wrong", "Lengths of time are shown wrongly"] {
         let (proof, headline) = ending(&minutes(task).run().await);
         assert_eq!(proof, Proof::Proven, "{task}: {headline}");
     }
 }
 
-/// A red test that the task is not about is mended on the way.
+/// A failing test that is unrelated to the task is fixed along the way.
 #[tokio::test(start_paused = true)]
 async fn a_test_that_reaches_only_other_code_proves_nothing_of_what_is_named() {
     let source =
@@ -173,7 +173,7 @@ async fn a_test_that_reaches_only_other_code_proves_nothing_of_what_is_named() {
     assert!(headline.starts_with(but), "{headline}");
 }
 
-/// What the named function uses is part of it.
+/// Functions used by the named function count as part of it.
 #[tokio::test(start_paused = true)]
 async fn what_is_named_may_be_mended_in_what_it_uses() {
     let show = "from render import minutes\n\n\ndef show(n):\n    return minutes(n)\n";

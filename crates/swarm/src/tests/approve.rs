@@ -1,4 +1,4 @@
-//! The person who decides: on intents, on proposals, and in what time.
+//! The person who decides: on intents, on proposals, and within which time.
 
 use std::time::Duration;
 
@@ -263,7 +263,8 @@ async fn always_asks_about_an_intent_that_was_not_stated() {
     assert_eq!(bed.read("a.py"), ONE.replace("return x", "return x + 2"));
 }
 
-/// A run whose proxy user says this to the first proposal, and accepts whatever comes later.
+/// Runs with a proxy user that replies with `first` to the first proposal, and accepts all later
+/// ones.
 async fn proxy_says(first: Vec<Line>) -> (Bed, Vec<Event>) {
     let model = Scripted::native()
         .on("agent a.py::f", [change(), finish("as you like")])
@@ -297,7 +298,7 @@ async fn a_decision_that_stays_unclear_is_a_reject() {
     assert_eq!(bed.read("a.py"), ONE, "{events:#?}");
     assert_eq!(bed.model.prompts("proxy").len(), 2, "asked once more");
     assert!(bed.model.prompts("agent a.py::f")[1].contains("gave no clear decision"));
-    // Every tool call of the unclear reply is answered, as providers demand.
+    // Every tool call of the unclear reply gets a result, as providers require.
     let asked = bed.model.asked.lock().unwrap();
     let again = asked
         .iter()

@@ -1,5 +1,5 @@
-//! A bed for runs without a model: files in a temporary directory, a scripted model, an editor that
-//! writes to disk, and tests as a function of the texts.
+//! Test fixture for runs without a real model: files in a temporary directory, a scripted model, an
+//! editor that writes to disk, and tests that are a function of the texts.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,14 +15,14 @@ use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Workspace;
 
-/// What a scripted model does when it is called.
+/// A scripted reply of a model.
 #[derive(Clone)]
 pub enum Line {
     Say(String),
     Call(Vec<(String, serde_json::Value)>),
-    /// A call with arguments as they are, broken or not.
+    /// A call with raw arguments, which may be invalid.
     Raw(String, String),
-    /// A call whose arguments hold the number of the call in place of `{n}`.
+    /// A call with `{n}` in its arguments replaced by the number of the call.
     Numbered(String, String),
     Fail(ModelError),
     Hang,
@@ -55,13 +55,14 @@ pub const GONE: &str = "(gone)";
 pub const SKIPPED: &str = "(skipped)";
 pub const PASSES: &str = "(passes)";
 
-/// Answers by conversation name: each line once, then the last for ever when so scripted.
+/// A scripted model. Each conversation returns its lines once, and repeats the last line if so
+/// scripted.
 pub struct Scripted {
     profile: ModelProfile,
     script: Mutex<Script>,
     pub asked: Mutex<Vec<ChatRequest>>,
     pub latency: Duration,
-    /// What each answer reports.
+    /// Usage that every reply reports.
     usage: Usage,
     fills: bool,
 }
@@ -71,7 +72,7 @@ impl Scripted {
         Self::new(ToolCalling::Native)
     }
 
-    /// Without tools and with a small window.
+    /// Creates a model without native tool calls and with a small context window.
     pub fn small() -> Self {
         let mut small = Self::new(ToolCalling::Text);
         small.profile.context_window = Tokens(8_000);
@@ -79,7 +80,7 @@ impl Scripted {
         small
     }
 
-    /// The same, and it fills holes.
+    /// Enables hole filling.
     pub fn filling(mut self) -> Self {
         self.fills = true;
         self
@@ -113,14 +114,14 @@ impl Scripted {
         self
     }
 
-    /// The same with a price, and with what each answer reports to have used.
+    /// Sets the price, and the usage that every reply reports.
     pub fn priced(mut self, price: Option<Price>, usage: Usage) -> Self {
         self.profile.price = price;
         self.usage = usage;
         self
     }
 
-    /// The replies of conversations whose name begins so.
+    /// Sets the replies of the conversations whose names begin with `conversation`.
     pub fn on(self, conversation: &str, lines: impl IntoIterator<Item = Line>) -> Self {
         let lines = lines.into_iter().collect();
         self.script
@@ -130,7 +131,7 @@ impl Scripted {
         self
     }
 
-    /// The same reply again and again.
+    /// Repeats the same reply in the conversations whose names begin with `conversation`.
     pub fn always(self, conversation: &str, line: Line) -> Self {
         self.script
             .lock()
@@ -143,7 +144,7 @@ impl Scripted {
         self.asked.lock().unwrap().len()
     }
 
-    /// The text of all prompts of a conversation, in order.
+    /// Returns the text of all prompts of a conversation, in order.
     pub fn prompts(&self, conversation: &str) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let of = asked
@@ -236,21 +237,21 @@ impl ChatModel for Scripted {
     }
 }
 
-/// Writes accepted edits to the directory at once.
+/// An editor that writes accepted edits to the directory at once.
 pub struct DiskEditor {
     root: std::path::PathBuf,
     pub writes: Mutex<u32>,
-    /// What the user does to a file just before the next edit arrives.
+    /// A change that the user makes to a file just before the next edit arrives.
     pub typing: Mutex<Option<(String, String)>>,
     /// A file whose next edit is refused.
     pub refuses: Mutex<Option<String>>,
     /// Whether every edit is refused.
     pub refuses_all: Mutex<bool>,
-    /// Before so many edits the user types a letter at the end of the file.
+    /// Number of edits before which the user types a letter at the end of the file.
     pub typed_before_edits: Mutex<usize>,
-    /// How long the next edits take to arrive.
+    /// Delays of the next edits.
     pub delays: Mutex<VecDeque<Duration>>,
-    /// Open files with texts that are not saved. They are not written to.
+    /// Open files with unsaved texts. Edits are not written to them.
     pub unsaved: Mutex<HashMap<String, String>>,
 }
 
@@ -328,10 +329,11 @@ impl Editor for DiskEditor {
     }
 }
 
-/// What the tests of the project are: failing ids with their messages, from the text of all files.
-/// [`WHOLE_RUN`] is a command that fails without naming a test.
-/// [`NO_START`] is a command that does not start. With one of [`GONE`], [`SKIPPED`] and [`PASSES`] as its
-/// message, a test is not run, is skipped, or passes.
+/// Returns the failing test ids with their messages, given the text of all files.
+///
+/// [`WHOLE_RUN`] stands for a command that fails without naming a test, and [`NO_START`] for a
+/// command that does not start. With [`GONE`], [`SKIPPED`] or [`PASSES`] as its message, a test
+/// does not run, is skipped or passes.
 pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 
 pub struct FakeTests {
@@ -340,7 +342,7 @@ pub struct FakeTests {
     chosen: Chosen,
     selects: bool,
     unknown: Option<String>,
-    /// Tests that failed once: they pass when they are mended.
+    /// Tests that failed once. They pass after they are fixed.
     known: Mutex<BTreeSet<String>>,
     lists: bool,
     times: Arc<Mutex<VecDeque<Duration>>>,
@@ -453,7 +455,7 @@ impl TestRunner for FakeTests {
         let mut cases: Vec<TestCase> = failing
             .into_iter()
             .map(|(id, message)| TestCase {
-                // A file that cannot be loaded.
+                // A `.py` id is a file that cannot be loaded.
                 status: match id.ends_with(".py") {
                     true => TestStatus::Error,
                     false => TestStatus::Failed,
@@ -508,7 +510,7 @@ impl TestRunner for FakeTests {
     }
 }
 
-/// The ids of the tests in test files.
+/// Returns the ids of the tests in test files.
 fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
     let files = texts.iter().filter(|(name, _)| name.starts_with("test_"));
     let tests = files.flat_map(|(name, text)| {
@@ -522,19 +524,20 @@ fn tests_in(texts: &HashMap<String, String>) -> Vec<String> {
     tests.collect()
 }
 
-/// Says what it is told to, in order; accepts when nothing is left.
+/// Returns the scripted verdicts in order, and accepts when none is left.
 #[derive(Default)]
 pub struct FakeApprover {
     pub verdicts: Mutex<VecDeque<Verdict>>,
     pub seen: Mutex<Vec<ProposalView>>,
     pub intents: Mutex<Vec<IntentView>>,
-    /// How long a person takes to decide.
+    /// Time that a person takes to decide.
     pub latency: Mutex<Duration>,
-    /// How long a person takes for the next decisions.
+    /// Times that a person takes for the next decisions.
     pub latencies: Mutex<VecDeque<Duration>>,
-    /// Proposals that the person rejects, whatever else they would say.
+    /// Proposals that the person rejects, regardless of the scripted verdicts.
     pub rejected: Mutex<Option<Box<Rejects>>>,
-    /// The person's own versions of a proposal; none: it is decided on.
+    /// The person's own versions of a proposal. Without a version, the person decides on the
+    /// proposal.
     pub edits: Mutex<Option<Box<Edits>>>,
 }
 
@@ -543,7 +546,7 @@ pub type Rejects = dyn Fn(&ProposalView) -> bool + Send;
 pub type Edits = dyn FnMut(&ProposalView) -> Option<Vec<EditedPart>> + Send;
 
 impl FakeApprover {
-    /// The person rejects these proposals.
+    /// Rejects the matching proposals.
     pub fn rejects(&self, which: impl Fn(&ProposalView) -> bool + Send + 'static) {
         *self.rejected.lock().unwrap() = Some(Box::new(which));
     }
@@ -598,25 +601,25 @@ impl LanguageService for NoLanguage {
 pub struct Bed {
     dir: tempfile::TempDir,
     pub task: Task,
-    /// Globs of files that need no person's yes.
+    /// Globs of files that may be changed without a person.
     pub allow_write: Vec<String>,
     pub model: Arc<Scripted>,
     pub editors: Vec<Arc<dyn ChatModel>>,
-    /// Used in place of the scripted model.
+    /// Used instead of the scripted model.
     pub other_model: Option<Arc<dyn ChatModel>>,
     pub editor: Arc<DiskEditor>,
     pub approver: Arc<FakeApprover>,
-    /// How long the next runs of the tests take.
+    /// Durations of the next test runs.
     pub test_times: Arc<Mutex<VecDeque<Duration>>>,
-    /// Who chose the command that runs the tests.
+    /// Who chose the test command.
     pub chosen: Chosen,
-    /// Whether the command takes selected tests.
+    /// Whether the command accepts selected tests.
     pub selects: bool,
-    /// A test by whose name the command finds nothing, whatever else it is to run.
+    /// A test name that makes the command find no test at all.
     pub unknown: Option<String>,
     /// Whether a report lists the functions of the test files whose names begin with `test_`.
     pub lists: bool,
-    /// What every run of the tests was to select.
+    /// The selected tests of every test run.
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     pub language: Option<Arc<dyn LanguageService>>,
@@ -741,7 +744,7 @@ impl Bed {
         })
     }
 
-    /// The gate over these files and tests, without a run.
+    /// Creates the checks over these files and tests, without a run.
     pub fn gate(&mut self) -> Gate {
         let root = self.dir.path().canonicalize().unwrap();
         let workspace = Workspace::open(root.clone()).unwrap();
@@ -750,7 +753,7 @@ impl Bed {
         Gate::new(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
     }
 
-    /// Runs to the end and gives all events.
+    /// Runs to the end and returns all events.
     pub async fn run(&mut self) -> Vec<Event> {
         let handle = self.start();
         handle.finished().await;
@@ -758,7 +761,7 @@ impl Bed {
     }
 }
 
-/// Waits until something has happened in a run.
+/// Waits until a matching event is in the log of a run.
 pub async fn until(handle: &RunHandle, happened: impl Fn(&Event) -> bool) {
     let mut cursor = handle.log.follow();
     while let Some(stamped) = cursor.next().await {
@@ -773,7 +776,7 @@ pub fn finish(summary: &str) -> Line {
     call("finish", json!({ "summary": summary }))
 }
 
-/// The agents that were woken, in order, with the causes.
+/// Returns the woken agents in order, with the causes.
 pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
     let woken = |event: &Event| match event {
         Event::AgentWoken {
@@ -785,7 +788,7 @@ pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
     events.iter().filter_map(woken).collect()
 }
 
-/// The stop reason of a finished run.
+/// Returns the stop reason of a finished run.
 pub fn stop(events: &[Event]) -> StopReason {
     match events.last() {
         Some(Event::RunFinished { stop_reason, .. }) => stop_reason.clone(),

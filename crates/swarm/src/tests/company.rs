@@ -1,4 +1,4 @@
-//! Proposals that need one another: tested as a set, reviewed as one, applied part by part.
+//! Proposals that need each other: tested as a set, reviewed together, applied part by part.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn other() -> serde_json::Value {
     )
 }
 
-/// A call that does not fit breaks a test.
+/// A test fails if the call does not match the definition.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     let (wide, given) = (all.contains("def fee(x, rate)"), all.contains("fee(x, 2)"));
     match wide == given {
@@ -56,7 +56,7 @@ fn calls_fit(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// A run in which the scout writes these changes; every run of the tests takes a second.
+/// Creates a run in which the scout writes these changes. Each test run takes a second.
 fn bed(changes: &[serde_json::Value]) -> Bed {
     let model = Scripted::native()
         .on("scout", [call("wake", json!({"symbols": changes}))])
@@ -83,9 +83,10 @@ async fn parts_that_fail_alone_pass_as_a_set() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert_eq!(applied(&events), 2);
     assert_eq!(malformed(&events), [""; 0]);
-    // Nobody is asked anything: no owner, and no follow-up for what its own change fits.
+    // No model is called besides the scout: no owner, and no follow-up for changes that already
+    // match.
     assert_eq!(bed.model.calls(), 1, "{:?}", woken(&events));
-    // Before, each alone, both together, and what came of it.
+    // The run before the change, two standalone checks, the joint check, and the final run.
     assert_eq!(test_runs(&events), 5, "{events:#?}");
     let together = events.iter().rev().find_map(|event| match event {
         Event::ProposalChecked { evidence, .. } => {
@@ -97,7 +98,7 @@ async fn parts_that_fail_alone_pass_as_a_set() {
     assert!(!text.contains("BROKEN"), "{text}");
     assert!(text.contains("with the other waiting proposal ("), "{text}");
     assert!(text.contains("): passed\n"), "{text}");
-    // What each part did alone is replaced before it is told that the part is accepted.
+    // The standalone results of each part are replaced before the part is accepted.
     let reviewed = |event: &Event| matches!(event, Event::ProposalReviewed { .. });
     let reviewed = events.iter().position(reviewed).unwrap();
     for (id, other) in [(1, 2), (2, 1)] {
@@ -114,14 +115,14 @@ async fn parts_that_fail_alone_pass_as_a_set() {
         assert_eq!(together.with, [symbol_of(&events, other)]);
         assert_eq!(last.counting().0, &together.tests);
     }
-    // The caller is one, although nothing is left to follow up.
+    // The caller is listed, although no follow-up is left.
     assert!(
         text.contains("\ncallers: shop.py::total (changed in the same set)\n"),
         "{text}"
     );
 }
 
-/// Who made a proposal.
+/// Returns the owner of a proposal.
 fn symbol_of(events: &[Event], id: u32) -> starling_syntax::SymbolPath {
     let made = events.iter().find_map(|event| match event {
         Event::ProposalMade {
@@ -257,7 +258,7 @@ async fn one_that_fails_while_nobody_else_waits_is_judged_alone() {
         "{}",
         seen[0].evidence
     );
-    // Its caller is told, and has something to do.
+    // The caller is notified, and has work to do.
     assert!(
         woken(&events)
             .iter()
@@ -265,7 +266,7 @@ async fn one_that_fails_while_nobody_else_waits_is_judged_alone() {
     );
 }
 
-/// The one that mends the failing test does it only with the other's help.
+/// The change that fixes the failing test does so only together with the other change.
 #[tokio::test(start_paused = true)]
 async fn what_mends_a_test_only_together_is_a_set() {
     let fails = |all: &str| match all.contains("x * rate") && all.contains("fee(x, 2)") {
@@ -279,7 +280,7 @@ async fn what_mends_a_test_only_together_is_a_set() {
     assert_eq!((applied(&events), bed.model.calls()), (2, 1));
 }
 
-/// The change of a caller is accepted before its owner is told of the contract.
+/// The change of a caller is accepted before its owner is notified of the contract.
 #[tokio::test(start_paused = true)]
 async fn an_owner_whose_accepted_change_fits_is_not_woken_again() {
     let optional = pick(
@@ -299,7 +300,8 @@ async fn an_owner_whose_accepted_change_fits_is_not_woken_again() {
     assert_eq!((applied(&events), bed.model.calls()), (2, 1), "{events:#?}");
 }
 
-/// Two pairs that need one another. The second comes while a person looks at the first.
+/// Creates two pairs of changes that need each other. The second pair arrives while a person
+/// reviews the first.
 fn two_pairs() -> Bed {
     let files = [
         FILES[0],
@@ -353,8 +355,8 @@ async fn a_set_is_checked_and_shown_while_a_person_looks_at_another() {
     assert!(asked[1] < answered, "{asked:?} {answered}");
 }
 
-/// What passes only with a set that is under review is shown to the person beside it. Where they reject
-/// the set, nothing of it is applied.
+/// A change that passes only with a set under review is shown to the person beside that set. If the
+/// person rejects the set, no part of the change is applied.
 #[tokio::test(start_paused = true)]
 async fn what_needs_a_set_under_review_is_shown_to_the_person_at_once() {
     for verdict in [
@@ -407,8 +409,8 @@ async fn what_needs_a_set_under_review_is_shown_to_the_person_at_once() {
     }
 }
 
-/// The second part comes while a person looks at the first one: both are checked together, and the second
-/// one is shown with the number of the first.
+/// Creates a run in which the second part arrives while a person reviews the first part. Both are
+/// checked together, and the second part is shown with the number of the first.
 fn late_caller(verdicts: Vec<Verdict>, latency: u64) -> Bed {
     let late = json!({"symbol": "shop.py::total", "why": "thinks for a while"});
     let mut model = Scripted::native()
@@ -451,7 +453,7 @@ async fn what_passes_only_with_a_proposal_under_review_is_shown_with_its_number(
     let evidence = &seen[1].evidence;
     assert!(evidence.contains("needs #1: "), "{evidence}");
     assert!(!evidence.contains("BROKEN"), "{evidence}");
-    // It is shown before the first one is decided.
+    // The second part is shown before the first part is decided.
     let at = |wanted: fn(&Event) -> bool| events.iter().rposition(wanted);
     let decided = events
         .iter()
@@ -484,7 +486,7 @@ async fn a_proposal_goes_back_with_the_reason_when_the_one_that_it_needs_is_reje
     assert_eq!(events.iter().filter(by_starling).count(), 1, "{events:#?}");
 }
 
-/// The person decides on the second one first.
+/// The person decides on the second part first.
 #[tokio::test(start_paused = true)]
 async fn what_is_accepted_before_the_one_that_it_needs_is_applied_after_it() {
     for first in [

@@ -1,4 +1,4 @@
-//! A model that cuts every answer at 512 tokens rewrites exactly as one without a limit.
+//! A model that cuts every reply at 512 tokens produces the same change as one without a limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use starling_models::continuing::Continuing;
 /// About 512 tokens.
 const PIECE: usize = 512 * 7 / 2;
 
-/// Gives the answers of the model inside in pieces.
+/// Returns the replies of the inner model in pieces.
 struct Cut {
     inner: Scripted,
     left: Mutex<HashMap<String, String>>,

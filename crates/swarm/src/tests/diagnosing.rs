@@ -1,4 +1,5 @@
-//! Diagnostics at the gate: what a proposal brings, what is mended without a model, what is unknown.
+//! Diagnostics of a proposal: introduced problems, automatic fixes without a model, and unknown
+//! results.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +13,8 @@ use starling_syntax::FilePath;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// Finds an error that must be mended in each line with `bad`, and one that need not in each with
-/// `odd`.
+/// A language service that reports an error to fix in each line with `bad`, and one that need not
+/// be fixed in each line with `odd`.
 #[derive(Default)]
 struct Finds {
     asked: Mutex<Vec<TextRequest>>,
@@ -22,9 +23,9 @@ struct Finds {
     second: Option<&'static str>,
     /// There is no such service.
     absent: bool,
-    /// The second service finds this wrong, and knows nothing when it is first asked.
+    /// The second service reports this problem, and gives no result at the first request.
     late: Option<&'static str>,
-    /// It finds nothing where another file holds this.
+    /// The service reports nothing if another file contains this text.
     excuse: Option<&'static str>,
     imports: Vec<String>,
 }
@@ -161,7 +162,7 @@ async fn a_problem_that_a_proposal_brings_goes_back_to_its_agent() {
     assert_eq!(new[0].message, "odd = 0");
     let started = |event: &&Event| matches!(event, Event::LanguageServer { .. });
     assert!(events.iter().any(|event| started(&event)));
-    // The agent's file was looked at before the agent had written anything.
+    // The agent's file was diagnosed before the agent's first reply.
     let prepared = language.prepared.lock().unwrap();
     assert_eq!(&*prepared[0].text, old);
 }
@@ -196,7 +197,7 @@ async fn an_import_that_the_workspace_knows_is_added() {
     let text = bed.read("a.py");
     assert!(text.starts_with("from tools import helper\n"), "{text}");
     assert_eq!(imports(&events)[0].added, ["from tools import helper"]);
-    // No model was asked about it.
+    // No model was called for the import.
     assert_eq!(bed.model.calls(), 1);
 }
 
@@ -228,7 +229,8 @@ async fn an_import_that_stood_for_what_another_owner_wrote_later_goes() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_that_its_last_user_gives_up_stays_away() {
-    // Its owner takes it away first: that waits for the function that still uses it.
+    // The module's owner removes the import first. That proposal waits for the function that still
+    // uses the import.
     let module =
         json!({"hunks": [{"old": "from tools import helper\n", "new": ""}], "reason": "r"});
     let function = json!({"source": "def f(x):\n    return x\n", "reason": "r"});
@@ -268,7 +270,7 @@ async fn what_the_workspace_does_not_know_the_server_s_quick_fix_does() {
     });
     let mut bed = bed(&[("a.py", TWO)], model, &language).begin(&["a.py::f"]);
     bed.run().await;
-    // It finds the word everywhere; the import was added all the same.
+    // The service reports the word everywhere, but the import was added nevertheless.
     let asked = language.asked.lock().unwrap();
     let last = &asked.last().unwrap().text;
     assert!(last.starts_with("from far import bad\n"), "{last}");
@@ -401,7 +403,7 @@ async fn without_a_service_a_name_without_a_meaning_brings_the_hint() {
     assert_eq!(bed.read("a.py"), TWO);
 }
 
-/// The call of a function that another proposal of the same time brings.
+/// One proposal calls a function that another concurrent proposal adds.
 #[tokio::test(start_paused = true)]
 async fn proposals_that_only_pass_together_are_judged_in_one_text() {
     let pick = |symbol: &str, source: &str| json!({"symbol": symbol, "why": "w", "source": source});
@@ -461,11 +463,12 @@ async fn at_the_end_the_touched_files_are_looked_at_once_more() {
             _ => None,
         })
         .collect();
-    // Whoever is at work when another's change is applied is looked at anew, before its proposal.
+    // When another agent's change is applied, the files of working agents are diagnosed again
+    // before their proposals.
     let prepared = language.prepared.lock().unwrap();
     let is_anew = |one: &TextRequest| one.file.as_str() == "b.py" && !one.overlay.is_empty();
     assert!(prepared.iter().any(is_anew), "{prepared:?}");
-    // What was accepted with its problem is no news; what came of both is.
+    // A problem that was accepted is not reported again, but a problem of the combined changes is.
     assert_eq!(looks.first(), Some(&(2, 2)), "{events:#?}");
     let problems = woken(&events)
         .into_iter()

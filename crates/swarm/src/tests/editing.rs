@@ -1,4 +1,5 @@
-//! A person's own version of a proposal: checked, shown again, and applied in place of the proposal.
+//! A person's own version of a proposal is checked, shown again, and applied instead of the
+//! proposal.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ fn version(proposal: u32, before: &str, text: &str) -> EditedPart {
     }
 }
 
-/// The person gives these versions, one at each review, and then decides.
+/// Sets the versions that the person submits, one at each review, before they decide.
 fn edits(bed: &Bed, versions: Vec<Vec<EditedPart>>) {
     let mut versions = versions.into_iter();
     let next = move |_: &ProposalView| versions.next();
@@ -161,7 +162,7 @@ async fn what_the_person_takes_out_whole_goes_back_as_rejected() {
     );
 }
 
-/// A set of two owners: `total` passes what `fee` takes.
+/// Creates a set of two owners: `total` passes the argument that `fee` takes.
 fn pair() -> Bed {
     let files = [
         ("fees.py", "def fee(x):\n    return x\n"),
@@ -191,7 +192,7 @@ fn pair() -> Bed {
     bed
 }
 
-/// Which number the proposal for a symbol has.
+/// Returns the number of the proposal for a symbol.
 fn number_of(view: &ProposalView, symbol: &str) -> u32 {
     let line = view.reason.lines().find(|line| line.contains(symbol));
     let number = line.unwrap().trim_start_matches('#').split(' ').next();
@@ -325,12 +326,12 @@ fn the_version_of_a_file_is_shared_out_among_its_proposals() {
     let expected = vec![(1, of_f.clone()), (2, of_g)];
     assert_eq!(split(ONE, &both), expected);
     assert_eq!(split(ONE, &of_f), [(1, of_f.clone()), (2, ONE.to_owned())]);
-    // What lies in no symbol of theirs goes with the first.
+    // Edits outside all symbols of the proposals belong to the first proposal.
     let with_import = format!("import os\n\n\n{both}");
     let split_import = split(ONE, &with_import);
     assert!(split_import[0].1.starts_with("import os\n"));
     assert!(!split_import[1].1.contains("import os"));
-    // A file with Windows' line ends keeps them.
+    // A file with Windows line endings keeps them.
     let windows = |text: &str| text.replace('\n', "\r\n");
     let first = &split(&windows(ONE), &of_f)[0];
     assert_eq!(first.1, windows(&of_f));

@@ -1,4 +1,4 @@
-//! Evidence: what a run of the tests says about a change, and how a reader sees it.
+//! Evidence: the results of a test run for a change, and their display.
 
 use std::collections::BTreeSet;
 
@@ -220,7 +220,7 @@ fn of_a_part_of_a_set_only_what_counts_is_told() {
         shown.to_string(),
         "tests with the other waiting proposal (b.py::g): passed\n"
     );
-    // It fails with the others as well: both count.
+    // The change also fails together with the others, so both results count.
     together.tests = tests(TestOutcome::Failed, Failed);
     shown.together = Some(together);
     let text = shown.to_string();
@@ -246,7 +246,7 @@ fn a_reader_sees_that_nothing_is_known() {
         shown.to_string(),
         "tests: unknown (none)\ndiagnostics: unknown (no server)\n"
     );
-    // What holds for a whole run is not said with each of its changes.
+    // Facts about a whole run are not repeated for each of its changes.
     let shown = evidence(unknown("none"), DiagnosticEvidence::Absent);
     assert_eq!(shown.to_string(), "tests: unknown (none)\n");
 }

@@ -1,4 +1,4 @@
-//! A small model that repeats the fault is asked for one statement after the other.
+//! A small model that repeats a wrong reply is asked to fill in one statement at a time.
 
 use super::bed::*;
 use crate::*;
@@ -19,7 +19,7 @@ def other():
     return 1
 ";
 
-/// As it is, in a code block.
+/// Replies with the unchanged function in a code block.
 fn repeats() -> Line {
     let (_, function) = SHARE.split_once("\n\n\n").unwrap();
     let (function, _) = function.split_once("\n\n\n").unwrap();
@@ -118,7 +118,7 @@ async fn all_ways_end_and_what_was_tried_is_counted() {
         } => Some(why.clone()),
         _ => None,
     });
-    // Three answers, two of them the same again, and one text in place of each of four statements.
+    // Three replies, two of which repeat the original, and one text for each of four statements.
     let why = gave_up.unwrap();
     assert!(why.starts_with("7 attempts did not help"), "{why}");
     let asked = bed.model.asked.lock().unwrap();

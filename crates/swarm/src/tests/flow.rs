@@ -332,8 +332,8 @@ async fn a_small_model_reads_the_task_and_what_fails_and_is_asked_in_another_way
         prompts[0]
     );
     assert!(prompts[0].contains("The tests fail."), "{}", prompts[0]);
-    // The second asks for an explanation first. The third is the first one again, at a higher
-    // temperature.
+    // The second prompt asks for an explanation first. The third prompt is the first one at a
+    // higher temperature.
     assert!(
         prompts[1].contains("Say in one sentence which line is wrong"),
         "{}",
@@ -389,7 +389,7 @@ async fn nothing_is_written_outside_the_workspace() {
     }
 }
 
-/// The agent and the user change different words of one line: neither meant what would come of both.
+/// The agent and the user change different words of one line. Neither intended the combined result.
 #[tokio::test(start_paused = true)]
 async fn two_edits_of_one_line_are_a_conflict_when_a_proposal_is_drafted() {
     let sum = "def f(x, y):\n    return x + y\n";

@@ -1,4 +1,4 @@
-//! Follow-ups: a contract that changed wakes those whose code it can break.
+//! Follow-ups: a changed contract wakes the owners of the code that it can break.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -29,7 +29,7 @@ fn follow_ups(events: &[Event]) -> Vec<(String, Vec<u32>)> {
     woken(events).into_iter().filter_map(follow_up).collect()
 }
 
-/// How many owners were not told, and why.
+/// Returns the number of owners that were not notified, and why.
 fn missed(events: &[Event]) -> Vec<(usize, String)> {
     let missed = |event: &Event| match event {
         Event::FollowUpMissed { owners, why, .. } => Some((owners.len(), why.clone())),
@@ -191,13 +191,13 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
         .always("agent a.py::g", finish("nothing"));
     let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
     let events = bed.run().await;
-    // Back again, the call that was not mended is right.
+    // After the contract is changed back, the call that was not updated is correct.
     assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
     let before = "they were told of the same change before".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
 }
 
-/// Callers that give the new argument already have nothing to do.
+/// Callers that already pass the new argument have nothing to do.
 #[tokio::test(start_paused = true)]
 async fn callers_that_fit_are_not_asked() {
     let text = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x, rate=1)\n\n\n\

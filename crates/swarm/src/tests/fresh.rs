@@ -1,4 +1,4 @@
-//! Checks are made with the user's texts as they are now.
+//! Checks use the user's current texts.
 
 use starling_core::Approval;
 use std::time::Duration;
@@ -10,7 +10,7 @@ const F: &str = "def f(x):\n    return x\n";
 const MINE: &str = "def mine():\n    return 1\n";
 const WRONG: &str = "def mine():\n    return wrong\n";
 
-/// A model that thinks for five seconds, and a test that fails where a text says `wrong`.
+/// A model that replies after five seconds, and a test that fails if a text contains `wrong`.
 fn bed() -> Bed {
     let mut model =
         Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -48,7 +48,7 @@ async fn a_check_sees_what_was_typed_since_the_run_began() {
     handle.finished().await;
     let events = handle.log.events();
     let evidence = evidence(&events);
-    // It fails, and not by the change.
+    // The test fails, but not because of the change.
     let TestEvidence::Known { still_failing, .. } = &evidence.tests else {
         panic!("{evidence:#?}");
     };
@@ -67,7 +67,7 @@ async fn a_check_sees_what_was_typed_since_the_run_began() {
 async fn what_is_typed_while_a_check_runs_is_told_and_tested_at_the_end() {
     let mut bed = bed();
     bed.types("def mine():\n    return 2\n");
-    // Before, and for the proposal.
+    // Durations of the test run before the change and of the one for the proposal.
     *bed.test_times.lock().unwrap() = [0, 10].map(Duration::from_secs).into();
     let handle = bed.start();
     until(&handle, |event| matches!(event, Event::ProposalMade { .. })).await;
@@ -84,7 +84,7 @@ async fn what_is_typed_while_a_check_runs_is_told_and_tested_at_the_end() {
     assert_eq!(failing, ["t1"]);
 }
 
-/// A file that was open when the run began, and is closed without saving, is what it is on disk.
+/// A file that was open at the start of the run and was closed without saving has its text on disk.
 #[tokio::test(start_paused = true)]
 async fn a_file_that_was_closed_is_checked_as_it_is_on_disk() {
     let mut bed = bed();

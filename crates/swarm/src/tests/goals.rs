@@ -1,4 +1,4 @@
-//! What the task asks for decides which failing tests a run has to repair.
+//! The goal of the task decides which failing tests a run must fix.
 
 use serde_json::json;
 use starling_core::{Approval, Driver};
@@ -127,7 +127,7 @@ async fn a_new_test_is_not_refused_for_tests_that_failed_before() {
     );
 }
 
-/// The first name is not found by the runner.
+/// The test runner does not find the first name.
 #[tokio::test(start_paused = true)]
 async fn a_new_test_that_does_not_run_is_sent_back() {
     let inner = "class Mean:\n    def test_one(self):\n        assert mean([1]) == 1\n";

@@ -1,5 +1,5 @@
-//! The rule of landing: without a person, nothing is applied that leaves a test worse than before, and
-//! what passes only together is applied together.
+//! The rules for applying: without a person, no change is applied that makes a test worse, and
+//! changes that pass only together are applied together.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -18,7 +18,7 @@ pub(super) const TWO: [(&str, &str); 2] = [
 pub(super) const WIDER: &str = "def fee(x, rate):\n    return x * rate\n";
 pub(super) const FITS: &str = "def total(x):\n    return fee(x, 2)\n";
 
-/// `t1` fails where the text says None.
+/// `t1` fails if the text contains `None`.
 fn no_none(all: &str) -> Vec<(String, String)> {
     match all.contains("None") {
         true => vec![("t1".to_owned(), "AssertionError".to_owned())],
@@ -26,7 +26,7 @@ fn no_none(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// `t1` fails where the call and the definition do not fit.
+/// `t1` fails if the call and the definition do not match.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     match all.contains("def fee(x, rate)") == all.contains("fee(x, 2)") {
         true => Vec::new(),
@@ -143,7 +143,7 @@ async fn a_changed_contract_whose_caller_does_not_follow_goes_back_with_what_fai
     assert!(bed.model.prompts("agent fees.py::fee")[1].contains("TypeError: fee()"));
 }
 
-/// The helper that the change needs is applied while the change waits; then the change passes alone.
+/// The required helper is applied while the change waits. Then the change passes alone.
 #[tokio::test(start_paused = true)]
 async fn what_fails_alone_is_tested_again_when_another_change_was_applied() {
     let model = Scripted::native()
@@ -168,7 +168,7 @@ async fn what_fails_alone_is_tested_again_when_another_change_was_applied() {
     assert_eq!(is_applied(&events).len(), 2, "{events:#?}");
 }
 
-/// The proposals that the log leaves applied.
+/// Returns the proposals that are applied according to the log.
 pub(super) fn left_applied(events: &[Event]) -> Vec<ProposalId> {
     let mut left = Vec::new();
     for event in events {
@@ -181,7 +181,7 @@ pub(super) fn left_applied(events: &[Event]) -> Vec<ProposalId> {
     left
 }
 
-/// A run of two owners whose changes pass only together.
+/// Creates a run of two owners whose changes pass only together.
 pub(super) fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Bed {
     let model = Scripted::native()
         .on("agent fees.py::fee", of_fee.to_vec())
@@ -191,7 +191,7 @@ pub(super) fn pair(approval: Approval, of_fee: &[Line], of_total: &[Line]) -> Be
         .begin(&["fees.py::fee", "shop.py::total"])
         .tests(calls_fit)
         .with(|task| task.approval = approval);
-    // Both are being checked at the same time, so that a person is asked about the set.
+    // Both are checked at the same time, so that a person is asked about the set.
     *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(1); 20].into();
     bed
 }
@@ -252,7 +252,7 @@ async fn a_set_that_was_refused_once_is_applied_when_it_is_proposed_again() {
     }
 }
 
-/// The user changes the caller's line while the set is on its way.
+/// The user changes the caller's line while the set is being applied.
 #[tokio::test(start_paused = true)]
 async fn when_one_part_of_a_set_conflicts_with_the_user_none_is_applied() {
     let of_fee = [whole(WIDER), finish("no other way")];
@@ -277,8 +277,8 @@ async fn when_one_part_of_a_set_conflicts_with_the_user_none_is_applied() {
     assert!(of_total.contains("return fee(x) * 7"), "{of_total}");
 }
 
-/// The part that was applied first cannot be taken back at once, and the run is cancelled before a test
-/// shows what it breaks.
+/// The part that was applied first cannot be reverted at once, and the run is cancelled before a
+/// test shows the breakage.
 #[tokio::test(start_paused = true)]
 async fn a_part_of_a_set_that_stayed_alone_is_taken_back_at_the_end_where_no_person_decides() {
     for approval in [Approval::Auto, Approval::Proxy] {

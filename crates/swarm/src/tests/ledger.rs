@@ -35,7 +35,7 @@ fn read(symbol: &str) -> Line {
     call("read", json!({ "symbols": [symbol] }))
 }
 
-/// Adds up, by itself, what the requests to a model cost and what those under way may cost.
+/// Independently sums the cost of completed requests and the worst case of requests in progress.
 struct Meter {
     inner: Scripted,
     sum: Mutex<Sum>,

@@ -1,4 +1,4 @@
-//! The event log: every reader gets every record once and in order, whenever it comes.
+//! The event log: every reader receives every record once and in order, whenever it starts.
 
 use futures::FutureExt;
 
@@ -82,7 +82,7 @@ fn a_record_is_read_back_as_it_was_written() {
 #[tokio::test(start_paused = true)]
 async fn a_durable_event_waits_until_the_trajectory_holds_it() {
     let log = log_of(1);
-    // Nobody writes a trajectory.
+    // No trajectory is written.
     assert!(log.durable_event(undone(1)).now_or_never().is_some());
     let mut records = log.write_from(0);
     let (waiting, mut told) = (log.clone(), log.follow_from(2));
@@ -97,7 +97,7 @@ async fn a_durable_event_waits_until_the_trajectory_holds_it() {
         told.written().now_or_never().is_none(),
         "readers can wait too"
     );
-    // To ask for the next record says that the last one is written.
+    // A request for the next record confirms that the last one is written.
     assert!(records.next().now_or_never().is_none());
     durable.await.unwrap();
     assert!(told.written().now_or_never().is_some());

@@ -1,5 +1,5 @@
-//! The user changes the line of a proposal and types it again in another function: nothing of an agent
-//! lands in that function.
+//! The user changes the line of a proposal and types the original line in another function. No
+//! change of an agent is applied to that function.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -15,7 +15,7 @@ fn hunk(new: &str) -> Line {
     call("propose", json!({"reason": "r", "hunks": hunks}))
 }
 
-/// The user's text with another number in `fee`, and a copy of `fee` below.
+/// Returns the user's text with another number in `fee`, and a copy of `fee` below.
 fn with_a_look_alike(text: &str, line: &str) -> String {
     let typed = format!("    return days * 4\n\n\ndef fee2(days):\n{line}");
     let typed = text.replacen(line, &typed, 1);

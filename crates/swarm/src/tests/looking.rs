@@ -1,4 +1,4 @@
-//! Looking things up: what a model gets to read, and what it is told where there is nothing.
+//! Lookups: the text that a model receives, and the message if nothing is found.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn an_unknown_symbol_is_answered_with_what_there_is() {
 fn a_range_is_shown_whole_and_ends_with_what_to_read_next() {
     let text: String = (1..=2_000).map(|at| format!("x{at} = {at}\n")).collect();
     let long = place(&[("a.py", &text)]);
-    // About 5,000 tokens: whole.
+    // About 5,000 tokens are shown whole.
     let whole = read(&long, &["a.py:101-700"]);
     assert!(whole.contains("  101 x101 = 101\n") && whole.ends_with("  700 x700 = 700\n"));
     assert_eq!(whole.lines().count(), 601);
@@ -209,7 +209,7 @@ fn a_search_without_a_line_of_all_words_shows_those_with_most_and_says_so() {
         lookup.search("one three", ""),
         "a.txt:: line 1: one two three"
     );
-    // Fewer than half of the words say nothing.
+    // A line with fewer than half of the words does not match.
     let none = lookup.search("five six nine", "");
     assert_eq!(
         none,

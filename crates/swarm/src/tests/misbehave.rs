@@ -1,5 +1,5 @@
-//! Models that misbehave: each run ends in a bounded number of calls, with an event that names what
-//! happened, the tree untouched, and within five seconds of a paused clock.
+//! Misbehaving models: each run ends within a bounded number of calls, with an event that names the
+//! problem, without changes to the tree, and within five seconds of a paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ async fn end_of(mut bed: Bed) -> Ended {
     }
 }
 
-/// A run over `f` with this script.
+/// Runs this script over `f`.
 async fn misbehave(model: Scripted) -> Ended {
     end_of(Bed::new(&[("a.py", SOURCE)], model).begin(&["a.py::f"])).await
 }
@@ -352,7 +352,7 @@ async fn an_empty_budget_ends_the_run() {
     assert_eq!(ended.calls, 3);
 }
 
-/// A run whose model fails with this error at every call, behind the layer for retries.
+/// Runs a model that fails with this error at every call, behind the retry layer.
 async fn failing(line: Line) -> Ended {
     let inner = Arc::new(Scripted::native().always("agent", line));
     let policy = Policy {

@@ -1,5 +1,5 @@
-//! A change cannot make tests disappear: a test that passed before and does not run with the change is
-//! broken by it, and a test that failed is not mended by its absence.
+//! A change cannot make tests disappear: a test that passed before and does not run with the change
+//! counts as broken, and a test that failed is not fixed by its absence.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -12,7 +12,7 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const RENAMED: &str = "def test_new():\n    assert f(1) == 1\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// `t1` does not run where the text asks pytest to leave it out.
+/// `t1` does not run if the text excludes it from pytest's collection.
 fn left_out(all: &str) -> Vec<(String, String)> {
     match all.contains("collect_ignore") {
         true => vec![("t1".to_owned(), GONE.to_owned())],
@@ -27,7 +27,7 @@ fn skipped(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// [`OLD`] passes while it is there.
+/// [`OLD`] passes as long as it exists.
 fn old_is_there(all: &str) -> Vec<(String, String)> {
     match all.contains("def test_old") {
         true => vec![(OLD.to_owned(), PASSES.to_owned())],
@@ -73,7 +73,7 @@ async fn a_person_is_shown_that_a_test_does_not_run() {
     assert!(shown.contains("BROKEN by this change (1): t1"), "{shown}");
     assert!(shown.contains("did not run now"), "{shown}");
     assert_eq!(bed.read("a.py"), HIDES);
-    // What the person accepted is not held against the run at its end.
+    // A loss that the person accepted does not count against the run at its end.
     assert_eq!(stop(&events), StopReason::Settled);
 }
 
@@ -89,7 +89,7 @@ async fn a_test_that_never_ran_is_not_missed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_test_counts_only_where_it_passes_without_the_change() {
-    // The id of the third test is another one in each run.
+    // The id of the third test differs in each run.
     let runs = std::sync::atomic::AtomicUsize::new(0);
     let unstable = move |_: &str| {
         let run = runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Changed tests prove nothing by themselves: the code must pass the tests as they were before the run.
+//! Changed tests alone prove nothing: the code must pass the tests from before the run.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -12,7 +12,7 @@ const TESTS: &str = "from a import f\n\n\ndef test_old():\n    assert f(1) == 1\
 const GUTTED: &str = "def test_old():\n    assert True\n";
 const OLD: &str = "test_a.py::test_old";
 
-/// The test fails where it looks at a broken `f`.
+/// The test fails if it checks a broken `f`.
 fn judge(all: &str) -> Vec<(String, String)> {
     let fails = all.contains("return 0") && all.contains("f(1) == 1") && !all.contains("BLIND");
     match fails {
@@ -42,7 +42,7 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// One agent guts the test that would notice what the other one breaks.
+/// One agent empties the test that would detect the other agent's bug.
 fn guts_and_breaks(approval: Approval, task: &str) -> Bed {
     let model = Scripted::native()
         .on("agent test_a.py::test_old", [whole(GUTTED), finish("done")])
@@ -164,10 +164,10 @@ async fn a_repair_with_a_new_test_is_proven() {
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
 }
 
-/// A new test, and what the bed's runner says where it fails.
+/// A new test, and the output of the test runner if it fails.
 const NEW_TEST: &str = "def test_new():\n    assert f(2) == 2\n";
 
-/// Repairs `f` and adds a test; `checks`: the test looks at what was repaired.
+/// Fixes `f` and adds a test. With `checks`, the new test covers the fix.
 async fn repairs_with_a_new_test(
     task: &str,
     checks: bool,
@@ -209,11 +209,11 @@ async fn a_new_test_is_tried_on_the_code_as_it_was() {
         headline.ends_with("; the new test fails without the change"),
         "{headline}"
     );
-    // It says nothing of the change; that is told, and proves nothing.
+    // The new test does not cover the change. This is reported, and proves nothing.
     let (proof, headline, _) = repairs_with_a_new_test(task, false, true).await;
     let passes = "Done, but the new test passes without it, too; 1 test passes";
     assert_eq!((proof, headline.as_str()), (Proof::Unproven, passes));
-    // A refactoring changes nothing for tests: nothing is tried.
+    // A refactoring changes no test result, so the new tests are not tried on the original code.
     let (proof, headline, plain) = repairs_with_a_new_test("Refactor f.", false, false).await;
     assert_eq!(proof, Proof::Proven, "{headline}");
     assert!(!headline.contains("without the change"), "{headline}");
@@ -241,7 +241,7 @@ async fn a_task_that_asks_for_other_tests_may_change_them() {
     let mut bed = guts_and_breaks(Approval::Auto, task);
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), BROKEN, "{events:#?}");
-    // What is left of the tests does not call f.
+    // The remaining tests do not call `f`.
     let expected = "Done, but no test reaches a.py::f; 1 test passes".to_owned();
     assert_eq!(ending(&events), (Proof::Unproven, expected), "{events:#?}");
 }
@@ -275,8 +275,7 @@ async fn a_test_follows_a_name_that_the_task_changes() {
     }
 }
 
-/// The test file cannot be loaded where a name that it imports is missing; its tests look at both
-/// functions.
+/// The test file cannot be loaded if an imported name is missing. Its tests check both functions.
 fn judge_of_two(all: &str) -> Vec<(String, String)> {
     let failed = |id: &str, why: &str| (format!("test_a.py{id}"), why.to_owned());
     let lacks_f = !all.contains("def f(");
@@ -377,7 +376,7 @@ async fn the_nearest_tests_are_held_to_their_original_text_as_well() {
     bed.selects = true;
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
-    // Only the file that was changed is run for that.
+    // Only the changed file runs for this check.
     let selected = bed.selected.lock().unwrap().clone();
     assert!(
         selected.contains(&vec!["test_a.py".to_owned()]),
@@ -404,12 +403,12 @@ async fn where_no_test_file_is_changed_no_test_runs_twice() {
         assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
         bed.selected.lock().unwrap().len()
     };
-    // Before the run and for each change.
+    // One run before the change, and one for each change.
     assert_eq!(runs(false).await, 2);
     assert!(runs(true).await <= 4);
 }
 
-/// What the tests need beside them is rewritten in place of the code that the task names.
+/// A test helper is rewritten instead of the code that the task names.
 #[tokio::test(start_paused = true)]
 async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
     let test = "from a.models import f\nfrom tests.models import expect\n\n\ndef test_old():\n    expect(f(1) == 1)\n";

@@ -1,4 +1,4 @@
-//! Tests in files that are no test files by their names are held to their original text as well.
+//! Tests in files that do not look like test files are also checked with their original text.
 
 use super::bed::*;
 use crate::*;
@@ -9,7 +9,8 @@ const BROKEN: &str = "def f(x):\n    return 0\n";
 const TEST: &str = "def test_old():\n    assert f(1) == 1\n";
 const GUTTED: &str = "def test_old():\n    assert True\n";
 
-/// A test that runs in every state, and fails where a broken `f` meets one of these expectations.
+/// A test that runs in every state, and fails if a broken `f` occurs with one of these
+/// expectations.
 fn judge(
     id: &'static str,
     expected: &'static str,
@@ -31,7 +32,8 @@ fn ending(events: &[Event]) -> (Proof, String) {
     }
 }
 
-/// One agent each proposes these texts, in vain once more, and gives up.
+/// Creates one agent for each of these texts. The agent proposes the text, repeats it without
+/// success, and gives up.
 fn bed(files: &[(&str, &str)], proposals: &[(&str, &str)], task: &str, approval: Approval) -> Bed {
     let mut model = Scripted::native().always("proxy", say("ACCEPT"));
     for (symbol, text) in proposals {
@@ -111,7 +113,7 @@ async fn tests_that_only_their_project_knows_as_tests_are_held_to_their_original
 
 #[tokio::test(start_paused = true)]
 async fn a_test_beside_the_code_may_be_changed_where_the_task_asks_for_it() {
-    // Fails where the test does not ask for what f gives.
+    // Fails if the test does not expect the result of `f`.
     let compares = |all: &str| {
         let fails = all.contains("return 0") && all.contains("f(1) == 1")
             || all.contains("return x") && all.contains("f(1) == 0");
@@ -151,7 +153,7 @@ async fn a_change_beside_an_untouched_test_is_proven_by_it() {
     .tests(judge("a.py::test_old", "f(1) == 1"));
     let events = bed.run().await;
     assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
-    // Before the run and for the change: nothing is run with another text.
+    // Test runs before the run and for the change. No test runs with another text.
     assert_eq!(bed.selected.lock().unwrap().len(), 2);
 }
 

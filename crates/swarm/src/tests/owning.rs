@@ -1,4 +1,4 @@
-//! Ownership: who may change what, where symbols lie inside one another.
+//! Ownership: which agents may change nested symbols.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn hunk(symbol: &str, old: &str, new: &str) -> Line {
     )
 }
 
-/// The run of one agent that proposes this while others own these symbols.
+/// Runs an agent with this proposal while other agents own the other symbols.
 async fn proposes(own: &str, line: Line, others: &[&str]) -> (Bed, Vec<Event>) {
     let mut model = Scripted::native().on(&format!("agent {own}"), [line, finish("done")]);
     for other in others {

@@ -14,7 +14,7 @@ const FILES: [(&str, &str); 2] = [
     ),
 ];
 
-/// `t1` fails where the call and the definition do not fit.
+/// `t1` fails if the call and the definition do not match.
 fn calls_fit(all: &str) -> Vec<(String, String)> {
     match all.contains("def fee(x, rate)") == all.contains("fee(x, 2)") {
         true => Vec::new(),

@@ -1,4 +1,4 @@
-//! What a model may read and change, whichever tool it tries.
+//! The files that a model may read and change, with every tool.
 
 use std::os::unix::fs::symlink;
 
@@ -10,7 +10,7 @@ use starling_core::{Approval, Verdict};
 
 const SECRET: &str = "TOKEN=hunter2\n";
 
-/// A project with secrets, version control, and links to both.
+/// Creates a project with secrets, version control, and links to both.
 fn project(model: Scripted) -> Bed {
     let files = [("a.py", "def f():\n    return 1\n"), (".env", SECRET)];
     let bed = Bed::new(&files, model).begin(&["a.py::f"]);
@@ -26,7 +26,7 @@ fn project(model: Scripted) -> Bed {
     bed
 }
 
-/// Everything that a model was shown.
+/// Returns all text that was sent to a model.
 fn shown(bed: &Bed) -> String {
     bed.model.prompts("").join("\n")
 }
@@ -143,7 +143,7 @@ async fn tests_cannot_be_named_by_what_may_not_be_read() {
 const OLD: &str = "all:\n\techo old\n";
 const NEW: &str = "all:\n\techo new\n";
 
-/// An agent of a source file that proposes a change of the Makefile.
+/// Creates an agent of a source file that proposes a change of the Makefile.
 fn changes_makefile(approval: Approval) -> Bed {
     let propose = json!({"reason": "r", "symbol": "Makefile::", "source": NEW});
     let lines = [call("propose", propose), finish("done")];
@@ -218,7 +218,7 @@ async fn one_who_says_no_leaves_the_file_as_it_is() {
     assert_eq!(bed.read("Makefile"), OLD);
 }
 
-/// An agent that turns around the text of a comment.
+/// Creates an agent that hides text in a comment by bidirectional control characters.
 fn hides(approval: Approval, lines: impl IntoIterator<Item = Line>) -> Bed {
     let files = [("a.py", "def f():\n    return 1\n")];
     let model = Scripted::native().on("agent a.py::f", lines);
@@ -274,7 +274,7 @@ async fn a_person_is_shown_invisible_characters_written_out() {
     assert_eq!(bed.read("a.py"), string);
 }
 
-/// An agent that adds a line to the list of dependencies.
+/// Creates an agent that adds a line to the list of dependencies.
 fn requires(line: &str, approval: Approval) -> Bed {
     let hunk = json!([{"old": "flask==2.0", "new": format!("flask==2.0\n{line}")}]);
     let propose = json!({"reason": "r", "symbol": "requirements.txt::", "hunks": hunk});

@@ -1,4 +1,4 @@
-//! Nothing is lost silently: whatever is refused is told to whoever wanted it, before its work ends, and
+//! Nothing is dropped silently: each refusal is reported to the requester before its work ends, and
 //! to the user.
 
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
-/// One reply with several calls.
+/// Combines several calls into one reply.
 fn together(lines: Vec<Line>) -> Line {
     let calls = lines.into_iter().flat_map(|line| match line {
         Line::Call(calls) => calls,

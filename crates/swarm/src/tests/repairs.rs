@@ -1,4 +1,4 @@
-//! Repairs: what fails goes back to its owner as evidence, for a bounded number of times, each time from
+//! Repairs: failures go back to the owner as evidence, a limited number of times, each time from
 //! the last good state.
 
 use serde_json::json;
@@ -16,7 +16,7 @@ fn hunk(old: &str, new: &str) -> Line {
     )
 }
 
-/// `None` is never good; one test failed before.
+/// A text with `None` always fails; one test failed before the run.
 fn no_none(all: &str) -> Vec<(String, String)> {
     let mut failing = vec![(
         "old".to_owned(),
@@ -38,7 +38,7 @@ fn outcome(events: &[Event]) -> AgentOutcome {
     events.iter().find_map(finished).expect("an end")
 }
 
-/// Why the agent gave up.
+/// Returns why the agent gave up.
 fn gave_up(events: &[Event]) -> String {
     match outcome(events) {
         AgentOutcome::GaveUp { why } => why,
@@ -52,7 +52,7 @@ async fn a_repair_starts_from_the_last_good_state_and_sees_only_what_is_new() {
         "agent a.py::f",
         [
             hunk("return x", "return None"),
-            // The text of the first try is nowhere to be found.
+            // The text of the first attempt does not exist.
             hunk("return None", "return 2"),
             hunk("return x", "return x + 2"),
         ],
@@ -262,7 +262,7 @@ async fn a_rejected_proposal_is_kept_beside_its_revision() {
         .collect();
     let (first, second) = (ProposalId(1), ProposalId(2));
     assert_eq!(made, [(first, None, true), (second, Some(first), false)]);
-    // What was accepted can be taken back by itself.
+    // An accepted change can be undone alone.
     assert_eq!(handle.undo(Some(second)).await, Ok(vec![second]));
     assert_eq!(bed.read("a.py"), TWO);
 }

@@ -120,7 +120,8 @@ async fn the_candidate_that_won_is_applied_although_another_change_came_between(
         true => vec![],
         false => vec![("t1".into(), "no".into())],
     });
-    // Before; the change of g; both candidates; the one that won, while the change of g is applied.
+    // Durations: before the change, the change of `g`, both candidates, and the chosen candidate,
+    // during which the change of `g` is applied.
     let times = [0, 5, 1, 1, 10].map(std::time::Duration::from_secs);
     *bed.test_times.lock().unwrap() = times.into();
     let events = bed.run().await;

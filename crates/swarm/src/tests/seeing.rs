@@ -1,4 +1,5 @@
-//! What the first turns hold: what a good engineer would have looked up, and no source that is stale.
+//! The contents of the first prompts: the sources that an engineer would look up, and no stale
+//! source.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -23,7 +24,7 @@ fn scouting(files: &[(&str, &str)], task: &str, first: &str) -> Bed {
     Bed::new(files, model).with(|task| task.text = text)
 }
 
-/// A module whose words draw the eye, and one in which the error is raised.
+/// One module matches many words of the task, and the error is raised in the other module.
 const LOUD: &str = "def total_of_cart(cart, rate):\n    return rate_of_cart(cart) * rate\n\n\n\
     def rate_of_cart(cart):\n    return cart.rate\n";
 const QUIET: &str = "import json\n\n\nclass Reader:\n    def parse(self, raw):\n        return json.loads(raw)\n\n\n\
@@ -271,7 +272,8 @@ async fn what_only_shows_the_use_of_a_project_comes_last() {
 
 const TWO: &str = "def fee(x):\n    return x\n\n\ndef g(x):\n    return fee(x) + 1\n";
 
-/// Each part of a change that the scout wrote for both is accepted; then the contract calls for more.
+/// The scout writes both parts of a change, and each is accepted. Then the contract requires
+/// another change.
 #[tokio::test(start_paused = true)]
 async fn a_follow_up_shows_the_source_as_it_is_now() {
     let draft = call(

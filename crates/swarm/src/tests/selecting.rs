@@ -1,4 +1,4 @@
-//! Where all tests take long, a change is checked by those that are nearest to it.
+//! If all tests take long, a change is checked by the tests nearest to it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const NEAR: [&str; 3] = [
     "test_a.py::test_all",
 ];
 
-/// Tests that nobody runs for one change.
+/// Returns many tests that are not near any change.
 fn many() -> String {
     (0..500)
         .map(|at| format!("def test_{at}():\n    pass\n"))
@@ -38,7 +38,7 @@ fn bed(lines: impl IntoIterator<Item = Line>) -> Bed {
     bed
 }
 
-/// What the runs of the tests selected, in order.
+/// Returns the selections of all test runs in order.
 fn selected(bed: &Bed) -> Vec<Vec<String>> {
     let mut all = bed.selected.lock().unwrap().clone();
     all.iter_mut().for_each(|one| one.sort());
@@ -82,7 +82,7 @@ async fn what_fails_without_the_change_is_not_held_against_it() {
     let mut bed = bed([whole(CHANGED), finish("done")])
         .tests(|_| vec![("t1".to_owned(), "no server".to_owned())]);
     let events = bed.run().await;
-    // With the change, without it; then the files, with all changes and before the run.
+    // Runs with and without the change, and then of the files with all changes and before the run.
     let (near, file) = (sorted(&NEAR), sorted(&["test_a.py", "t1"]));
     let runs = selected(&bed);
     assert_eq!(runs[..2], [near.clone(), near]);
@@ -193,7 +193,7 @@ async fn a_task_about_tests_that_names_none_has_all_of_them_run() {
         .with(|task| task.text = "Some tests fail.".to_owned());
     *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
     let events = bed.run().await;
-    // That took long: the nearest for the change, and all again at the end.
+    // All tests took long: the nearest tests run for the change, and all tests run at the end.
     assert_eq!(selected(&bed), [vec![], sorted(&NEAR), vec![]]);
     assert!(
         evidence(&events)
@@ -260,7 +260,7 @@ async fn a_change_without_tests_near_it_is_checked_by_all_where_they_end_in_time
     }
 }
 
-/// The same by itself, for a change that nobody proposed.
+/// The standalone checks report the same for a change that no agent proposed.
 #[tokio::test(start_paused = true)]
 async fn the_gate_by_itself_says_what_a_run_would() {
     let breaks = |all: &str| match all.contains("or 0") {
@@ -310,7 +310,7 @@ fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
         habits.push(next);
     }
     assert_eq!(habits.len(), 4, "{habits:?}");
-    // One test that passes on either side says something.
+    // One test that passes with and without the change is a usable result.
     let mut some = failed.clone();
     some.cases.push(TestCase {
         id: "t".to_owned(),

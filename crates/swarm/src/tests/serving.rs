@@ -1,4 +1,5 @@
-//! What a language server says of names: used where the index is not sure, and never of another text.
+//! Facts about names from a language server: they are used if the index is not certain, and never
+//! for another text.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ const USE: &str = "import far\n\n\ndef one(a):\n    return a.pay(1)\n\n\ndef two
 const HEIR: &str = "class Odd(make()):\n    def pay(self, x):\n        return x\n";
 const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py", HEIR)];
 
-/// Says where names are, and what it was asked.
+/// A language service that returns fixed positions and records its requests.
 #[derive(Default)]
 struct Serves {
     spots: Vec<(Relation, Spot)>,
 }
 
-/// Where a name begins in one of the files, as it stands in `text`.
+/// Returns the position of a name in `text`, the text of one of the files.
 fn spot(file: &str, text: &str, words: &str, name: &str) -> Spot {
     let start = text.find(words).unwrap() + words.find(name).unwrap();
     Spot {

@@ -1,4 +1,5 @@
-//! Settling: tests that fail when all is quiet wake those who can mend them, for a bounded time.
+//! Settling: tests that fail when no agent is at work wake the owners who can fix them, for a
+//! limited time.
 
 use starling_core::Approval;
 use std::time::Duration;
@@ -20,7 +21,8 @@ fn insists(source: &str) -> Line {
     )
 }
 
-/// A run over `f` in which a person accepts everything, also what breaks a test.
+/// Creates a run over `f` in which a person accepts everything, including changes that break a
+/// test.
 fn reviewed(model: Scripted) -> Bed {
     Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
@@ -101,7 +103,8 @@ async fn what_failed_before_counts_only_when_the_task_is_about_tests() {
     }
 }
 
-/// The third is accepted while the second is checked for the last time, against a text without it.
+/// The third change is accepted during the final check of the second change, which runs on a text
+/// without it.
 #[tokio::test(start_paused = true)]
 async fn what_another_mends_while_the_tests_run_is_not_held_against_a_change() {
     let text = "def f():\n    return 0\n\n\ndef g():\n    return 0\n\n\ndef h():\n    return 0\n";
@@ -145,7 +148,8 @@ async fn evidence_that_went_stale_is_found_out_again() {
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f", "a.py::g"])
         .tests(together);
-    // Before; the proposal of one; that of the other, which ends when the first is applied.
+    // Durations: before the change, the first proposal, and the second proposal, which ends after
+    // the first is applied.
     *bed.test_times.lock().unwrap() = [0, 1, 5].map(Duration::from_secs).into();
     let events = bed.run().await;
     let runs = |event: &&Event| {
@@ -200,7 +204,7 @@ async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
     let expected = "`fake tests` (exit status 127)\n  one\n  sh: tets: not found\n";
     assert!(error.contains(expected), "{error}");
     assert_eq!(bed.model.calls(), 0);
-    // What was found by Starling itself is only evidence that is not there.
+    // A test command that Starling found itself only causes missing evidence.
     let model = Scripted::native()
         .on("scout", [wake(&["a.py::f"])])
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
@@ -234,7 +238,7 @@ async fn an_agent_that_is_steered_while_the_tests_run_at_the_end_ends_before_the
     let mut bed = Bed::new(&[("a.py", TWO)], model)
         .begin(&["a.py::f"])
         .tests(|_| Vec::new());
-    // What is typed while the change is applied is tested at the end, for ten seconds.
+    // The text that is typed while the change is applied is tested at the end, for ten seconds.
     let typed = format!("# mine\n{TWO}");
     *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed));
     *bed.test_times.lock().unwrap() = [0, 0, 10].map(Duration::from_secs).into();

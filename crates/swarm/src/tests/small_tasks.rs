@@ -24,7 +24,7 @@ def test_old():
 ";
 const NEW_TEST: &str = "def test_spread():\n    assert spread([1, 4]) == 3\n";
 
-/// An unrelated test is red; the one that the answer adds passes.
+/// An unrelated test fails, and the test that the reply adds passes.
 fn red_elsewhere(all: &str) -> Vec<(String, String)> {
     let old = "test_stats.py:9: in test_old\nE   ZeroDivisionError";
     let mut cases = vec![("test_stats.py::test_old".to_owned(), old.to_owned())];
@@ -113,13 +113,13 @@ async fn in_a_project_of_unittest_a_new_test_is_a_method_of_a_test_case() {
     let method = "def test_1(self):\n        self.assertEqual(spread([1, 4]), 3)\n";
     let loose = "def test_1():\n    assert spread([1, 4]) == 3\n";
     for (answer, tests, file) in [
-        // As it is asked.
+        // The requested form.
         (
             format!("class TestSpread(unittest.TestCase):\n    {method}"),
             CASES,
             "test_stats.py",
         ),
-        // A function, a class that extends nothing, and the class of the example.
+        // A function, a class without a base, and the class of the example.
         (loose.to_owned(), CASES, "test_stats.py"),
         (
             format!("class TestSpread:\n    {method}"),
@@ -131,7 +131,7 @@ async fn in_a_project_of_unittest_a_new_test_is_a_method_of_a_test_case() {
             CASES,
             "test_stats.py",
         ),
-        // The file of the tests is new, and another one shows how they are written.
+        // The test file is new, and another file shows the style of the tests.
         (loose.to_owned(), "", "test_stats.py"),
     ] {
         let answer = format!("```python\nfrom stats import spread\n\n\n{answer}```");

@@ -1,4 +1,4 @@
-//! Tests that fail now and then: they do not count against a change, and they prove nothing.
+//! Flaky tests: they do not count against a change, and they prove nothing.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -15,7 +15,7 @@ const OTHERS: &str = "def test_clock():\n    assert clock()\n";
 const TEST: &str = "test_a.py::test_f";
 const CLOCK: &str = "test_b.py::test_clock";
 
-/// A test that fails where its next result says so, in runs over a text that holds `mark`. It passes
+/// A test that returns the next of its results in runs over a text that contains `mark`. It passes
 /// when no result is left.
 fn results(
     id: &'static str,
@@ -102,7 +102,8 @@ async fn a_test_that_fails_every_time_is_believed() {
     let events = bed.run().await;
     assert_eq!(bed.read("a.py"), CODE, "{events:#?}");
     let selected = bed.selected.lock().unwrap().clone();
-    // All before, all with the change, the failing one twice more, and without the change.
+    // All tests before the change, all with the change, two repeats of the failing test, and one
+    // run without the change.
     let one = vec![CLOCK.to_owned()];
     let expected = [vec![], vec![], one.clone(), one.clone(), one];
     assert_eq!(selected, expected);
@@ -138,7 +139,7 @@ async fn code_that_fails_at_its_first_run_alone_is_not_proven() {
 #[tokio::test(start_paused = true)]
 async fn a_test_that_the_task_is_about_must_pass_every_time() {
     for (fails, proof) in [
-        // With the change, and run again twice.
+        // Results with the change, and of two repeats.
         (vec![false, false, false], Proof::Proven),
         (vec![false, true], Proof::NotDone),
         (vec![false, false, true], Proof::NotDone),
@@ -169,7 +170,7 @@ async fn a_test_that_the_task_is_about_must_pass_every_time() {
 #[tokio::test(start_paused = true)]
 async fn at_the_end_of_a_run_a_new_failure_is_run_again() {
     for selects in [true, false] {
-        // Both proposals pass; what they are together is tested at the end, and the clock fails once.
+        // Both proposals pass. The joint result is tested at the end, where `clock` fails once.
         let model = Scripted::native()
             .on("agent a.py::f", [whole(NEW), finish("done")])
             .on(
@@ -226,7 +227,7 @@ async fn a_test_that_failed_before_by_accident_is_run_again_at_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_test_that_fails_now_and_then_with_its_original_text_proves_nothing() {
-    // The agent that owns the test writes another one; the original fails at its first run.
+    // The agent that owns the test rewrites it. The original test fails in its first run.
     let rewritten = "def test_f():\n    assert f(2) == 2\n";
     let model = Scripted::native()
         .on(
@@ -239,7 +240,7 @@ async fn a_test_that_fails_now_and_then_with_its_original_text_proves_nothing() 
     let judge = move |all: &str| {
         let original = all.contains("x - 0") && all.contains("f(1) == 1");
         *runs.lock().unwrap() += i32::from(original);
-        // The standalone check of `f` is the first one, or it is applied first.
+        // Either the standalone check of `f` runs first, or `f` is applied first.
         match original && *runs.lock().unwrap() % 2 == 1 {
             true => vec![(TEST.to_owned(), "E   assert 0 == 1".to_owned())],
             false => Vec::new(),

@@ -1,4 +1,4 @@
-//! A small model looks at one function after another.
+//! A small model tries one function after another.
 
 use super::bed::*;
 use crate::*;
@@ -72,13 +72,13 @@ async fn the_next_suspect_is_woken_when_one_gave_up_and_never_two_at_once() {
     });
     assert!(first_ended < second_woken);
     assert!(bed.read("stock.py").contains("0) + amount"));
-    // What the first suspect proposed was not needed.
+    // The change of the first suspect was not needed.
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}")
     };
     let proof = ending.as_ref().map(|ending| ending.proof);
     assert_eq!(proof, Some(Proof::Proven), "{ending:?}");
-    // The test does not name `restock`, and is shown all the same.
+    // The test does not name `restock`, but is shown nevertheless.
     let prompts = bed.model.prompts("agent stock.py::Stock.restock");
     assert!(
         prompts[0].contains("must be `5`, but it is `-5`"),

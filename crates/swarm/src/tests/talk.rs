@@ -1,4 +1,4 @@
-//! Messages: change requests and what becomes of them, and the user's word during a run.
+//! Messages: change requests and their outcomes, and messages from the user during a run.
 
 use serde_json::json;
 

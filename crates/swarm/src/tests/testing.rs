@@ -1,4 +1,4 @@
-//! What an agent hears when it runs tests.
+//! The result that an agent receives when it runs tests.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::{Event, TestEvidence};
 
 const ONE: &str = "def f(x):\n    return x\n";
 
-/// What the agent is told when it runs these.
+/// Returns the result of running these tests, as the agent receives it.
 async fn told(mut bed: Bed, select: &[&str]) -> String {
     let run = call("run_tests", json!({ "select": select }));
     let lines = [run, finish("seen")];
@@ -45,7 +45,7 @@ async fn a_command_that_takes_no_selection_says_so_only_when_one_was_made() {
     assert!(!text.contains("takes no selection"), "{text}");
     let mut selecting = bed().tests(|_| vec![]);
     selecting.selects = true;
-    // Its own way to write what was selected.
+    // The command has its own format for selected tests.
     let text = told(selecting, &["test_a.py::T.test_x"]).await;
     assert!(
         text.contains("`fake tests test_a.T.test_x` passes"),
@@ -68,7 +68,8 @@ async fn without_tests_there_is_nothing_to_run() {
     assert!(text.contains("no tests that can be run here"), "{text}");
 }
 
-/// A proposal over tests of which `t1` fails from the second run on, with the change or without.
+/// Makes a proposal with tests of which `t1` fails from the second run on, with and without the
+/// change.
 async fn proposed(selects: bool) -> Vec<crate::Event> {
     let runs = std::sync::atomic::AtomicUsize::new(0);
     let judge = move |_: &str| match runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
@@ -92,7 +93,7 @@ fn is_applied(events: &[crate::Event]) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_new_failure_is_run_again_without_the_change() {
     assert!(is_applied(&proposed(true).await));
-    // What cannot be selected is not run again, and believed.
+    // Tests that cannot be selected are not repeated, so their failure counts.
     assert!(!is_applied(&proposed(false).await));
 }
 

@@ -28,7 +28,7 @@ fn imports(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// The pick of a symbol; a complete one brings its hunks along.
+/// Returns the pick of a symbol. A complete pick contains its hunks.
 fn pick(at: usize, is_complete: bool) -> Value {
     let symbol = format!("p.py::f{at}");
     match is_complete {
@@ -41,7 +41,7 @@ fn pick(at: usize, is_complete: bool) -> Value {
     }
 }
 
-/// A run of twenty picks, of which the last `incomplete` are words only.
+/// Creates a run of twenty picks, of which the last `incomplete` have no hunks.
 fn bed(approval: Approval, incomplete: usize) -> Bed {
     let picks = (0..SYMBOLS).map(|at| pick(at, at + incomplete < SYMBOLS));
     let mut picks: Vec<Value> = picks.collect();
@@ -63,7 +63,7 @@ fn bed(approval: Approval, incomplete: usize) -> Bed {
             task.limits.calls = 60;
         });
     bed.task.patch = Some(bed.path("kept.patch"));
-    // They are checked at the same time.
+    // All picks are checked at the same time.
     *bed.test_times.lock().unwrap() = vec![std::time::Duration::from_secs(1); 200].into();
     bed
 }
@@ -96,7 +96,7 @@ async fn picks_with_complete_hunks_need_no_agent_and_are_applied_as_a_whole() {
     }
 }
 
-/// Four owners find nothing to change: without them the others break the package.
+/// Four owners find nothing to change, and without their changes the others break the package.
 #[tokio::test(start_paused = true)]
 async fn without_a_person_a_change_that_lacks_some_of_its_parts_leaves_the_tree_as_it_was() {
     for approval in [Approval::Auto, Approval::Proxy] {
@@ -126,7 +126,8 @@ async fn picks_above_the_limit_of_agents_are_told() {
     }
 }
 
-/// A person who accepts a part that breaks the package was told so, and what is missing is asked for.
+/// A person accepts a part that breaks the package. The person is told so, and the missing changes
+/// are requested.
 #[tokio::test(start_paused = true)]
 async fn a_person_is_told_what_an_incomplete_change_breaks() {
     let mut bed = bed(Approval::Ask, 4);

@@ -1,4 +1,5 @@
-//! What an agent has not seen: the user's text meanwhile, and the task before the run begins.
+//! Facts that an agent has not seen: the user's edits in the meantime, and the task before the run
+//! begins.
 
 use starling_core::Driver;
 use std::time::Duration;
@@ -50,9 +51,9 @@ async fn an_agent_that_is_steered_before_the_run_begins_knows_the_task_and_keeps
 
 const F_AND_G: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n";
 
-/// The single agent is shown `f`, and the user changes `f` while its model thinks. A change of `g` that
-/// does not fit lets the run read the file again before the agent proposes these changes of `f`. Gives
-/// the prompts and the text at the end.
+/// The single agent sees `f`, and the user changes `f` while the model generates. A change of `g`
+/// that cannot be applied makes the run read the file again, before the agent proposes these
+/// changes of `f`. Returns the prompts and the final text.
 async fn single_agent_proposes(
     typed: &str,
     changes: impl IntoIterator<Item = serde_json::Value>,
@@ -129,8 +130,8 @@ async fn what_is_typed_while_tests_run_is_not_seen_by_an_agent_that_reads_in_the
     assert_eq!(bed.read("a.py"), expected, "{:#?}", handle.log.events());
 }
 
-/// The module's owner and that of a function both see the module as it was; the first proposal is applied
-/// while the second one is written.
+/// The owners of the module and of a function both see the original module. The first proposal is
+/// applied while the second one is written.
 async fn module_after_f(f: Line, module: Line) -> (Vec<String>, String) {
     let slow = call("run_tests", json!({"select": []}));
     let model = Scripted::native()
@@ -156,14 +157,15 @@ async fn imports_that_two_owners_add_stand_beside_one_another() {
     let hunks = json!([hunks[0], print]);
     let module = json!({"reason": "r", "hunks": hunks});
     let (prompts, text) = module_after_f(call("propose", f), call("propose", module)).await;
-    // One of the function's owner, two of the module's.
+    // One prompt of the function's owner, and two of the module's owner.
     assert_eq!(prompts.len(), 3, "{}", prompts.join("\n"));
     for line in ["import re\n", "import sys\n", "import os\n", "sys.path)"] {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
 
-/// Both agents change `f`; the second one is shown it again, in one of these ways, before it does so.
+/// Both agents change `f`. The second agent sees `f` again, in one of these ways, before its
+/// change.
 async fn second_change_of_f_after(look: Line) -> (Vec<Event>, String) {
     let first =
         json!({"symbol": "a.py::f", "reason": "one", "source": "def f(x):\n    return x + 1\n"});

@@ -1,5 +1,5 @@
-//! An import that is still used does not go: not by a proposal that is filled up to nothing, and not where
-//! no test runs the use. It goes together with its last use.
+//! An import that is still used is not removed, neither by a proposal that would be empty otherwise
+//! nor if no test runs the use. The import is removed together with its last use.
 
 use serde_json::json;
 use starling_core::Approval;
@@ -22,7 +22,8 @@ fn deletes(symbol: &str) -> Line {
     call("propose", delete)
 }
 
-/// As Python would have it: a missing name of an import fails the file, one of a test that test.
+/// As in Python, a missing name fails the file if it is imported, and fails only the test if a test
+/// uses it.
 fn judged(all: &str) -> Vec<(String, String)> {
     let has_code = all.contains("def old");
     let has_import = all.contains("import old") || all.contains("add, old");

@@ -1,5 +1,5 @@
-//! A contract that changes under many call sites: calls, overrides and imports by another name, in a
-//! dozen files. Those that break are followed up, and no others.
+//! A contract changes that has many call sites: calls, overrides and renamed imports in a dozen
+//! files. Exactly the broken ones are followed up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::*;
 const FEES: &str = "def late_fee(days):\n    return days\n\n\n\
     class Rule:\n    def fee(self, days):\n        return late_fee(days)\n\n    def name(self):\n        return 'rule'\n";
 
-/// A file of callers: how it imports the function, and how it calls it.
+/// Returns a file of callers with this import and this call.
 fn callers(import: &str, call: &str) -> String {
     format!(
         "{import}\n\n\ndef total(days):\n    first = {call}(days)\n    return first + {call}(2)\n\n\n\
@@ -18,7 +18,7 @@ fn callers(import: &str, call: &str) -> String {
     )
 }
 
-/// A file with an override, calls of it, and calls by the base's type.
+/// Returns a file with an override, calls of the override, and calls through the base type.
 fn heirs(class: &str) -> String {
     format!(
         "from fees import Rule\n\n\nclass {class}(Rule):\n    def fee(self, days):\n        return 2 * days\n\n    \
@@ -56,7 +56,8 @@ fn project() -> Vec<(String, String)> {
     files
 }
 
-/// Calls whose arguments do not fit, by the lines of all files: what a real test run would find.
+/// Returns the calls with wrong arguments, by the lines of all files, as a real test run would
+/// report them.
 fn wrong_calls(all: &str) -> Vec<(String, String)> {
     let wider =
         all.contains("def late_fee(days, *, rate)") && all.contains("def fee(self, days, *, rate)");
@@ -81,7 +82,7 @@ fn wrong_calls(all: &str) -> Vec<(String, String)> {
     }
 }
 
-/// What each owner answers: its source with the new argument at every call that lacks it.
+/// Sets the reply of each owner: its source with the new argument at every call that lacks it.
 fn script(files: &[(String, String)], model: Scripted) -> Scripted {
     let mut model = model
         .on(
@@ -141,7 +142,7 @@ fn bed(files: &[(String, String)], model: Scripted) -> Bed {
     })
 }
 
-/// The owners that were followed up, with the lines and the wave of each request.
+/// Returns the owners that were followed up, with the lines and the wave of each request.
 fn followed(events: &[Event]) -> BTreeMap<String, Vec<(Vec<u32>, u32)>> {
     let mut found: BTreeMap<String, Vec<(Vec<u32>, u32)>> = BTreeMap::new();
     for (owner, cause) in woken(events) {
@@ -244,7 +245,7 @@ async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
             _ => 0,
         })
         .sum();
-    // The import of each file, and both functions that use it.
+    // For each file, the module with its import and two functions that use the import.
     assert_eq!((told, not_told), (24, 12), "{events:#?}");
     assert!(
         owners.contains("m0.py::")
@@ -259,7 +260,7 @@ async fn a_rename_is_followed_wherever_the_name_is_mentioned() {
     );
 }
 
-/// Each turn of a follow-up changes its own contract, which calls for the next.
+/// Each turn of a follow-up changes its own contract, which causes the next follow-up.
 #[tokio::test(start_paused = true)]
 async fn waves_end() {
     let chain: String = (1..8)

@@ -1,4 +1,5 @@
-//! The world around the agents: new files, imports, the repository's rules, and what is not there.
+//! The environment of the agents: new files, imports, the rules of the repository, and missing
+//! files.
 
 use std::sync::Arc;
 
@@ -105,7 +106,7 @@ async fn a_run_begins_where_it_can() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
 }
 
-/// Panics in the conversations of one agent.
+/// A model that panics in the conversations of one agent.
 struct Panicking(Scripted);
 
 #[async_trait]
