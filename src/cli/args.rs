@@ -31,8 +31,9 @@ Exit status:
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
      timed out, tests fail that failed before and may be part of the task, tests pass only as the
      run changed them or reach no changed function, no test of a mended bug or a new feature fails
-     without the change, their results are only what the command printed, or the checks refused a
-     proposal, nothing was applied for its symbol, and no failing test shows that it was not needed";
+     without the change, nothing in the code that the task names was changed, their results are only
+     what the command printed, or the checks refused a proposal, nothing was applied for its symbol,
+     and no failing test shows that it was not needed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::stated::{Stated, Statements};
+use super::stated::{Named, Stated, Statements};
 use starling_index::Index;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -27,17 +27,23 @@ pub(super) fn early_uses(
     index: &Index,
     files: &[FilePath],
 ) -> Vec<EarlyUse> {
-    let new_names = statements.all.iter().filter_map(|stated| match stated {
-        Stated::Renamed { to, .. } => Some(to),
+    let is_symbol = |name: &str| {
+        let definitions = index.definitions(name);
+        definitions.iter().any(|one| one.symbol.base_name() == name)
+    };
+    let names = statements.all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { from, to } => {
+            let is_defined = match from {
+                Named::Symbol(_) => is_symbol(to),
+                Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
+                // The index does not know where such a name is defined.
+                Named::Word(_) | Named::File(_) => true,
+            };
+            (!is_defined).then_some(to)
+        }
         Stated::Deleted { .. } => None,
     });
-    let is_missing = |name: &&String| {
-        let definitions = index.definitions(name);
-        definitions
-            .iter()
-            .all(|one| one.symbol.base_name() != **name)
-    };
-    let names: Vec<&String> = new_names.filter(is_missing).collect();
+    let names: Vec<&String> = names.collect();
     if names.is_empty() {
         return Vec::new();
     }
