@@ -6,10 +6,10 @@
 //!     cargo bench --no-default-features --bench gate_speed -- [SERVER] [SECONDS]
 //! ```
 //!
-//! The benchmark searches the tree for a function whose nearest tests take about SECONDS (default
-//! 1) in a shell without a sandbox. Then it alternates between the check of a proposal for this
-//!   function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked up on
-//!   `PATH`.
+//! The benchmark searches the tree for a function whose nearest tests take about SECONDS in a shell
+//! without a sandbox (one second by default). Then it alternates between the check of a proposal for
+//! this function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked up
+//! on `PATH`.
 
 #![allow(clippy::unwrap_used)]
 
