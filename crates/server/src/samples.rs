@@ -7,32 +7,11 @@ use super::offers::{Offer, all_offers};
 use super::protocol::ClientCommand;
 use super::settings::Settings;
 use starling_core::ModelNotice;
-use starling_swarm::{
-    Cause, DiagnosticEvidence, Event, Evidence, Part, Party, ProposalId, RunId, TestEvidence,
-};
+use starling_swarm::{Cause, Event, Part, Party, ProposalId, RunId};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
 
-pub fn evidence() -> Evidence {
-    let reason = "not looked at".to_owned();
-    Evidence {
-        tests: TestEvidence::Unknown {
-            reason: reason.clone(),
-        },
-        diagnostics: DiagnosticEvidence::Unknown { reason },
-        imports: Default::default(),
-        losses: Vec::new(),
-        contract: Vec::new(),
-        callers: Vec::new(),
-        callers_in_set: Vec::new(),
-        test_callers: 0,
-        needs_person: Vec::new(),
-        together: None,
-        texts: Default::default(),
-        overridden: None,
-        millis: 0,
-    }
-}
+pub use crate::testing::evidence;
 
 /// A client that shows lenses and brings these commands.
 pub fn client(commands: &[ClientCommand]) -> Settings {
