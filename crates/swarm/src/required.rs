@@ -126,8 +126,8 @@ pub(super) fn note_before(hub: &Hub, before: &TestReport) {
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
     let mut state = hub.state();
-    let is_named = |names: &Names| names.lead() || !names.by_word.is_empty();
-    let is_told = is_bug && state.task_names.as_ref().is_some_and(is_named);
+    // A plain word, such as `page`, may be English and no name.
+    let is_told = is_bug && state.task_names.as_ref().is_some_and(Names::lead);
     let are_others = state.required.is_empty() && state.near.is_empty();
     state.beside_failures = is_told && are_known && are_others;
 }
