@@ -13,7 +13,6 @@ use crate::task::stated::{Named, Stated, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
-pub(crate) use uses::stands_in;
 use uses::{is_word_at, offset, places};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
