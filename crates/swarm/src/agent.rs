@@ -1,6 +1,6 @@
 //! The turn loop of an agent, which owns one symbol.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::act::{Proposed, act, proposed};
@@ -21,7 +21,7 @@ use super::{context, fill, followup, small};
 use starling_core::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
 };
-use starling_core::{Role, ToolCalling};
+use starling_core::{Role, TestCase, ToolCalling};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
@@ -44,6 +44,8 @@ pub(super) struct Mind {
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
+    /// Tests that passed before and failed with a refused proposal, by id.
+    pub broken: BTreeMap<String, TestCase>,
     /// Reason for the work, as shown to a small model.
     pub cause: String,
     /// The epoch in which the last piece of work ended without a result.
@@ -84,6 +86,7 @@ impl Mind {
             told: Views::default(),
             unread: None,
             attempts: Attempts::default(),
+            broken: BTreeMap::new(),
             cause: String::new(),
             gave_up_at: None,
             entangled: false,
@@ -181,6 +184,7 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     let goes_on = mind.gave_up_at == Some(hub.state().epoch);
     if !(goes_on && is_small(hub.outside.models.agent.profile())) {
         mind.attempts = Attempts::default();
+        mind.broken.clear();
         mind.ways = 0;
         mind.filled.clear();
     }

@@ -68,7 +68,7 @@ pub(super) async fn fill(hub: &Arc<Hub>, mind: &mut Mind, temperature: f32) -> O
     let Party::Agent(path) = mind.party.clone() else {
         return None;
     };
-    let work = Work::of(hub, path)?;
+    let work = Work::of(hub, mind, path)?;
     let mut holes = statements(&work.found.tree, &work.found.symbol);
     holes.truncate(STATEMENTS);
     let mut tried = 0;
@@ -143,7 +143,7 @@ async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
     let world = fresh::world(hub).await;
     let world = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let select = match hub.outside.tests.selects() && !wanted.contains(WHOLE_RUN) {
-        true => wanted.iter().cloned().collect(),
+        true => wanted.iter().chain(mind.broken.keys()).cloned().collect(),
         false => Vec::new(),
     };
     let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
@@ -159,6 +159,9 @@ async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
         TestOutcome::Failed => {
             let failing = failing_ids(&report);
             let is_left = |id: &String| failing.contains(id);
+            if failing.iter().any(|id| mind.broken.contains_key(id)) {
+                return Help::None;
+            }
             let mut ran = report.cases.iter();
             match ran.any(|case| wanted.contains(&case.id) && !is_left(&case.id)) {
                 false => Help::None,
@@ -170,7 +173,7 @@ async fn help(hub: &Arc<Hub>, mind: &Mind, change: &Propose) -> Help {
 }
 
 impl Work {
-    fn of(hub: &Hub, path: SymbolPath) -> Option<Self> {
+    fn of(hub: &Hub, mind: &Mind, path: SymbolPath) -> Option<Self> {
         let lookup = hub.lookup();
         let found = lookup.symbol(&path).ok()?;
         let tests = small::failing_tests_of(hub, &lookup, &path);
@@ -178,8 +181,13 @@ impl Work {
             source: small::test_of(hub, &lookup, case).map_or_else(String::new, |(_, text)| text),
             says: in_words(case).lines().map(str::to_owned).collect(),
         });
+        let to_keep = small::tests_to_keep(hub, mind, &lookup);
+        let to_keep = to_keep.into_iter().map(|source| FillTest {
+            source,
+            says: vec!["passes, and must go on passing".to_owned()],
+        });
         let beside = FillBesidePrompt {
-            tests: tests.collect(),
+            tests: tests.chain(to_keep).collect(),
         };
         let indent = indentation(found.source());
         let mut head = text_before(&found);

@@ -22,6 +22,7 @@ mod context;
 pub mod dependencies;
 mod diagnose;
 mod draft;
+mod each_part;
 mod early_uses;
 mod edited;
 mod ending;

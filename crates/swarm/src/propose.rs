@@ -202,6 +202,16 @@ pub(super) fn unchecked(draft: &Draft) -> Evidence {
     }
 }
 
+/// Records the tests that a refused proposal broke.
+fn remember_broken(mind: &mut Mind, evidence: &Evidence, report: Option<TestReport>) {
+    if let TestEvidence::Known { broken, .. } = &evidence.tests {
+        let cases = report.into_iter().flat_map(|report| report.cases);
+        let cases = cases.filter(|case| broken.contains(&case.id));
+        mind.broken
+            .extend(cases.map(|case| (case.id.clone(), case)));
+    }
+}
+
 async fn alone(
     hub: &Arc<Hub>,
     mind: &mut Mind,
@@ -212,7 +222,10 @@ async fn alone(
     match objection::judge(hub, mind, change, &made.draft, &made.evidence) {
         Judgement::Passes => {}
         Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => return refuse(hub, mind, why),
+        Judgement::SentBack { why } => {
+            remember_broken(mind, &made.evidence, report);
+            return refuse(hub, mind, why);
+        }
     }
     if let Some(why) = new_tests::not_run(hub, &made.draft, report.as_ref())
         && !(change.insist && hub.task.approval.is_by_person())

@@ -22,8 +22,8 @@ use super::selection::{self, Extent, Reach};
 use super::settle::Left;
 use super::stated;
 use super::{
-    aim, apply, context, expected, gate, new_tests, original_tests, reached, required, scout,
-    scripts, settle, steady, undo, unsettled,
+    aim, apply, context, each_part, expected, gate, new_tests, original_tests, reached, required,
+    scout, scripts, settle, steady, undo, unsettled,
 };
 use starling_core::{
     Approval, Approver, AskIntent, ChatModel, Chosen, Driver, Editor, LanguageService, Limits,
@@ -351,6 +351,8 @@ async fn drive(hub: &Arc<Hub>) -> Result<StopReason, StopReason> {
     let stop_reason = stop_reason(hub, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(hub).await;
+        let unshown = each_part::unshown(hub, &changed(hub)).await;
+        hub.state().unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -611,6 +613,8 @@ fn last_refusal(events: &[Event]) -> Option<String> {
 struct Changes {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
+    /// Whether only documents, comments and docstrings changed.
+    only_words: bool,
     /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
     aim: Aim,
@@ -628,6 +632,7 @@ fn changes(hub: &Hub, changed: &[SymbolPath]) -> Changes {
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
     Changes {
         behave_otherwise: !changing.is_empty(),
+        only_words: reached::are_words(&before, &after, changed),
         unreached: found.unwrap_or_default(),
         aim: aim::of(hub, changed, &changing),
     }
@@ -694,8 +699,10 @@ fn with_facts<R>(
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
+        unshown_parts: &state.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
+        only_words: changes.only_words,
         aim: &changes.aim,
         beside_failures: state.beside_failures,
         left_out: &left_out,

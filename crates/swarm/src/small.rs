@@ -145,7 +145,7 @@ fn put(hub: &Hub, mind: &mut Mind, symbol: &SymbolPath, wording: Wording, temper
         beginning,
         stop,
         longest,
-    } = words(hub, symbol, &mind.cause, wording);
+    } = words(hub, mind, symbol, wording);
     let Some(conversation) = mind.conversation.as_mut() else {
         return;
     };
@@ -170,7 +170,7 @@ pub(super) struct Words {
     pub longest: Tokens,
 }
 
-fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
+fn words(hub: &Hub, mind: &Mind, symbol: &SymbolPath, wording: Wording) -> Words {
     if write_test::is_asked_of(hub, symbol)
         && let Some(words) = write_test::words(hub, &symbol.file)
     {
@@ -192,7 +192,7 @@ fn words(hub: &Hub, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words
             longest: LONGEST_ANSWER,
         };
     }
-    let text = prompt(hub, symbol, cause.to_owned(), wording);
+    let text = prompt(hub, mind, symbol, wording);
     let (system, beginning) = match wording {
         Wording::Code => (AgentSystemSmall {}.render(), beginning(hub, symbol)),
         Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
@@ -302,12 +302,12 @@ fn beginning(hub: &Hub, path: &SymbolPath) -> String {
     format!("```{language}\n{}", &source[..at + named.len()])
 }
 
-fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> String {
+fn prompt(hub: &Hub, mind: &Mind, path: &SymbolPath, wording: Wording) -> String {
     let lookup = hub.lookup();
     let caps = Caps::of(hub.outside.models.agent.profile());
     let found = match lookup.symbol(path) {
         Ok(found) => found,
-        Err(error) => return format!("{error}\n\n{cause}"),
+        Err(error) => return format!("{error}\n\n{}", mind.cause),
     };
     let failing = failing_tests_of(hub, &lookup, path);
     let in_words = |case: &TestCase| match test_of(hub, &lookup, case) {
@@ -317,7 +317,8 @@ fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> Stri
     SymbolSmallPrompt {
         task: cap(&hub.task.text, caps.task),
         failures: failing.iter().map(in_words).collect(),
-        cause,
+        to_keep: tests_to_keep(hub, mind, &lookup),
+        cause: mind.cause.clone(),
         explain: wording == Wording::Explain,
         kind: kind_name(found.symbol.kind).to_owned(),
         language: fence_language(found.tree.language()).to_owned(),
@@ -329,7 +330,17 @@ fn prompt(hub: &Hub, path: &SymbolPath, cause: String, wording: Wording) -> Stri
     .render()
 }
 
-/// Returns the language and source of a failing test.
+/// Returns the sources of tests that pass and that earlier replies of the agent broke.
+pub(super) fn tests_to_keep(hub: &Hub, mind: &Mind, lookup: &Lookup) -> Vec<String> {
+    let broken = mind.broken.values();
+    broken
+        .filter_map(|case| test_of(hub, lookup, case))
+        .map(|(_, source)| source)
+        .take(TESTS)
+        .collect()
+}
+
+/// Returns the language and source of a test.
 pub(super) fn test_of(
     hub: &Hub,
     lookup: &Lookup,
