@@ -1,7 +1,8 @@
 //! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
 //! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
 
-use crate::agent::turns::{self, Ending};
+use crate::agent::outcome;
+use crate::agent::outcome::Ending;
 use crate::check::required;
 use crate::context::prompt_parts::{Caps, fence_language, kind_name};
 use crate::context::write_test::Words;
@@ -112,8 +113,8 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     let summary = agent.attempts.summary();
     let symbol = agent.actor.symbol();
     match symbol.is_some_and(|symbol| is_looked_at_again(run, symbol)) {
-        true => turns::gave_up(format!("{summary}; others are looked at first")),
-        false => turns::gave_up(summary),
+        true => outcome::gave_up(format!("{summary}; others are looked at first")),
+        false => outcome::gave_up(summary),
     }
 }
 
@@ -153,7 +154,7 @@ fn put(
         beginning,
         stop,
         longest,
-    } = words(run, symbol, &agent.cause, wording);
+    } = words(run, agent, symbol, wording);
     let Some(conversation) = agent.conversation.as_mut() else {
         return;
     };
@@ -166,7 +167,7 @@ fn put(
     conversation.stop = stop;
 }
 
-fn words(run: &RunContext, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
+fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wording) -> Words {
     if write_test::is_asked_of(run, symbol)
         && let Some(words) = write_test::words(run, &symbol.file)
     {
@@ -188,7 +189,7 @@ fn words(run: &RunContext, symbol: &SymbolPath, cause: &str, wording: Wording) -
             longest: LONGEST_ANSWER,
         };
     }
-    let text = prompt(run, symbol, cause.to_owned(), wording);
+    let text = prompt(run, agent, symbol, wording);
     let (system, beginning) = match wording {
         Wording::Code => (AgentSystemSmall {}.render(), beginning(run, symbol)),
         Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
@@ -280,12 +281,12 @@ pub(crate) fn beginning(run: &RunContext, path: &SymbolPath) -> String {
     format!("```{language}\n{}", &source[..at + named.len()])
 }
 
-fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) -> String {
+fn prompt(run: &RunContext, agent: &AgentState, path: &SymbolPath, wording: Wording) -> String {
     let lookup = run.lookup();
     let caps = Caps::of(run.services.models.agent.profile());
     let found = match lookup.symbol(path) {
         Ok(found) => found,
-        Err(error) => return format!("{error}\n\n{cause}"),
+        Err(error) => return format!("{error}\n\n{}", agent.cause),
     };
     let failing = failing_tests_of(run, &lookup, path);
     let in_words = |case: &TestCase| match test_of(run, &lookup, case) {
@@ -295,7 +296,8 @@ fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) 
     SymbolSmallPrompt {
         task: cap(&run.task.text, caps.task),
         failures: failing.iter().map(in_words).collect(),
-        cause,
+        to_keep: tests_to_keep(run, agent, &lookup),
+        cause: agent.cause.clone(),
         explain: wording == Wording::Explain,
         kind: kind_name(found.symbol.kind).to_owned(),
         language: fence_language(found.tree.language()).to_owned(),
@@ -307,7 +309,17 @@ fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) 
     .render()
 }
 
-/// Returns the language and source of a failing test.
+/// Returns the sources of tests that pass and that earlier replies of the agent broke.
+pub(crate) fn tests_to_keep(run: &RunContext, agent: &AgentState, lookup: &Lookup) -> Vec<String> {
+    let broken = agent.broken.values();
+    broken
+        .filter_map(|case| test_of(run, lookup, case))
+        .map(|(_, source)| source)
+        .take(TESTS)
+        .collect()
+}
+
+/// Returns the language and source of a test.
 pub(crate) fn test_of(
     run: &RunContext,
     lookup: &Lookup,

@@ -10,7 +10,7 @@ use crate::state::draft::Draft;
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
-use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// Checks a draft in a shadow copy: diagnostics of the file, then the tests.
 pub(crate) async fn check(
@@ -100,6 +100,7 @@ fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_syntax::FilePath;
 
     /// Returns the descriptions, and the names of the symbols that can break other code.
     fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {

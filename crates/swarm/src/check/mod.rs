@@ -7,6 +7,7 @@ pub(crate) mod compare_tests;
 pub(crate) mod concerned;
 pub(crate) mod diagnose;
 pub(crate) mod documentation;
+pub(crate) mod each_part;
 pub(crate) mod early_uses;
 pub(crate) mod expected;
 pub(crate) mod lsp_hints;

@@ -98,7 +98,7 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
             None => {}
         }
     }
-    run.tests().new_tests = found;
+    run.tests().at_end.new_tests = found;
 }
 
 /// Returns whether a test passes in a report; `None` if the report does not contain it. A file that

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    expected, new_tests, original_tests, reached, required, scripts, selection, steady,
+    each_part, expected, new_tests, original_tests, reached, required, scripts, selection, steady,
 };
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
@@ -272,12 +272,14 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
     let unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
-    run.tests().problems.extend(unmet.clone());
+    run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
+        let unshown = each_part::unshown(run, &changed(run)).await;
+        run.tests().at_end.unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -539,6 +541,8 @@ fn last_refusal(events: &[Event]) -> Option<String> {
 struct Changes {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
+    /// Whether only documents, comments and docstrings changed.
+    only_words: bool,
     /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
     aim: Aim,
@@ -560,6 +564,7 @@ fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
     Changes {
         behave_otherwise: !changing.is_empty(),
+        only_words: reached::are_words(&before, &after, changed),
         unreached: found.unwrap_or_default(),
         aim: aim::of(run, changed, &changing),
     }
@@ -625,14 +630,16 @@ fn with_facts<R>(
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
-        new_tests: &state.tests.new_tests,
+        new_tests: &state.tests.at_end.new_tests,
+        unshown_parts: &state.tests.at_end.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
+        only_words: changes.only_words,
         aim: &changes.aim,
         beside_failures: state.tests.required.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
-        problems: &state.tests.problems,
+        problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),
         report_before: state.tests.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

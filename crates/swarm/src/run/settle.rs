@@ -40,7 +40,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
             Some(report) => steady::failing_at_end(run, report),
             None => known_failures(run),
         };
-        run.tests().problems = final_check::all(&problems);
+        run.tests().at_end.problems = final_check::all(&problems);
         let left = Left {
             failing,
             problems: final_check::news(run, &problems),

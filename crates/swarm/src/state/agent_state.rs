@@ -1,6 +1,6 @@
 //! What an agent keeps between its turns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::actor::ActorId;
@@ -11,6 +11,7 @@ use crate::state::attempts::Attempts;
 use crate::state::epoch::Epoch;
 use crate::state::repeats::Repeats;
 use crate::state::views::Views;
+use starling_core::TestCase;
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
@@ -38,6 +39,8 @@ pub(crate) struct AgentState {
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
+    /// Tests that passed before and failed with a refused proposal, by id.
+    pub broken: BTreeMap<String, TestCase>,
     /// Reason for the work, as shown to a small model.
     pub cause: String,
     /// The epoch in which the last piece of work ended without a result.
@@ -78,6 +81,7 @@ impl AgentState {
             told: Views::default(),
             unread: None,
             attempts: Attempts::default(),
+            broken: BTreeMap::new(),
             cause: String::new(),
             gave_up_at: None,
             entangled: false,

@@ -12,7 +12,7 @@ use crate::event::events::Event;
 use crate::protocol::conversation::Conversation;
 use crate::state::run_context::RunContext;
 use starling_core::{
-    ChatModel, ChatReply, ChatWatch, Exchange, ModelError, ModelNotice, Role, Tokens, ToolCalling,
+    ChatModel, ChatReply, ChatWatch, Exchange, ModelError, ModelNotice, Tokens, ToolCalling,
     ToolSpec, WorstCase,
 };
 
@@ -169,6 +169,7 @@ impl ChatWatch for Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_core::Role;
 
     #[test]
     fn forgotten_conversation_is_greedy_again() {

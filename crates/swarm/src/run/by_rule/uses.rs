@@ -3,7 +3,7 @@
 use super::examples::Examples;
 use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
-use crate::task::in_strings::{first_of, stands_in};
+use crate::task::in_strings::{first_of, put_together, stands_in};
 use starling_index::{Certainty, Usage, Usages};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 
@@ -89,9 +89,12 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 /// symbol by that string.
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
-    match found.is_empty() {
-        true => Ok(()),
-        false => Err(stands_in(name, "stands", &found)),
+    if !found.is_empty() {
+        return Err(stands_in(name, "stands", &found));
+    }
+    match put_together(lookup, name) {
+        Some(places) => Err(places),
+        None => Ok(()),
     }
 }
 
