@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Returns the project files in the test command that are tests themselves: shell scripts, files
 /// with a test or check word in their paths, and Python scripts that the command runs and that load
 /// the code under test.
-pub(crate) fn of_test_command(run: &RunContext) -> BTreeSet<FilePath> {
-    let command = run.services.tests.command().unwrap_or_default();
-    let world = run.world().snapshot.clone();
+pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
+    let command = checker.services.tests.command().unwrap_or_default();
+    let world = checker.world().snapshot.clone();
     // As it was, too: a changed script may name others than before.
-    let mut found = named_by(&command, run.services.index.snapshot());
+    let mut found = named_by(&command, checker.services.index.snapshot());
     found.append(&mut named_by(&command, &world));
     found
 }
@@ -179,7 +179,7 @@ mod tests {
             "run_tests.sh",
             "scripts/ci.bash",
             "check.py",
-            "checks/run.py",
+            "checks/checker.py",
             "tools/self-test.py",
             "tests/x.py",
         ] {
@@ -214,16 +214,16 @@ mod tests {
         let world = Workspace::open(dir.path().to_owned()).unwrap();
         let world = world.snapshot(Default::default());
         for (command, expected) in [
-            ("python3 run.py", vec!["run.py"]),
-            ("./run.py --all", vec!["run.py"]),
+            ("python3 checker.py", vec!["run.py"]),
+            ("./checker.py --all", vec!["run.py"]),
             ("cd . && /usr/bin/python3.11 -u ./all.py", vec!["all.py"]),
             (
-                "python3 tools/smoke.py && python3 run.py",
+                "python3 tools/smoke.py && python3 checker.py",
                 vec!["run.py", "tools/smoke.py"],
             ),
             ("python3 calc.py", vec![]),
             ("python3 main.py", vec![]),
-            ("python3 -m doctest run.py", vec![]),
+            ("python3 -m doctest checker.py", vec![]),
             ("python3 gone.py", vec![]),
         ] {
             let found = named_by(command, &world);

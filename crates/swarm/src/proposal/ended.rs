@@ -1,9 +1,11 @@
 //! What the owner of an accepted proposal is told, and who follows it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::diagnose;
 use crate::contract::follow_up;
+use crate::event::actor::ActorId;
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::proposal::made::main_symbol;
@@ -13,7 +15,7 @@ use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::proposals::Landed;
 use crate::state::run_context::RunContext;
-use starling_syntax::SymbolPath;
+use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{unified_diff, visible};
 
 /// Records that the person dropped a proposal, which is then over.
@@ -44,7 +46,7 @@ pub(crate) fn ended(
     match landed {
         Landed::Applied { draft, text, gone } => {
             see_own_change(agent, &draft, text);
-            diagnose::prepare_others(run, &agent.actor);
+            prepare_others(run, &agent.actor);
             follow_up::follow_up(run, &agent.actor, agent.wave, &draft, &gone);
             let text = match draft.edited {
                 false => format!("Proposal {id} was accepted and applied."),
@@ -110,4 +112,13 @@ pub(crate) fn see_own_change(agent: &mut AgentState, draft: &Draft, text: Arc<st
     for (symbol, seen) in seen {
         agent.views.show(symbol, seen);
     }
+}
+
+/// Lets the services analyse the files of the other agents at work again.
+fn prepare_others(run: &RunContext, by: &ActorId) {
+    let at_work = run.at_work();
+    let others = at_work.iter().filter(|actor| *actor != by);
+    let files = others.filter_map(ActorId::symbol);
+    let files: BTreeSet<FilePath> = files.map(|own| own.file.clone()).collect();
+    diagnose::prepare_all(run, &files);
 }

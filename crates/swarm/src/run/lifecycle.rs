@@ -143,7 +143,7 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run.quiet().await;
         let stop_reason = without_proof(&run, stop_reason);
         unsettled::take_back(&run, &stop_reason).await;
-        let applying = run.exclusive.applying.lock().await;
+        let applying = run.applying.lock().await;
         run.event(finished(&run, stop_reason));
         drop(applying);
         log.close();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::event::events::Candidate;
 use crate::excerpt::Focus;
 use crate::lookup::{Lookup, Served};
+use crate::state::answers::Answers;
 use crate::state::epoch::Epoch;
 use starling_index::Index;
 use starling_syntax::FilePath;
@@ -22,6 +23,8 @@ pub(crate) struct World {
     /// Facts about names that a language server returned.
     pub served: Arc<Served>,
     pub located: Vec<Candidate>,
+    /// The answers of owners that hold for these texts.
+    pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
 }
@@ -35,6 +38,7 @@ impl World {
             focus: Arc::new(focus),
             served: Arc::default(),
             located: Vec::new(),
+            answers: Answers::default(),
             scouted_in: None,
         }
     }

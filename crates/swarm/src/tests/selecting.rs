@@ -268,14 +268,18 @@ async fn the_gate_by_itself_says_what_a_run_would() {
         false => vec![],
     };
     let mut bed = bed([]).tests(breaks);
-    let gate = bed.gate();
+    let checker = bed.checker();
     let file = starling_syntax::FilePath::new("a.py");
     assert_eq!(
-        gate.check(&file, CHANGED.into()).await.tests.broken(),
+        checker
+            .check_text(&file, CHANGED.into())
+            .await
+            .tests
+            .broken(),
         ["t2"]
     );
     let other = CODE.replace("return x", "return x or 1");
-    let good = gate.check(&file, other.into()).await;
+    let good = checker.check_text(&file, other.into()).await;
     assert!(good.tests.broken().is_empty(), "{good}");
     let again = vec!["t2".to_owned()];
     assert_eq!(
