@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use super::act::{Proposed, act, proposed};
 use super::ask::party_name;
 use super::attempts::Attempts;
@@ -205,11 +207,13 @@ async fn carry_out(hub: &Arc<Hub>, mind: &mut Mind, causes: &[Cause]) -> Ending 
     if let Some(ending) = propose_draft(hub, mind).await {
         return ending;
     }
-    for _ in 0..hub.ledger.limits().turns {
+    for number in 1..=hub.ledger.limits().turns {
         if nothing_left_to_mend(hub) {
             return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
         }
-        match turn(hub, mind).await {
+        let agent = party_name(&mind.party);
+        let span = tracing::info_span!("turn", agent, number);
+        match turn(hub, mind).instrument(span).await {
             Some(ending) => return ending,
             None => take_messages(hub, mind),
         }

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Semaphore, SetOnce, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::agent::{self, Mind};
 use super::answers::Answers;
 use super::apply::Applied;
+use super::ask::party_name;
 use super::broken::Mentions;
 use super::company::{Sets, Waiting};
 use super::dependencies::Dependencies;
@@ -506,7 +508,9 @@ impl Hub {
     fn spawn(self: &Arc<Self>, party: Party) {
         let guard = WorkGuard::new(Arc::clone(self), party.clone());
         let hub = Arc::clone(self);
-        tokio::spawn(async move {
+        // Not below the span of whoever wakes it, which it may outlive.
+        let span = tracing::info_span!(parent: None, "agent", name = party_name(&party));
+        let task = async move {
             let _guard = guard;
             if let Party::Agent(symbol) = &party {
                 diagnose::prepare(&hub, &symbol.file);
@@ -522,7 +526,8 @@ impl Hub {
                 () = hub.cancel.cancelled() => {}
                 () = work => {}
             }
-        });
+        };
+        tokio::spawn(task.instrument(span));
     }
 
     /// Returns an agent's next work and its [`Mind`]. With an empty inbox it returns `None` and

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use super::aim::Aim;
 use super::call::CallFailed;
@@ -207,8 +208,9 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
         hub: Arc::clone(&hub),
         ended,
     };
+    let span = tracing::info_span!(parent: None, "run", id = %id.0);
     hub.event(started(&hub, id));
-    tokio::spawn(async move {
+    let work = async move {
         let stop_reason = until_stopped(&hub).await;
         // No work of agents may continue after the last event, so an edit in progress is completed
         // first.
@@ -221,7 +223,8 @@ pub fn start(id: RunId, task: Task, outside: Outside) -> RunHandle {
         drop(applying);
         log.close();
         end.send_replace(true);
-    });
+    };
+    tokio::spawn(work.instrument(span));
     handle
 }
 
