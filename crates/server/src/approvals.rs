@@ -212,7 +212,7 @@ mod tests {
     fn asked(id: u32) -> Event {
         Event::ReviewAsked {
             proposal: ProposalId(id),
-            agent: starling_swarm::Party::Solo,
+            agent: starling_swarm::ActorId::Solo,
             symbol: "a.py::f".parse().unwrap(),
             diff: String::new(),
             reason: String::new(),
@@ -266,7 +266,7 @@ mod tests {
         approvals.note(&asked(7));
         approvals.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),
-            by: starling_swarm::Party::User,
+            by: starling_swarm::ActorId::User,
             verdict: Verdict::Accept,
         });
         assert!(approvals.answer(&review, Verdict::Accept).is_err());

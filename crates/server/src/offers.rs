@@ -7,7 +7,7 @@ use super::board::{Board, State};
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
 use super::settings::Settings;
 use starling_core::IntentView;
-use starling_swarm::{Party, ProposalId, RunId, ids};
+use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
 
 /// An offer about one symbol.
@@ -63,7 +63,7 @@ pub fn all_offers(run: &RunId, board: &Board) -> Vec<Offer> {
         }));
     }
     for (party, agent) in &board.agents {
-        let Party::Agent(symbol) = party else {
+        let ActorId::Agent(symbol) = party else {
             continue;
         };
         let has_proposal = offers.iter().any(|offer| offer.symbol == *symbol);

@@ -16,8 +16,8 @@ use starling_core::{Dollars, Editor, Effect, Reviewed, Verdict};
 use starling_history::{self, Unfinished, take_back};
 use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use starling_swarm::{
-    AppliedChange, Dependencies, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record,
-    Spent, Stamped, StopReason, UndoError, ids,
+    ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
+    Record, Spent, Stamped, StopReason, UndoError, ids,
 };
 use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
@@ -29,7 +29,7 @@ pub struct Revived {
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
     /// All changes that were ever asked about.
-    parts: BTreeMap<ProposalId, Part>,
+    parts: BTreeMap<ProposalId, FileChange>,
     /// Of the open folder.
     root: Option<PathBuf>,
     /// One acceptance or undo at a time.
@@ -41,7 +41,7 @@ struct Offer {
     /// The event that asked.
     asked: Event,
     lead: ProposalId,
-    members: Vec<Part>,
+    members: Vec<FileChange>,
 }
 
 impl Offer {
@@ -63,7 +63,7 @@ impl Offer {
 
 /// A part that is in the user's text.
 struct Made<'p> {
-    part: &'p Part,
+    part: &'p FileChange,
     before: Arc<str>,
     after: Arc<str>,
     created: bool,
@@ -72,7 +72,7 @@ struct Made<'p> {
 }
 
 /// A file that the part made goes with it.
-fn take_back_purpose(part: &Part) -> Purpose<'static> {
+fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
         false => Purpose::TakeBack,
@@ -127,7 +127,7 @@ pub fn ended(records: Vec<Stamped>, editor: Arc<dyn Editor>, root: Option<PathBu
     revived
 }
 
-fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<Part>)> {
+fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<FileChange>)> {
     records.iter().filter_map(|record| match &record.record {
         Record::Event(
             event @ Event::ReviewAsked {
@@ -138,7 +138,7 @@ fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<
     })
 }
 
-fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, Part> {
+fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
     let parts = asked(records).flat_map(|(_, _, parts)| parts);
     parts.map(|part| (part.proposal, part.clone())).collect()
 }
@@ -192,7 +192,7 @@ impl Revived {
     async fn has_arrived(&self, offer: &Offer) -> bool {
         let arrived = self.record_arrived(&self.unfinished(offer)).await;
         let there = self.applied();
-        let is_there = |part: &Part| there.iter().any(|one| one.proposal == part.proposal);
+        let is_there = |part: &FileChange| there.iter().any(|one| one.proposal == part.proposal);
         arrived && offer.members.iter().all(is_there)
     }
 
@@ -224,7 +224,7 @@ impl Revived {
         for part in &offer.members {
             self.log.event(Event::ProposalReviewed {
                 proposal: part.proposal,
-                by: Party::User,
+                by: ActorId::User,
                 verdict: verdict.clone(),
             });
         }
@@ -271,14 +271,14 @@ impl Revived {
     /// when one of them does not fit.
     async fn apply_all(
         &self,
-        members: &[Part],
+        members: &[FileChange],
         dependencies: &BTreeMap<ProposalId, Dependencies>,
     ) -> Result<(), String> {
         let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
         let missing = members
             .iter()
             .filter(|part| !there.contains(&part.proposal));
-        let missing: Vec<&Part> = missing.collect();
+        let missing: Vec<&FileChange> = missing.collect();
         for part in &missing {
             let text = match self.editor.current(&part.file).await {
                 Ok(current) => current.text,
@@ -354,7 +354,7 @@ impl Revived {
         } = made;
         self.log.event(Event::ProposalReviewed {
             proposal: part.proposal,
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Accept,
         });
         self.log.event(Event::ProposalApplied {
@@ -374,7 +374,7 @@ impl Revived {
 
     async fn send(
         &self,
-        part: &Part,
+        part: &FileChange,
         base: &Arc<str>,
         changes: &ChangeSet,
         purpose: Purpose<'_>,
@@ -439,7 +439,7 @@ impl Revived {
     }
 
     /// The parts that are in the user's text, in the order in which they came there.
-    fn applied(&self) -> Vec<&Part> {
+    fn applied(&self) -> Vec<&FileChange> {
         let mut applied: Vec<ProposalId> = Vec::new();
         for event in self.log.events() {
             if let Event::ProposalApplied { proposal, .. } = &event {

@@ -31,7 +31,7 @@ use super::settings::Settings;
 use super::windows::Windows;
 use opening::Plan;
 use starling_core::Verdict;
-use starling_swarm::{Event, Party, ProposalId, RunId, UndoError, broken_in_words};
+use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
 
 pub use opening::overlay;
@@ -320,7 +320,7 @@ impl Runs {
             for (proposal, _) in entry.board.leading() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
-                    by: Party::User,
+                    by: ActorId::User,
                     verdict: Verdict::Reject {
                         reason: "the run was stopped".to_owned(),
                     },

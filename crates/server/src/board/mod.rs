@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::remedy::Remedy;
 use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
-use starling_swarm::{Event, Part, Party, ProposalId, Spent, StopReason};
+use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
 pub use applied::Applied;
@@ -71,7 +71,7 @@ pub struct End {
 #[derive(Debug, Clone, Default)]
 pub struct Board {
     pub limits: Option<Limits>,
-    pub agents: BTreeMap<Party, Agent>,
+    pub agents: BTreeMap<ActorId, Agent>,
     pub proposals: BTreeMap<ProposalId, Proposal>,
     /// What was applied, as its texts tell: also what was undone, which the user may make again.
     pub applied: BTreeMap<ProposalId, Applied>,
@@ -310,7 +310,7 @@ impl Board {
     fn note_conflicts(
         &mut self,
         file: &FilePath,
-        conflict: impl Fn(&Part) -> Option<String>,
+        conflict: impl Fn(&FileChange) -> Option<String>,
     ) -> bool {
         let mut changed = false;
         for proposal in self.proposals.values_mut() {

@@ -18,7 +18,7 @@ use crate::protocol::{DownloadNotification, DownloadParams, RunParams};
 use crate::services::{Defaults, Opened, Opening, Run};
 use starling_core::Approval;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task, Writing,
+    Cursor, Ending, Event, EventLog, RunId, RunServices, Spent, StopReason, Task, Writing,
 };
 use starling_syntax::FilePath;
 
@@ -146,7 +146,7 @@ impl Runs {
             windows: Arc::clone(&self.shared.windows),
             pulse: self.shared.pulse.clone(),
         };
-        let outside = Outside {
+        let outside = RunServices {
             models,
             editor,
             approver: Arc::new(approver),
