@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tracing::Instrument;
 
 use crate::agent::act::{Proposed, act, proposed};
 use crate::agent::begin_work;
@@ -127,11 +128,13 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     if let Some(ending) = propose_draft(run, agent).await {
         return ending;
     }
-    for _ in 0..run.budget.limits().turns {
+    for number in 1..=run.budget.limits().turns {
         if nothing_left_to_mend(run) {
             return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
         }
-        match turn(run, agent).await {
+        let name = actor_name(&agent.actor);
+        let span = tracing::info_span!("turn", agent = name, number);
+        match turn(run, agent).instrument(span).await {
             Some(ending) => return ending,
             None => take_messages(run, agent),
         }

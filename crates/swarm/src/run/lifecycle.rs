@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::agent::turns;
 use crate::budget::Budget;
@@ -134,8 +135,9 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run: Arc::clone(&run),
         ended,
     };
+    let span = tracing::info_span!(parent: None, "run", id = %id.0);
     run.event(started(&run, id));
-    tokio::spawn(async move {
+    let work = async move {
         let stop_reason = until_stopped(&run).await;
         // No work of agents may continue after the last event, so an edit in progress is completed
         // first.
@@ -148,7 +150,8 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         drop(applying);
         log.close();
         end.send_replace(true);
-    });
+    };
+    tokio::spawn(work.instrument(span));
     handle
 }
 
