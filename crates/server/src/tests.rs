@@ -8,6 +8,7 @@ mod keystrokes;
 mod late;
 mod lenses;
 mod plain;
+mod refused;
 mod restart;
 mod retry;
 mod schemes;

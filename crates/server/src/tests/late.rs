@@ -13,7 +13,7 @@ use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
 use starling_text::ChangeSet;
 
-fn after() -> String {
+pub(super) fn after() -> String {
     BASE.replace("return 1", "yield 1")
 }
 
@@ -65,7 +65,7 @@ async fn given_up() -> (Client, Value) {
     (client, id)
 }
 
-fn write(client: &Client, text: &str) {
+pub(super) fn write(client: &Client, text: &str) {
     std::fs::write(client.folder.path().join("a.py"), text).unwrap();
 }
 
@@ -230,7 +230,7 @@ fn edited(text: &str, params: &Value) -> String {
     rope.to_string()
 }
 
-fn set(client: &Client, version: i32, text: &str) {
+pub(super) fn set(client: &Client, version: i32, text: &str) {
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version}, "contentChanges": [{"text": text}],
     });

@@ -14,7 +14,12 @@ use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event, EventLog, RunId, StopReason};
 
 /// The trajectory of a run whose server died, with some events.
-fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> std::path::PathBuf {
+pub(super) fn trajectory(
+    folder: &Path,
+    name: &str,
+    about: &Path,
+    events: Vec<Event>,
+) -> std::path::PathBuf {
     let log = EventLog::new();
     log.event(Event::RunStarted {
         run: RunId(name.to_owned()),
@@ -38,7 +43,7 @@ fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> st
 }
 
 /// A server over a folder in which an earlier one left a proposal.
-async fn restarted(folder: tempfile::TempDir) -> Client {
+pub(super) async fn restarted(folder: tempfile::TempDir) -> Client {
     let services = services(
         scripted(async |_scene: Scene| {}),
         &folder.path().join(".trajectories"),
@@ -50,7 +55,7 @@ async fn restarted(folder: tempfile::TempDir) -> Client {
     client
 }
 
-async fn event_of(client: &mut Client, name: &str) -> Value {
+pub(super) async fn event_of(client: &mut Client, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -66,6 +71,16 @@ async fn take_edit(client: &mut Client, version: i32) -> String {
 }
 
 fn make_edit(client: &Client, id: Value, params: &Value, version: i32) -> String {
+    make_edit_and_reply(client, id, params, version, json!({"applied": true}))
+}
+
+pub(super) fn make_edit_and_reply(
+    client: &Client,
+    id: Value,
+    params: &Value,
+    version: i32,
+    reply: Value,
+) -> String {
     let edit = &params["edit"]["documentChanges"][0];
     assert_eq!(edit["textDocument"]["version"], version);
     client.connection.notify(
@@ -77,7 +92,7 @@ fn make_edit(client: &Client, id: Value, params: &Value, version: i32) -> String
                 .collect::<Vec<_>>(),
         }),
     );
-    client.connection.reply(id, Ok(json!({"applied": true})));
+    client.connection.reply(id, Ok(reply));
     edit["edits"][0]["newText"].as_str().unwrap().to_owned()
 }
 
@@ -623,7 +638,7 @@ fn turn() -> Event {
     }
 }
 
-async fn state_of(client: &Client) -> Value {
+pub(super) async fn state_of(client: &Client) -> Value {
     let state = client.connection.request("starling/state", Value::Null);
     state.await.unwrap()["runs"].clone()
 }
