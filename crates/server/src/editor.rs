@@ -23,13 +23,13 @@ use tower_lsp::lsp_types::{
 };
 
 use self::closed::ClosedEdit;
-pub use self::closed::Texts;
+pub use self::closed::TextHistory;
 use self::late::GivenUpEdits;
-use super::documents::{Desk, Expected, Gone};
+use super::documents::{DocumentStore, Expected, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
 use super::paths::{disk_text, path_of};
 use super::runs::overlay;
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use starling_core::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
@@ -40,14 +40,14 @@ const IN_DOUBT: &str = "a message of the editor could not be read, so this file 
     it; close the file and open it again, then accept once more";
 
 /// How often the text of a closed file is read while an edit of it is awaited.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The client as the holder of the user's text.
 #[derive(Debug, Clone)]
 pub struct ClientEditor {
     client: Client,
-    desk: Desk,
-    settings: Settings,
+    documents: DocumentStore,
+    settings: ClientSettings,
     /// Of the open folder, where there is one.
     policy: Option<PathPolicy>,
     /// One edit at a time: two edits of one closed file carry no version that tells them apart.
@@ -56,7 +56,7 @@ pub struct ClientEditor {
 }
 
 /// One edit on its way.
-struct Sent<'a> {
+struct SentEdit<'a> {
     file: &'a FilePath,
     path: &'a Path,
     base: &'a str,
@@ -69,7 +69,7 @@ struct Sent<'a> {
 }
 
 /// The document that an edit is sent for.
-struct Document {
+struct EditTarget {
     uri: Url,
     /// `None`: it is not open.
     version: Option<DocVersion>,
@@ -77,7 +77,7 @@ struct Document {
 }
 
 /// What became of an edit.
-enum Fate {
+enum EditOutcome {
     Known(Result<Current, ApplyError>),
     /// The editor made it in another text. `texts` are that text and the one that it became, where they
     /// are known.
@@ -88,10 +88,10 @@ enum Fate {
 }
 
 impl ClientEditor {
-    pub fn new(client: Client, desk: Desk, settings: &Settings) -> Self {
+    pub fn new(client: Client, documents: DocumentStore, settings: &ClientSettings) -> Self {
         ClientEditor {
             client,
-            desk,
+            documents,
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
             turn: Arc::default(),
@@ -100,15 +100,15 @@ impl ClientEditor {
     }
 
     /// The document that an edit is for, while it has the text of the edit's base.
-    async fn document(
+    async fn target(
         &self,
         path: &Path,
         edit: &FileEdit,
         effect: Effect,
         closed: &ClosedEdit,
-    ) -> Result<Document, ApplyError> {
+    ) -> Result<EditTarget, ApplyError> {
         let file = &edit.file;
-        let expected = self.desk.expect(
+        let expected = self.documents.expect(
             path.to_owned(),
             Arc::clone(&closed.base),
             Arc::clone(&closed.after),
@@ -116,12 +116,12 @@ impl ClientEditor {
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
             Expected::Stale => Err(stale(file)),
-            Expected::InDoubt => Err(refused(file, IN_DOUBT.to_owned())),
+            Expected::Uncertain => Err(refused(file, IN_DOUBT.to_owned())),
             Expected::Open {
                 uri,
                 version,
                 arrived,
-            } => Ok(Document {
+            } => Ok(EditTarget {
                 uri,
                 version: Some(version),
                 arrived,
@@ -138,7 +138,7 @@ impl ClientEditor {
                 }
                 let uri = Url::from_file_path(path);
                 let uri = uri.map_err(|()| refused(file, "its path is no URI".to_owned()))?;
-                Ok(Document {
+                Ok(EditTarget {
                     uri,
                     version: None,
                     arrived,
@@ -161,10 +161,10 @@ impl ClientEditor {
 
     /// Where a file lies: under the name by which the client has it open, be it a link to it or where a
     /// link leads.
-    async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, Gone> {
+    async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, StoreClosed> {
         let root = self.settings.root.as_deref();
         match root.and_then(|root| path_of(root, file)) {
-            Some(path) => Ok(Some(self.desk.name_of(path).await?)),
+            Some(path) => Ok(Some(self.documents.name_of(path).await?)),
             None => Ok(None),
         }
     }
@@ -180,12 +180,12 @@ impl ClientEditor {
         })
     }
 
-    async fn read(&self, path: &Path) -> Result<Current, ReadError> {
-        let open = self.desk.read(path.to_owned()).await;
-        if let Some(current) = open.map_err(|_| ReadError::Gone)? {
+    async fn read(&self, path: &Path) -> Result<Current, TextError> {
+        let open = self.documents.read(path.to_owned()).await;
+        if let Some(current) = open.map_err(|_| TextError::StoreClosed)? {
             return Ok(current);
         }
-        let text = disk_text(path.to_owned()).await.map_err(ReadError::Disk)?;
+        let text = disk_text(path.to_owned()).await.map_err(TextError::Disk)?;
         Ok(Current {
             text: text.into(),
             version: None,
@@ -194,8 +194,8 @@ impl ClientEditor {
 }
 
 #[derive(Debug)]
-enum ReadError {
-    Gone,
+enum TextError {
+    StoreClosed,
     Disk(std::io::Error),
 }
 
@@ -211,11 +211,11 @@ impl Editor for ClientEditor {
             return Err(error);
         }
         self.read(&path).await.map_err(|error| match error {
-            ReadError::Gone => EditorError::Gone,
-            ReadError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            TextError::StoreClosed => EditorError::Gone,
+            TextError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 EditorError::Missing { file }
             }
-            ReadError::Disk(error) => EditorError::Unreadable {
+            TextError::Disk(error) => EditorError::Unreadable {
                 file,
                 message: error.to_string(),
             },
@@ -223,7 +223,11 @@ impl Editor for ClientEditor {
     }
 
     async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
-        let buffers = self.desk.read_all().await.map_err(|_| EditorError::Gone)?;
+        let buffers = self
+            .documents
+            .read_all()
+            .await
+            .map_err(|_| EditorError::Gone)?;
         let root = self.settings.root.as_deref();
         Ok(root.map_or_else(Vec::new, |root| overlay(root, buffers)))
     }
@@ -259,15 +263,15 @@ impl Editor for ClientEditor {
             &edit.changes,
             self.settings.encoding,
         );
-        let document = self.document(&path, &edit, effect, &closed).await?;
+        let target = self.target(&path, &edit, effect, &closed).await?;
         self.given_up.send_again(&path, &after);
-        let Document {
+        let EditTarget {
             uri,
             version,
             arrived,
-        } = document;
-        let request = request(&edit, effect, uri, version, &self.settings);
-        let sent = Sent {
+        } = target;
+        let request = workspace_edit(&edit, effect, uri, version, &self.settings);
+        let sent = SentEdit {
             file,
             path: &path,
             base: &edit.base.text,
@@ -276,11 +280,11 @@ impl Editor for ClientEditor {
             version,
             closed: version.is_none().then_some(closed),
         };
-        let fate = self.send(&sent, request, arrived).await;
+        let outcome = self.send(&sent, request, arrived).await;
         drop(turn);
-        match fate {
-            Fate::Known(known) => known,
-            Fate::Misplaced { edit, texts } => {
+        match outcome {
+            EditOutcome::Known(known) => known,
+            EditOutcome::Misplaced { edit, texts } => {
                 Err(self.take_back_misplaced(&path, edit, texts).await)
             }
         }
@@ -298,12 +302,12 @@ fn refused(file: &FilePath, message: String) -> ApplyError {
     }
 }
 
-fn request(
+fn workspace_edit(
     edit: &FileEdit,
     effect: Effect,
     uri: Url,
     version: Option<DocVersion>,
-    settings: &Settings,
+    settings: &ClientSettings,
 ) -> ApplyWorkspaceEditParams {
     let edits = match effect {
         Effect::Change | Effect::Create => {
@@ -347,7 +351,7 @@ fn with_effect(
     effect: Effect,
     uri: Url,
     text_edit: TextDocumentEdit,
-    settings: &Settings,
+    settings: &ClientSettings,
 ) -> DocumentChanges {
     let operations = match effect {
         Effect::Change => return DocumentChanges::Edits(vec![text_edit]),

@@ -9,10 +9,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
 use tower_lsp::lsp_types::{ApplyWorkspaceEditParams, ApplyWorkspaceEditResponse};
 
-use super::closed::{ClosedEdit, Landing};
-use super::{ClientEditor, Fate, LOOK, ReadError, Sent, refused, stale};
-use crate::documents::Gone;
-use crate::outgoing::{NoAnswer, ask};
+use super::closed::{ClosedEdit, EditPlacement};
+use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, TextError, refused, stale};
+use crate::documents::StoreClosed;
+use crate::outgoing::{RequestError, send_request};
 use crate::paths::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
@@ -43,7 +43,7 @@ enum EditReplyKind {
 }
 
 impl EditReply {
-    fn of(reply: Result<ApplyWorkspaceEditResponse, NoAnswer>) -> EditReply {
+    fn of(reply: Result<ApplyWorkspaceEditResponse, RequestError>) -> EditReply {
         let (kind, message) = match reply {
             Ok(reply) if reply.applied => (EditReplyKind::Applied, NOT_COME.to_owned()),
             Ok(reply) => {
@@ -51,8 +51,8 @@ impl EditReply {
                 let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
                 (EditReplyKind::Refused, reason)
             }
-            Err(NoAnswer::Refused(why)) => (EditReplyKind::Refused, why),
-            Err(late @ NoAnswer::Late(_)) => (EditReplyKind::Missing, late.to_string()),
+            Err(RequestError::Refused(why)) => (EditReplyKind::Refused, why),
+            Err(late @ RequestError::Late(_)) => (EditReplyKind::Missing, late.to_string()),
         };
         EditReply { kind, message }
     }
@@ -67,18 +67,18 @@ impl EditReply {
     }
 }
 
-impl Sent<'_> {
+impl SentEdit<'_> {
     /// The text now, when it is what the edit makes; otherwise why it is not.
     fn settled(
         &self,
-        now: Result<Current, ReadError>,
+        now: Result<Current, TextError>,
         message: String,
     ) -> Result<Current, ApplyError> {
         match now {
             Ok(current) if current.text == self.after => Ok(current),
             Ok(current) if *current.text != *self.base => Err(stale(self.file)),
-            Ok(_) | Err(ReadError::Disk(_)) => Err(refused(self.file, message)),
-            Err(ReadError::Gone) => Err(ApplyError::Gone),
+            Ok(_) | Err(TextError::Disk(_)) => Err(refused(self.file, message)),
+            Err(TextError::StoreClosed) => Err(ApplyError::Gone),
         }
     }
 }
@@ -86,26 +86,28 @@ impl Sent<'_> {
 impl ClientEditor {
     pub(super) async fn send(
         &self,
-        sent: &Sent<'_>,
+        sent: &SentEdit<'_>,
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
-    ) -> Fate {
-        let reply = ask::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
+    ) -> EditOutcome {
+        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
         let reply = tokio::select! {
             biased;
-            Ok(current) = &mut arrived => return Fate::Known(Ok(current)),
+            Ok(current) = &mut arrived => return EditOutcome::Known(Ok(current)),
             reply = reply => reply,
         };
         let reply = EditReply::of(reply);
         match &sent.closed {
-            _ if sent.effect == Effect::Delete => Fate::Known(self.deletion(sent, reply).await),
+            _ if sent.effect == Effect::Delete => {
+                EditOutcome::Known(self.deletion(sent, reply).await)
+            }
             Some(edit) => self.arrival_in_closed(sent, edit, reply, arrived).await,
-            None => Fate::Known(self.arrival_in_open(sent, reply, arrived).await),
+            None => EditOutcome::Known(self.arrival_in_open(sent, reply, arrived).await),
         }
     }
 
     /// Waits until a file is gone.
-    async fn deletion(&self, sent: &Sent<'_>, reply: EditReply) -> Result<Current, ApplyError> {
+    async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
         let patience = reply.patience().min(AFTER_REFUSAL);
         let began = Instant::now();
         loop {
@@ -119,7 +121,7 @@ impl ClientEditor {
                 Ok(true) | Err(_) if began.elapsed() >= patience => {
                     return Err(refused(sent.file, reply.message));
                 }
-                Ok(true) | Err(_) => sleep(LOOK).await,
+                Ok(true) | Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -128,12 +130,12 @@ impl ClientEditor {
     /// arrive in time counts as refused.
     async fn arrival_in_open(
         &self,
-        sent: &Sent<'_>,
+        sent: &SentEdit<'_>,
         reply: EditReply,
         mut arrived: oneshot::Receiver<Current>,
     ) -> Result<Current, ApplyError> {
         let began = Instant::now();
-        let mut changes = self.desk.changes();
+        let mut changes = self.documents.changes();
         loop {
             let now = self.read(sent.path).await;
             let version = now.as_ref().ok().and_then(|now| now.version);
@@ -170,35 +172,35 @@ impl ClientEditor {
     /// same.
     async fn arrival_in_closed(
         &self,
-        sent: &Sent<'_>,
+        sent: &SentEdit<'_>,
         edit: &ClosedEdit,
         reply: EditReply,
         mut arrived: oneshot::Receiver<Current>,
-    ) -> Fate {
+    ) -> EditOutcome {
         let (began, mut unclear) = (Instant::now(), None);
-        let mut changes = self.desk.changes();
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut changes = self.documents.changes();
+        let mut polls = interval(POLL_INTERVAL);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            match self.landing(sent.path, edit).await {
-                Err(Gone) => return Fate::Known(Err(ApplyError::Gone)),
-                Ok((_, Landing::InPlace)) => return Fate::in_place(edit),
-                Ok((_, Landing::Misplaced { before, after })) => {
-                    return Fate::misplaced(edit, Some((before, after)));
+            match self.placement(sent.path, edit).await {
+                Err(StoreClosed) => return EditOutcome::Known(Err(ApplyError::Gone)),
+                Ok((_, EditPlacement::InPlace)) => return EditOutcome::in_place(edit),
+                Ok((_, EditPlacement::Misplaced { before, after })) => {
+                    return EditOutcome::misplaced(edit, Some((before, after)));
                 }
-                Ok((now, Landing::Unclear | Landing::Nowhere))
+                Ok((now, EditPlacement::Unclear | EditPlacement::Absent))
                     if reply.kind == EditReplyKind::Refused && now != edit.base =>
                 {
                     let came = arrived.try_recv().map_err(|_| stale(sent.file));
-                    return Fate::Known(came);
+                    return EditOutcome::Known(came);
                 }
-                Ok((_, Landing::Unclear)) => {
+                Ok((_, EditPlacement::Unclear)) => {
                     let since: Instant = *unclear.get_or_insert_with(Instant::now);
                     if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR {
-                        return Fate::misplaced(edit, None);
+                        return EditOutcome::misplaced(edit, None);
                     }
                 }
-                Ok((_, Landing::Nowhere)) => unclear = None,
+                Ok((_, EditPlacement::Absent)) => unclear = None,
             }
             if began.elapsed() >= reply.patience() {
                 break;
@@ -206,46 +208,46 @@ impl ClientEditor {
             tokio::select! {
                 biased;
                 came = &mut arrived => {
-                    return Fate::Known(came.map_err(|_| ApplyError::Gone));
+                    return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
                 }
                 changed = changes.changed() => if changed.is_err() {
-                    return Fate::Known(Err(ApplyError::Gone));
+                    return EditOutcome::Known(Err(ApplyError::Gone));
                 },
-                _ = looks.tick() => {}
+                _ = polls.tick() => {}
             }
         }
         self.take_back_when_it_comes(sent, arrived);
-        Fate::Known(Err(refused(sent.file, reply.message)))
+        EditOutcome::Known(Err(refused(sent.file, reply.message)))
     }
 
     /// The text of a file that was not open when an edit was sent, and where the edit is in it.
-    pub(super) async fn landing(
+    pub(super) async fn placement(
         &self,
         path: &Path,
         edit: &ClosedEdit,
-    ) -> Result<(Arc<str>, Landing), Gone> {
-        let open = self.desk.read(path.to_owned()).await?;
+    ) -> Result<(Arc<str>, EditPlacement), StoreClosed> {
+        let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
         let (now, disk) = match open {
             Some(current) => (current.text, disk),
             None => (disk.unwrap_or_else(|| "".into()), None),
         };
-        let landing = edit.landing(&now, disk.as_ref());
-        Ok((now, landing))
+        let placement = edit.placement(&now, disk.as_ref());
+        Ok((now, placement))
     }
 }
 
-impl Fate {
-    fn in_place(edit: &ClosedEdit) -> Fate {
+impl EditOutcome {
+    fn in_place(edit: &ClosedEdit) -> EditOutcome {
         // What was typed elsewhere in the file is the user's.
-        Fate::Known(Ok(Current {
+        EditOutcome::Known(Ok(Current {
             text: Arc::clone(&edit.after),
             version: None,
         }))
     }
 
-    fn misplaced(edit: &ClosedEdit, texts: Option<(Arc<str>, Arc<str>)>) -> Fate {
+    fn misplaced(edit: &ClosedEdit, texts: Option<(Arc<str>, Arc<str>)>) -> EditOutcome {
         let edit = edit.clone();
-        Fate::Misplaced { edit, texts }
+        EditOutcome::Misplaced { edit, texts }
     }
 }

@@ -9,9 +9,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::lsp_types::MessageType;
 
-use super::closed::{ClosedEdit, Landing};
-use super::{ClientEditor, LOOK, Sent};
-use crate::documents::Gone;
+use super::closed::{ClosedEdit, EditPlacement};
+use super::{ClientEditor, POLL_INTERVAL, SentEdit};
+use crate::documents::StoreClosed;
 use starling_core::{ApplyError, Current, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
 use starling_syntax::{FilePath, carry};
@@ -22,10 +22,10 @@ const LATE: Duration = Duration::from_secs(600);
 
 /// The edits that count as not applied and are watched for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct GivenUpEdits(Arc<Mutex<Vec<GivenUp>>>);
+pub(super) struct GivenUpEdits(Arc<Mutex<Vec<GivenUpEdit>>>);
 
 #[derive(Debug)]
-struct GivenUp {
+struct GivenUpEdit {
     path: PathBuf,
     after: Arc<str>,
     /// Fired when the same edit is sent again: a text that arrives then belongs to the new edit.
@@ -35,7 +35,7 @@ struct GivenUp {
 impl GivenUpEdits {
     fn watch(&self, path: &Path, after: &Arc<str>) -> CancellationToken {
         let sent_again = CancellationToken::new();
-        self.lock().push(GivenUp {
+        self.lock().push(GivenUpEdit {
             path: path.to_owned(),
             after: Arc::clone(after),
             sent_again: sent_again.clone(),
@@ -46,14 +46,14 @@ impl GivenUpEdits {
     /// Ends the watch for an edit that is sent again.
     pub(super) fn send_again(&self, path: &Path, after: &str) {
         let mut all = self.lock();
-        let same = |one: &&GivenUp| one.path == path && *one.after == *after;
+        let same = |one: &&GivenUpEdit| one.path == path && *one.after == *after;
         all.iter()
             .filter(same)
             .for_each(|one| one.sent_again.cancel());
         all.retain(|one| !one.sent_again.is_cancelled());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<GivenUp>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<GivenUpEdit>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,9 +87,9 @@ impl ClientEditor {
             }
             None => "the text before it is not known".to_owned(),
         };
-        let lines = match self.landing(path, &edit).await {
+        let lines = match self.placement(path, &edit).await {
             Ok((now, _)) => edit.shown_lines(&now),
-            Err(Gone) => None,
+            Err(StoreClosed) => None,
         };
         let lines = lines.map_or_else(String::new, |(first, last)| match first == last {
             true => format!(", line {first}"),
@@ -108,7 +108,7 @@ impl ClientEditor {
     /// user is told.
     pub(super) fn take_back_when_it_comes(
         &self,
-        sent: &Sent<'_>,
+        sent: &SentEdit<'_>,
         arrived: oneshot::Receiver<Current>,
     ) {
         let purpose = match sent.effect {
@@ -166,9 +166,9 @@ impl ClientEditor {
         mut arrived: oneshot::Receiver<Current>,
     ) -> Option<(Arc<str>, Arc<str>)> {
         let as_sent = (Arc::clone(&late.base), Arc::clone(&late.after));
-        let mut changes = self.desk.changes();
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut changes = self.documents.changes();
+        let mut polls = interval(POLL_INTERVAL);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
@@ -176,23 +176,27 @@ impl ClientEditor {
                 changed = changes.changed() => if changed.is_err() {
                     return None;
                 },
-                _ = looks.tick() => {}
+                _ = polls.tick() => {}
             }
             let Some(edit) = &late.closed else {
-                match self.desk.read(late.path.clone()).await {
+                match self.documents.read(late.path.clone()).await {
                     Ok(Some(current)) if current.text == late.base => continue,
                     Ok(Some(_) | None) => return arrived.try_recv().ok().map(|_| as_sent),
-                    Err(Gone) => return None,
+                    Err(StoreClosed) => return None,
                 }
             };
-            match self.landing(&late.path, edit).await {
-                Err(Gone) => return None,
-                Ok((_, Landing::InPlace)) => return Some(as_sent),
-                Ok((_, Landing::Misplaced { before, after })) => return Some((before, after)),
-                Ok((now, Landing::Nowhere | Landing::Unclear)) if late.is_in(edit, &now) => {
+            match self.placement(&late.path, edit).await {
+                Err(StoreClosed) => return None,
+                Ok((_, EditPlacement::InPlace)) => return Some(as_sent),
+                Ok((_, EditPlacement::Misplaced { before, after })) => {
+                    return Some((before, after));
+                }
+                Ok((now, EditPlacement::Absent | EditPlacement::Unclear))
+                    if late.is_in(edit, &now) =>
+                {
                     return Some(as_sent);
                 }
-                Ok((_, Landing::Nowhere | Landing::Unclear)) => {}
+                Ok((_, EditPlacement::Absent | EditPlacement::Unclear)) => {}
             }
         }
     }

@@ -17,7 +17,7 @@ fn refusal() -> Value {
 }
 
 /// Fails if the server asks for another edit within a minute.
-async fn asks_for_no_more_edits(client: &mut Client) {
+async fn asks_for_no_more_edits(client: &mut TestClient) {
     let more = client.next_of("workspace/applyEdit");
     let more = tokio::time::timeout(Duration::from_secs(60), more).await;
     assert!(more.is_err(), "{more:?}");
