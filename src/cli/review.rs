@@ -25,7 +25,7 @@ use starling_headless::HeadlessEditor;
 use starling_history::{self, DiskEditor, PastRun};
 use starling_server::protocol::{EventParams, RunReply};
 use starling_server::{self, LockedRun, RestorePolicy, WaitingReview, WaitingRun};
-use starling_swarm::{Event, Part, ProposalId, Record};
+use starling_swarm::{Event, FileChange, ProposalId, Record};
 use starling_text::{harmless, new_file_diff, unified_diff};
 
 /// The end of a review.
@@ -349,14 +349,14 @@ impl Ended {
     }
 }
 
-fn over(part: &Part, text: &str) -> Result<String, String> {
+fn over(part: &FileChange, text: &str) -> Result<String, String> {
     let changes = part
         .over(text)
         .map_err(|conflict| conflict.in_lines(&part.base))?;
     changes.apply(text).map_err(|error| error.to_string())
 }
 
-fn made(part: &Part) -> String {
+fn made(part: &FileChange) -> String {
     part.changes.apply(&part.base).unwrap_or_default()
 }
 

@@ -697,7 +697,7 @@ mod tests {
     use starling_headless::testing::{
         RunScript, editor, finished, folder, review_asked, said, symbol, task,
     };
-    use starling_swarm::{Ending, Event, Party, ProposalId, Spent, StopReason};
+    use starling_swarm::{ActorId, Ending, Event, ProposalId, Spent, StopReason};
 
     /// The collected output.
     #[derive(Clone, Default)]
@@ -739,8 +739,8 @@ mod tests {
         let asking = async {
             let verdict = approver.intent(intent).await;
             scene.log.event(Event::IntentReviewed {
-                agent: Party::Agent(symbol("a.py::f")),
-                by: Party::User,
+                agent: ActorId::Agent(symbol("a.py::f")),
+                by: ActorId::User,
                 verdict,
             });
             for id in [1, 2] {
@@ -748,7 +748,7 @@ mod tests {
                 let verdict = approver.proposal(view(id)).await.verdict().unwrap();
                 scene.log.event(Event::ProposalReviewed {
                     proposal: ProposalId(id),
-                    by: Party::User,
+                    by: ActorId::User,
                     verdict,
                 });
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use starling_core::{ChatModel, Role};
 use starling_index::Index;
-use starling_swarm::{Outside, RoleModels, RunHandle, RunId, start};
+use starling_swarm::{RoleModels, RunHandle, RunId, RunServices, start};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 use tokio::task::JoinHandle;
@@ -167,7 +167,7 @@ fn begin(world: &Arc<World>, root: &Path) -> RunHandle {
         model(world, Role::Editor, &name)
     });
     let editors: Vec<Arc<dyn ChatModel>> = candidates.collect();
-    let outside = Outside {
+    let outside = RunServices {
         models: RoleModels {
             scout: model(world, Role::Scout, "scout"),
             agent: model(world, Role::Agent, "agent"),

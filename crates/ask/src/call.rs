@@ -11,7 +11,7 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Message, ModelError, ModelNotice, Tokens,
     ToolSpec, WorstCase,
 };
-use starling_swarm::ledger::{CallBudget, Exhausted, Ledger};
+use starling_swarm::budget::{Budget, CallBudget, Exhausted};
 
 /// Maximum length of an answer. A longer answer is cut and the received part is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
@@ -29,7 +29,7 @@ pub struct Conversation {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallFailed {
     #[error(transparent)]
-    Ledger(#[from] Exhausted),
+    Budget(#[from] Exhausted),
     #[error(transparent)]
     Model(#[from] ModelError),
 }
@@ -69,7 +69,7 @@ impl Conversation {
 
 /// Makes the model calls of one question.
 pub struct Caller<'a> {
-    pub ledger: &'a Ledger,
+    pub ledger: &'a Budget,
     pub steps: &'a Arc<Steps>,
 }
 

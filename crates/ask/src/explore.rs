@@ -107,7 +107,7 @@ impl<'a> Exploring<'a> {
         };
         let ended = match tokio::time::timeout(left, turns).await {
             Ok(Ok(ended)) => ended,
-            Ok(Err(CallFailed::Ledger(exhausted))) => Ended::BudgetUsedUp {
+            Ok(Err(CallFailed::Budget(exhausted))) => Ended::BudgetUsedUp {
                 what: exhausted.what,
             },
             Ok(Err(CallFailed::Model(error))) if self.knows_nothing() => return Err(error),

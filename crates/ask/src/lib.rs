@@ -31,7 +31,7 @@ use explore::Exploring;
 use session::Session;
 use starling_core::{ChatModel, Dollars, Limits, ModelError, Tokens};
 use starling_index::Index;
-use starling_swarm::ledger::Ledger;
+use starling_swarm::budget::Budget;
 use step::{Step, Steps, Watcher};
 
 pub use block::Dropped;
@@ -132,7 +132,7 @@ pub async fn ask(
     if files.files().is_empty() {
         return Err(AskError::NothingToRead(files.root().to_owned()));
     }
-    let ledger = Ledger::new(query.limits);
+    let ledger = Budget::new(query.limits);
     let steps = Arc::new(Steps::new(watcher));
     let code = Code::new(index);
     let material = {

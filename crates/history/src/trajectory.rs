@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::unfinished::{self, UnfinishedChange};
 use starling_core::Editor;
-use starling_swarm::{AppliedChange, Event, Part, ProposalId, Record, RunId, Stamped};
+use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::SymbolPath;
 use starling_text::unified_diff;
 use starling_workspace::PatchCommand;
@@ -168,7 +168,7 @@ impl PastRun {
             records: 0,
             length: 0,
         };
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<FileChange> = Vec::new();
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -301,7 +301,7 @@ pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
 }
 
 /// Takes an event in. `parts` are the changes that were ever up for review.
-fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Part>) {
+fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<FileChange>) {
     if let Event::ReviewAsked { parts: asked, .. } = event {
         parts.retain(|part| asked.iter().all(|one| one.proposal != part.proposal));
         parts.extend(asked);
@@ -337,7 +337,7 @@ pub fn started(id: &RunId) -> Option<SystemTime> {
 }
 
 /// The change as it was reviewed: older trajectories hold nothing else.
-fn as_reviewed(part: &Part) -> AppliedChange {
+fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),
         before: part.base.clone(),

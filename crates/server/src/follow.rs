@@ -231,7 +231,7 @@ fn doing(event: &Event) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_swarm::{EventLog, Party};
+    use starling_swarm::{ActorId, EventLog};
 
     #[test]
     fn a_trajectory_is_readable_by_its_user_alone() {
@@ -268,8 +268,8 @@ mod tests {
         assert_eq!(doing(&picked(2)).unwrap(), "begins at 2 symbols");
         let asked = Event::Asked {
             question: 1,
-            from: Party::Agent(symbol("a.py::f")),
-            to: Party::Solo,
+            from: ActorId::Agent(symbol("a.py::f")),
+            to: ActorId::Solo,
             text: "why?".to_owned(),
         };
         assert_eq!(doing(&asked).unwrap(), "a.py::f asks the agent");
@@ -296,9 +296,9 @@ mod tests {
             },
         };
         for (party, said) in [
-            (Party::Agent(symbol("a.py::C.m")), "a.py::C.m woke"),
-            (Party::Solo, "the agent woke"),
-            (Party::Scout, "scout woke"),
+            (ActorId::Agent(symbol("a.py::C.m")), "a.py::C.m woke"),
+            (ActorId::Solo, "the agent woke"),
+            (ActorId::Scout, "scout woke"),
         ] {
             assert_eq!(doing(&woken(party)).unwrap(), said);
         }

@@ -218,7 +218,7 @@ mod tests {
     fn asked(id: u32) -> Event {
         Event::ReviewAsked {
             proposal: ProposalId(id),
-            agent: starling_swarm::Party::Solo,
+            agent: starling_swarm::ActorId::Solo,
             symbol: "a.py::f".parse().unwrap(),
             diff: String::new(),
             reason: String::new(),
@@ -272,7 +272,7 @@ mod tests {
         pending_reviews.note(&asked(7));
         pending_reviews.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),
-            by: starling_swarm::Party::User,
+            by: starling_swarm::ActorId::User,
             verdict: Verdict::Accept,
         });
         assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());

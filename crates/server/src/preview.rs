@@ -7,7 +7,7 @@ use tower_lsp::lsp_types::{Position, Range, Url};
 
 use super::protocol::ProposedFile;
 use starling_core::EditorError;
-use starling_swarm::Part;
+use starling_swarm::FileChange;
 use starling_text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
 /// A file as it is now.
@@ -20,7 +20,7 @@ pub struct CurrentFile {
 }
 
 /// The file with these changes, one after the other.
-pub fn preview(now: CurrentFile, parts: &[&Part], encoding: Encoding) -> ProposedFile {
+pub fn preview(now: CurrentFile, parts: &[&FileChange], encoding: Encoding) -> ProposedFile {
     let before = now.text.clone().unwrap_or_else(|| "".into());
     let mut after: Arc<str> = Arc::clone(&before);
     let (mut conflict, mut proposed) = (None, None);
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    fn parts(proposals: &[(u32, &str)]) -> Vec<Part> {
+    fn parts(proposals: &[(u32, &str)]) -> Vec<FileChange> {
         let view = waiting(proposals);
         view.proposals
             .into_values()
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_set_is_shown_over_what_was_typed() {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
-        let parts: Vec<&Part> = parts.iter().collect();
+        let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");
         let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
         let expected = typed
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_conflict_is_said_and_nothing_is_shown() {
         let parts = parts(&[(1, "a.py::f")]);
-        let parts: Vec<&Part> = parts.iter().collect();
+        let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = BASE.replace("return 1", "raise 1");
         let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
         assert_eq!(state.after, None);

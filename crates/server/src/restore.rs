@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime};
 use super::run_view::{ProposalStatus, RunView};
 use super::services::RestorePolicy;
 use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
-use starling_swarm::{Event, Part, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids};
+use starling_swarm::{
+    Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids,
+};
 use starling_text::unified_diff;
 use starling_workspace::private_file;
 
@@ -398,23 +400,23 @@ fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
 /// The question about those parts that were accepted and are not in the files; `None` if there are none,
 /// or if the question stands as it is.
 fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
-    let state = |part: &Part| {
+    let state = |part: &FileChange| {
         let proposal = view.proposals.get(&part.proposal);
         proposal.filter(|one| one.lead == lead).map(|one| one.state)
     };
     let all = asked.parts();
-    let is_left = |part: &&Part| {
+    let is_left = |part: &&FileChange| {
         matches!(
             state(part),
             Some(ProposalStatus::Accepted | ProposalStatus::Waiting)
         )
     };
-    let left: Vec<Part> = all.iter().filter(is_left).cloned().collect();
-    let is_accepted = |part: &Part| state(part) == Some(ProposalStatus::Accepted);
+    let left: Vec<FileChange> = all.iter().filter(is_left).cloned().collect();
+    let is_accepted = |part: &FileChange| state(part) == Some(ProposalStatus::Accepted);
     if left.len() == all.len() && !left.iter().any(is_accepted) {
         return None;
     }
-    let is_applied = |part: &&Part| state(part) == Some(ProposalStatus::Applied);
+    let is_applied = |part: &&FileChange| state(part) == Some(ProposalStatus::Applied);
     let applied = all.iter().filter(is_applied).map(|part| part.proposal);
     let applied: Vec<ProposalId> = applied.collect();
     let first = left.iter().find(|part| part.proposal == lead);
@@ -436,7 +438,7 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
             agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
         if !applied.is_empty() {
-            let changed = |part: &Part| part.changes.apply(&part.base).unwrap_or_default();
+            let changed = |part: &FileChange| part.changes.apply(&part.base).unwrap_or_default();
             let diffs = left
                 .iter()
                 .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
@@ -470,7 +472,7 @@ pub struct WaitingRun {
 pub struct WaitingReview {
     /// The proposal that is asked about.
     pub lead: ProposalId,
-    pub parts: Vec<Part>,
+    pub parts: Vec<FileChange>,
     /// When the user was asked, in milliseconds since the run began.
     pub at_ms: u64,
 }

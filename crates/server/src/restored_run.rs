@@ -16,8 +16,8 @@ use starling_core::{Dollars, Editor, Effect, Reviewed, Verdict};
 use starling_history::{self, UnfinishedChange, undo};
 use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use starling_swarm::{
-    AppliedChange, Dependencies, Ending, Event, EventLog, Part, Party, Proof, ProposalId, Record,
-    Spent, Stamped, StopReason, UndoError, ids,
+    ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
+    Record, Spent, Stamped, StopReason, UndoError, ids,
 };
 use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
@@ -29,7 +29,7 @@ pub struct RestoredRun {
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
     /// All changes that were ever asked about.
-    parts: BTreeMap<ProposalId, Part>,
+    parts: BTreeMap<ProposalId, FileChange>,
     /// Of the open folder.
     root: Option<PathBuf>,
     /// One acceptance or undo at a time.
@@ -41,7 +41,7 @@ struct RestoredReview {
     /// The event that asked.
     asked: Event,
     lead: ProposalId,
-    members: Vec<Part>,
+    members: Vec<FileChange>,
 }
 
 impl RestoredReview {
@@ -63,7 +63,7 @@ impl RestoredReview {
 
 /// A part that is in the user's text.
 struct AppliedPart<'p> {
-    part: &'p Part,
+    part: &'p FileChange,
     before: Arc<str>,
     after: Arc<str>,
     created: bool,
@@ -72,7 +72,7 @@ struct AppliedPart<'p> {
 }
 
 /// A file that the part made goes with it.
-fn take_back_purpose(part: &Part) -> Purpose<'static> {
+fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
         false => Purpose::TakeBack,
@@ -131,7 +131,7 @@ pub fn ended_run(
     restored_run
 }
 
-fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<Part>)> {
+fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<FileChange>)> {
     records.iter().filter_map(|record| match &record.record {
         Record::Event(
             event @ Event::ReviewAsked {
@@ -142,7 +142,7 @@ fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<
     })
 }
 
-fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, Part> {
+fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
     let parts = asked(records).flat_map(|(_, _, parts)| parts);
     parts.map(|part| (part.proposal, part.clone())).collect()
 }
@@ -198,7 +198,7 @@ impl RestoredRun {
     async fn has_arrived(&self, restored: &RestoredReview) -> bool {
         let arrived = self.record_arrived(&self.unfinished(restored)).await;
         let there = self.applied();
-        let is_there = |part: &Part| there.iter().any(|one| one.proposal == part.proposal);
+        let is_there = |part: &FileChange| there.iter().any(|one| one.proposal == part.proposal);
         arrived && restored.members.iter().all(is_there)
     }
 
@@ -230,7 +230,7 @@ impl RestoredRun {
         for part in &restored.members {
             self.log.event(Event::ProposalReviewed {
                 proposal: part.proposal,
-                by: Party::User,
+                by: ActorId::User,
                 verdict: verdict.clone(),
             });
         }
@@ -277,14 +277,14 @@ impl RestoredRun {
     /// when one of them does not fit.
     async fn apply_all(
         &self,
-        members: &[Part],
+        members: &[FileChange],
         dependencies: &BTreeMap<ProposalId, Dependencies>,
     ) -> Result<(), String> {
         let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
         let missing = members
             .iter()
             .filter(|part| !there.contains(&part.proposal));
-        let missing: Vec<&Part> = missing.collect();
+        let missing: Vec<&FileChange> = missing.collect();
         for part in &missing {
             let text = match self.editor.current(&part.file).await {
                 Ok(current) => current.text,
@@ -360,7 +360,7 @@ impl RestoredRun {
         } = made;
         self.log.event(Event::ProposalReviewed {
             proposal: part.proposal,
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Accept,
         });
         self.log.event(Event::ProposalApplied {
@@ -380,7 +380,7 @@ impl RestoredRun {
 
     async fn send(
         &self,
-        part: &Part,
+        part: &FileChange,
         base: &Arc<str>,
         changes: &ChangeSet,
         purpose: Purpose<'_>,
@@ -445,7 +445,7 @@ impl RestoredRun {
     }
 
     /// The parts that are in the user's text, in the order in which they came there.
-    fn applied(&self) -> Vec<&Part> {
+    fn applied(&self) -> Vec<&FileChange> {
         let mut applied: Vec<ProposalId> = Vec::new();
         for event in self.log.events() {
             if let Event::ProposalApplied { proposal, .. } = &event {

@@ -7,7 +7,7 @@ use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
 use super::run_view::{ProposalStatus, RunView};
 use super::settings::ClientSettings;
 use starling_core::IntentView;
-use starling_swarm::{Party, ProposalId, RunId, ids};
+use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
 
 /// An action about one symbol.
@@ -63,7 +63,7 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
         }));
     }
     for (party, agent) in &view.agents {
-        let Party::Agent(symbol) = party else {
+        let ActorId::Agent(symbol) = party else {
             continue;
         };
         let has_proposal = review_actions.iter().any(|action| action.symbol == *symbol);

@@ -31,7 +31,7 @@ use super::settings::ClientSettings;
 use super::window::ClientWindow;
 use opening::RunPlan;
 use starling_core::Verdict;
-use starling_swarm::{Event, Party, ProposalId, RunId, UndoError, broken_in_words};
+use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
 
 pub use opening::overlay;
@@ -325,7 +325,7 @@ impl Runs {
             for (proposal, _) in entry.view.lead_proposals() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
-                    by: Party::User,
+                    by: ActorId::User,
                     verdict: Verdict::Reject {
                         reason: "the run was stopped".to_owned(),
                     },

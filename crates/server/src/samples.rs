@@ -7,7 +7,7 @@ use super::review_actions::{ReviewAction, all_review_actions};
 use super::run_view::RunView;
 use super::settings::ClientSettings;
 use starling_core::ModelNotice;
-use starling_swarm::{Cause, Event, Part, Party, ProposalId, RunId};
+use starling_swarm::{ActorId, Cause, Event, FileChange, ProposalId, RunId};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::ChangeSet;
 
@@ -34,7 +34,7 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
         let head = markers.find(&symbol.name).unwrap().name_start;
         let (before, after) = BASE.split_at(head);
         let text = format!("{before}{}", after.replacen("return", "yield", 1));
-        Part {
+        FileChange {
             proposal: ProposalId(*id),
             symbols: vec![symbol.clone()],
             reason: format!("reason {id}"),
@@ -44,12 +44,12 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
             changes: ChangeSet::between(BASE, &text),
         }
     };
-    let parts: Vec<Part> = proposals.iter().map(part).collect();
+    let parts: Vec<FileChange> = proposals.iter().map(part).collect();
     let mut events: Vec<Event> = parts
         .iter()
         .map(|part| Event::ProposalMade {
             proposal: part.proposal,
-            agent: Party::Agent(part.symbol.clone()),
+            agent: ActorId::Agent(part.symbol.clone()),
             symbols: part.symbols.clone(),
             reason: part.reason.clone(),
             diff: String::new(),
@@ -60,7 +60,7 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     let others = parts.iter().map(|part| part.proposal);
     events.push(Event::ReviewAsked {
         proposal: last.proposal,
-        agent: Party::Agent(last.symbol.clone()),
+        agent: ActorId::Agent(last.symbol.clone()),
         symbol: last.symbol,
         diff: "-    return\n+    yield\n".to_owned(),
         reason: "all of them".to_owned(),
@@ -82,7 +82,7 @@ pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
 
 /// An agent of a run is at work.
 pub fn doing(view: &mut RunView, path: &str) {
-    let agent = Party::Agent(path.parse().unwrap());
+    let agent = ActorId::Agent(path.parse().unwrap());
     let woken = Event::AgentWoken {
         agent: agent.clone(),
         cause: Cause::Steered {

@@ -13,7 +13,7 @@ use super::protocol::{LimitsPatch, ModelsReply};
 use starling_core::{Approval, AskIntent, Driver, LanguageService, Limits, TestRunner};
 use starling_index::Index;
 use starling_swarm::{
-    EventLog, Outside, ProposalId, RoleModels, RunHandle, RunId, Task, UndoError,
+    EventLog, ProposalId, RoleModels, RunHandle, RunId, RunServices, Task, UndoError,
 };
 use starling_syntax::{FilePath, SymbolPath};
 
@@ -71,7 +71,7 @@ pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 pub type Fetcher = Arc<dyn Fn(&str, &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> + Send + Sync>;
 
 /// Starts a run: [`starling_swarm::start`], or a scripted one.
-pub type Starter = Arc<dyn Fn(RunId, Task, Outside) -> Arc<dyn RunControl> + Send + Sync>;
+pub type Starter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn RunControl> + Send + Sync>;
 
 /// A run as the server drives it.
 #[async_trait]

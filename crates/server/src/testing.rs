@@ -26,8 +26,8 @@ use starling_core::{
 };
 use starling_index::Index;
 use starling_swarm::{
-    DiagnosticEvidence, Event, EventLog, Evidence, Outside, Party, ProposalId, RoleModels, Spent,
-    StopReason, Task, TestEvidence, UndoError,
+    ActorId, DiagnosticEvidence, Event, EventLog, Evidence, ProposalId, RoleModels, RunServices,
+    Spent, StopReason, Task, TestEvidence, UndoError,
 };
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Workspace;
@@ -54,7 +54,7 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
 /// What a scripted run has at hand.
 pub struct RunScript {
     pub task: Task,
-    pub outside: Outside,
+    pub outside: RunServices,
     pub log: EventLog,
     pub cancel: CancellationToken,
     pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
@@ -309,7 +309,7 @@ pub fn evidence() -> Evidence {
 pub fn review_asked(id: u32, path: &str) -> Event {
     Event::ReviewAsked {
         proposal: ProposalId(id),
-        agent: Party::Agent(symbol(path)),
+        agent: ActorId::Agent(symbol(path)),
         symbol: symbol(path),
         diff: "-a\n+b\n".to_owned(),
         reason: "because".to_owned(),

@@ -29,7 +29,7 @@ use starling_config::{self, ProjectFile, Sources, Trust};
 use starling_core::{Dollars, Limits, Tokens};
 use starling_models::registry::Models;
 use starling_models::verifier::Verifier;
-use starling_swarm::ledger::Ledger;
+use starling_swarm::budget::Budget;
 
 /// Temperature of samples that differ in no other setting.
 const TEMPERATURE: f64 = 0.8;
@@ -151,7 +151,7 @@ fn judge(
     };
     Ok(Judge {
         verifier,
-        ledger: Ledger::new(limits),
+        ledger: Budget::new(limits),
     })
 }
 

@@ -10,7 +10,7 @@ use starling_core::{
 use starling_runner::withheld_in;
 use starling_server::protocol::TargetParams;
 use starling_swarm::{
-    AgentOutcome, Cause, Ending, Event, Evidence, Party, ProposalId, Spent, StopReason, TestPhase,
+    ActorId, AgentOutcome, Cause, Ending, Event, Evidence, ProposalId, Spent, StopReason, TestPhase,
 };
 use starling_syntax::SymbolPath;
 
@@ -24,7 +24,7 @@ pub enum Doing {
     Thinking,
     Reading,
     /// Waits for an answer from another party.
-    Asking(Party),
+    Asking(ActorId),
     Checking,
     InReview,
     /// The state of the scout and the proxy user after each answer.
@@ -35,9 +35,9 @@ pub enum Doing {
 /// An agent, the scout, or the proxy user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
-    pub party: Party,
+    pub party: ActorId,
     /// The party that caused this one to wake.
-    pub parent: Option<Party>,
+    pub parent: Option<ActorId>,
     pub doing: Doing,
     /// The time at which the current activity started.
     pub since_ms: u64,
@@ -123,7 +123,7 @@ pub struct RunState {
 /// The known data of a proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
-    pub agent: Party,
+    pub agent: ActorId,
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     pub diff: String,
@@ -289,7 +289,7 @@ impl RunState {
         }
     }
 
-    fn spent(&mut self, agent: &Party, cost: Cost) {
+    fn spent(&mut self, agent: &ActorId, cost: Cost) {
         let tokens = cost.usage.prompt + cost.usage.output;
         self.calls += cost.calls;
         self.tokens += tokens;
@@ -318,7 +318,7 @@ impl RunState {
             };
             self.spent(agent, cost);
             let agent = self.agent(agent);
-            if matches!(agent.party, Party::Scout | Party::Proxy) {
+            if matches!(agent.party, ActorId::Scout | ActorId::Proxy) {
                 agent.doing = Doing::Answered;
             }
         }
@@ -412,10 +412,10 @@ impl RunState {
         self.did_about(proposal, Doing::Thinking, "reviewed");
     }
 
-    fn intent_reviewed(&mut self, agent: &Party) {
+    fn intent_reviewed(&mut self, agent: &ActorId) {
         self.reviews.retain(|review| match review {
             Review::Proposal { .. } => true,
-            Review::Intent(view) => *agent != Party::Agent(view.symbol.clone()),
+            Review::Intent(view) => *agent != ActorId::Agent(view.symbol.clone()),
         });
         self.agent(agent).doing = Doing::Thinking;
     }
@@ -433,7 +433,7 @@ impl RunState {
 
     /// Records that an agent waits for the review of its intent.
     pub fn intent_asked(&mut self, view: IntentView) {
-        self.agent(&Party::Agent(view.symbol.clone())).doing = Doing::InReview;
+        self.agent(&ActorId::Agent(view.symbol.clone())).doing = Doing::InReview;
         self.reviews.push_back(Review::Intent(view));
     }
 
@@ -442,19 +442,19 @@ impl RunState {
         self.reviews.pop_front()
     }
 
-    fn woken(&mut self, party: &Party, cause: &Cause) {
+    fn woken(&mut self, party: &ActorId, cause: &Cause) {
         let (parent, last) = match cause {
             Cause::Picked { why } => (None, why.clone()),
             Cause::ChangeRequest { from, reason } => (Some(from.clone()), reason.clone()),
             Cause::FollowUp {
                 changed, changes, ..
-            } => (Some(Party::Agent(changed.clone())), changes.join("; ")),
+            } => (Some(ActorId::Agent(changed.clone())), changes.join("; ")),
             Cause::FailedTests { message } => (None, format!("tests fail: {message}")),
             Cause::Problems { message } => (None, format!("problems: {message}")),
             Cause::Steered { text } => (None, format!("you: {text}")),
             Cause::Declined { reason, .. } => (None, format!("declined: {reason}")),
         };
-        let knows = |party: &Party| self.agents.iter().any(|agent| agent.party == *party);
+        let knows = |party: &ActorId| self.agents.iter().any(|agent| agent.party == *party);
         // Only existing agents can be parents, so that the tree has no cycles.
         let parent = parent.filter(|parent| !knows(party) && knows(parent));
         let agent = self.agent(party);
@@ -463,13 +463,13 @@ impl RunState {
         agent.parent = agent.parent.take().or(parent);
     }
 
-    fn did(&mut self, party: &Party, doing: Doing, last: &str) {
+    fn did(&mut self, party: &ActorId, doing: Doing, last: &str) {
         let agent = self.agent(party);
         agent.doing = doing;
         agent.last = last.lines().next().unwrap_or_default().to_owned();
     }
 
-    fn agent(&mut self, party: &Party) -> &mut Agent {
+    fn agent(&mut self, party: &ActorId) -> &mut Agent {
         let at = match self.agents.iter().position(|agent| agent.party == *party) {
             Some(at) => at,
             None => {

@@ -5,8 +5,8 @@ use super::text::{Line, Style};
 use super::words;
 use starling_core::{ModelNotice, TestOutcome, TestReport, TestStatus, Verdict};
 use starling_swarm::{
-    AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, Fate, Party,
-    ProposalId, TestEvidence, TestPhase, failure_in_short, ids,
+    ActorId, AgentOutcome, AnswerSource, Cause, DiagnosticEvidence, Event, Evidence, ProposalId,
+    TestDelta, TestEvidence, TestPhase, failure_in_short, ids,
 };
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_workspace::PatchCommand;
@@ -217,7 +217,7 @@ fn of_proposal(event: &Event, state: &RunState) -> Vec<Line> {
     } = event
     {
         // The user has seen the proposal in the review.
-        let shown = state.proposal(*proposal).filter(|_| *by != Party::User);
+        let shown = state.proposal(*proposal).filter(|_| *by != ActorId::User);
         let mut lines = shown.map_or_else(Vec::new, |made| proposal_block(*proposal, made));
         lines.push(reviewed(&proposal.to_string(), by, verdict));
         lines
@@ -372,7 +372,7 @@ fn talk(from: &str, verb: &str, to: &str, text: &str) -> Vec<Line> {
     std::iter::once(head).chain(said).collect()
 }
 
-fn reviewed(what: &str, by: &Party, verdict: &Verdict) -> Line {
+fn reviewed(what: &str, by: &ActorId, verdict: &Verdict) -> Line {
     let style = match verdict {
         Verdict::Accept => Style::Good,
         Verdict::Reject { .. } => Style::Bad,
@@ -499,10 +499,10 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let mut lines = vec![fact("tests", Style::Plain, &text)];
             lines.extend(found.fates().map(|(fate, ids)| {
                 let style = match fate {
-                    Fate::Fixed => Style::Good,
-                    Fate::Broken => Style::Bad,
-                    Fate::StillFailing => Style::Dim,
-                    Fate::Unsteady => Style::Warning,
+                    TestDelta::Fixed => Style::Good,
+                    TestDelta::Broken => Style::Bad,
+                    TestDelta::StillFailing => Style::Dim,
+                    TestDelta::Unsteady => Style::Warning,
                 };
                 let name = format!("{} {}", ids.len(), fate.word());
                 fact(&name, style, &words::few(&short(ids)))

@@ -18,8 +18,8 @@ fn symbol(path: &str) -> SymbolPath {
     path.parse().unwrap()
 }
 
-fn agent(path: &str) -> Party {
-    Party::Agent(symbol(path))
+fn agent(path: &str) -> ActorId {
+    ActorId::Agent(symbol(path))
 }
 
 fn evidence() -> Evidence {
@@ -80,11 +80,11 @@ fn report(failing: &[&str], passed: usize) -> TestReport {
     }
 }
 
-fn turn(agent: &Party, number: u32) -> [Event; 2] {
+fn turn(agent: &ActorId, number: u32) -> [Event; 2] {
     let role = match agent {
-        Party::Scout => Role::Scout,
-        Party::Proxy => Role::Proxy,
-        Party::User | Party::Starling | Party::Agent(_) | Party::Solo => Role::Agent,
+        ActorId::Scout => Role::Scout,
+        ActorId::Proxy => Role::Proxy,
+        ActorId::User | ActorId::Starling | ActorId::Agent(_) | ActorId::Solo => Role::Agent,
     };
     [
         Event::TurnStarted {
@@ -134,7 +134,7 @@ fn beginning() -> Vec<Event> {
             report: report(&["tests.test_fees.LateFee.test_in_time_is_free"], 6),
         },
     ];
-    events.extend(turn(&Party::Scout, 1));
+    events.extend(turn(&ActorId::Scout, 1));
     events.push(Event::ScoutPicked {
         symbols: vec![(
             symbol("loans/fees.py::late_fee"),
@@ -184,7 +184,7 @@ fn talk() -> Vec<Event> {
 
 fn reviews() -> Vec<Event> {
     let fees = agent("loans/fees.py::late_fee");
-    let asked = |id: u32, agent: &Party, path: &str| Event::ReviewAsked {
+    let asked = |id: u32, agent: &ActorId, path: &str| Event::ReviewAsked {
         proposal: ProposalId(id),
         agent: agent.clone(),
         symbol: symbol(path),
@@ -229,7 +229,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
     vec![
         Event::ProposalReviewed {
             proposal: ProposalId(1),
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Accept,
         },
         Event::ProposalApplied {
@@ -240,7 +240,7 @@ fn ending(stop_reason: StopReason) -> Vec<Event> {
         },
         Event::ProposalReviewed {
             proposal: ProposalId(2),
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Reject {
                 reason: "not asked for".to_owned(),
             },
@@ -374,7 +374,7 @@ fn what_others_decide_on_is_shown_when_they_decide() {
     });
     events.push(Event::ProposalReviewed {
         proposal: ProposalId(1),
-        by: Party::Proxy,
+        by: ActorId::Proxy,
         verdict: Verdict::Steer {
             text: "keep it simple".to_owned(),
         },
@@ -634,7 +634,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         ..evidence()
     };
     let together = Evidence {
-        together: Some(Together {
+        together: Some(JointEvidence {
             with: vec![symbol("cli.py::"), symbol("cli.py::cmd_summary")],
             proposals: vec![ProposalId(7), ProposalId(8)],
             tests: tests(TestOutcome::Passed, 8, &[], ""),
@@ -663,7 +663,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         },
         Event::ProposalReviewed {
             proposal,
-            by: Party::Starling,
+            by: ActorId::Starling,
             verdict: Verdict::Accept,
         },
     ];
@@ -701,7 +701,7 @@ fn reviews_wait_in_line_and_leave_it() {
         0,
         &Event::IntentReviewed {
             agent: agent("loans/desk.py::lend"),
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Accept,
         },
     );
@@ -709,7 +709,7 @@ fn reviews_wait_in_line_and_leave_it() {
         0,
         &Event::ProposalReviewed {
             proposal: ProposalId(1),
-            by: Party::User,
+            by: ActorId::User,
             verdict: Verdict::Accept,
         },
     );

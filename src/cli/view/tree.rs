@@ -5,7 +5,7 @@ use super::prompt::Prompt;
 use super::state::{Agent, Doing, Review, RunState};
 use super::text::{Line, Style};
 use super::words;
-use starling_swarm::{AgentOutcome, Party};
+use starling_swarm::{ActorId, AgentOutcome};
 
 /// Maximum number of agents to show. Further agents are only counted.
 const ROWS: usize = 14;
@@ -68,7 +68,7 @@ fn header(state: &RunState) -> Line {
 /// Collects agents in depth-first order below the parties that caused them to wake.
 fn branch<'a>(
     state: &'a RunState,
-    parent: Option<&Party>,
+    parent: Option<&ActorId>,
     depth: usize,
     shown: &mut Vec<(&'a Agent, usize)>,
 ) {

@@ -1,16 +1,16 @@
 //! Names and numbers in words.
 
 use starling_core::{Dollars, Role, Tokens, Verdict};
-use starling_swarm::{Party, Spent, StopReason};
+use starling_swarm::{ActorId, Spent, StopReason};
 
-pub fn party(party: &Party) -> String {
+pub fn party(party: &ActorId) -> String {
     match party {
-        Party::User => "you".to_owned(),
-        Party::Scout => "scout".to_owned(),
-        Party::Proxy => "proxy user".to_owned(),
-        Party::Starling => "starling".to_owned(),
-        Party::Agent(symbol) => symbol.to_string(),
-        Party::Solo => "agent".to_owned(),
+        ActorId::User => "you".to_owned(),
+        ActorId::Scout => "scout".to_owned(),
+        ActorId::Proxy => "proxy user".to_owned(),
+        ActorId::Starling => "starling".to_owned(),
+        ActorId::Agent(symbol) => symbol.to_string(),
+        ActorId::Solo => "agent".to_owned(),
     }
 }
 
@@ -23,7 +23,7 @@ pub fn role(role: Role) -> &'static str {
     }
 }
 
-pub fn verdict(verdict: &Verdict, by: &Party) -> String {
+pub fn verdict(verdict: &Verdict, by: &ActorId) -> String {
     let by = party(by);
     match verdict {
         Verdict::Accept => format!("accepted by {by}"),

@@ -1,7 +1,7 @@
 //! Checks of the events in the run log.
 
 use starling_core::Verdict;
-use starling_swarm::{AnswerSource, Event, Evidence, Party, StopReason};
+use starling_swarm::{ActorId, AnswerSource, Event, Evidence, StopReason};
 
 use super::Judge;
 use super::proposals::{Proposal, name_of};
@@ -216,13 +216,13 @@ impl Judge {
         proposal.waits_since = Some(now);
     }
 
-    fn reviewed(&mut self, id: u32, by: &Party, verdict: &Verdict) {
+    fn reviewed(&mut self, id: u32, by: &ActorId, verdict: &Verdict) {
         if let Some(one) = self.proposals.all.get_mut(&id) {
             one.waits_since = None;
         }
         match verdict {
             Verdict::Accept => {
-                if *by == Party::Proxy {
+                if *by == ActorId::Proxy {
                     self.check_proxy(id);
                 }
                 if let Some(one) = self.proposals.all.get_mut(&id) {
@@ -254,10 +254,11 @@ impl Judge {
         }
     }
 
-    fn intent_reviewed(&mut self, agent: &Party, by: &Party, verdict: &Verdict) {
+    fn intent_reviewed(&mut self, agent: &ActorId, by: &ActorId, verdict: &Verdict) {
         let name = name_of(agent);
         let said = self.proposals.proxy.get(&format!("intent {name}"));
-        if *verdict == Verdict::Accept && *by == Party::Proxy && said.is_some_and(|said| !said.0) {
+        if *verdict == Verdict::Accept && *by == ActorId::Proxy && said.is_some_and(|said| !said.0)
+        {
             let text = format!("the intent of {name}");
             self.broken(
                 "only a clear yes accepts",
@@ -328,7 +329,7 @@ impl Judge {
     }
 
     /// Checks that an answer from memory does not describe a text that has changed since.
-    fn answered(&mut self, from: &Party, text: &str, source: AnswerSource) {
+    fn answered(&mut self, from: &ActorId, text: &str, source: AnswerSource) {
         if source != AnswerSource::Memory {
             return;
         }

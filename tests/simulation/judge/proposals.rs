@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use starling_swarm::{AgentOutcome, Party};
+use starling_swarm::{ActorId, AgentOutcome};
 use starling_syntax::SymbolPath;
 
 use super::Judge;
@@ -101,11 +101,11 @@ impl Proposals {
 }
 
 /// Returns the name of an agent in conversations.
-pub fn name_of(party: &Party) -> String {
+pub fn name_of(party: &ActorId) -> String {
     match party {
-        Party::Agent(symbol) => symbol.to_string(),
-        Party::Solo => "solo".to_owned(),
-        Party::User | Party::Scout | Party::Proxy | Party::Starling => String::new(),
+        ActorId::Agent(symbol) => symbol.to_string(),
+        ActorId::Solo => "solo".to_owned(),
+        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling => String::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use likeness::likeness;
 use starling_core::{Dollars, NoWatch, Tokens};
 use starling_models::verifier::Verifier;
-use starling_swarm::ledger::{CallBudget, Ledger};
+use starling_swarm::budget::{Budget, CallBudget};
 
 pub use signals::{Signal, Signals};
 
@@ -42,7 +42,7 @@ pub struct Choice {
 /// A verifier, and the budget that all its calls share.
 pub struct Judge {
     pub verifier: Verifier,
-    pub ledger: Ledger,
+    pub ledger: Budget,
 }
 
 impl Judge {

@@ -95,7 +95,7 @@ fn judge(verifier: Verifier, dollars: Option<f64>) -> Judge {
     };
     Judge {
         verifier,
-        ledger: Ledger::new(limits),
+        ledger: Budget::new(limits),
     }
 }
 

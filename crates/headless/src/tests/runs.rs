@@ -7,7 +7,7 @@ use crate::testing::*;
 use crate::{HeadlessError, RunNote};
 use starling_core::{Approval, IntentView, Limits, ProposalView, Verdict};
 use starling_server::protocol::TargetParams;
-use starling_swarm::{Event, Party, ProposalId, RunId, StopReason};
+use starling_swarm::{ActorId, Event, ProposalId, RunId, StopReason};
 
 fn proposal(id: u32) -> TargetParams {
     TargetParams {
@@ -250,7 +250,7 @@ async fn several_runs_keep_apart() {
             .unwrap();
         scene.log.event(Event::ProposalReviewed {
             proposal: ProposalId(1),
-            by: Party::User,
+            by: ActorId::User,
             verdict,
         });
         scene.log.event(finished(StopReason::Settled));

@@ -8,7 +8,7 @@ use super::{AskId, EventParams};
 use crate::remedy::Remedy;
 use crate::run_view::{ProposalStatus, Spending};
 use starling_core::{Dollars, IntentView, Limits, Tokens};
-use starling_swarm::{Evidence, Party, ProposalId, RunId, StopReason};
+use starling_swarm::{ActorId, Evidence, ProposalId, RunId, StopReason};
 use starling_syntax::SymbolPath;
 
 pub const STATE: &str = "starling/state";
@@ -59,7 +59,7 @@ pub struct RunSnapshot {
 /// What an agent does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSnapshot {
-    pub agent: Party,
+    pub agent: ActorId,
     pub doing: String,
     pub working: bool,
     /// For how long it does that; 0 for one that is not at work.
@@ -72,7 +72,7 @@ pub struct AgentSnapshot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposalSnapshot {
     pub proposal: ProposalId,
-    pub agent: Party,
+    pub agent: ActorId,
     pub symbol: SymbolPath,
     pub symbols: Vec<SymbolPath>,
     pub reason: String,

@@ -2,25 +2,25 @@
 
 use super::RunView;
 use starling_core::{ModelNotice, Verdict};
-use starling_swarm::{AgentOutcome, AnswerSource, Event, Party, ProposalId};
+use starling_swarm::{ActorId, AgentOutcome, AnswerSource, Event, ProposalId};
 
 /// Longer words are cut.
 const LONGEST: usize = 80;
 
 /// A party as people know it.
-pub fn name(party: &Party) -> String {
+pub fn name(party: &ActorId) -> String {
     match party {
-        Party::User => "you".to_owned(),
-        Party::Scout => "scout".to_owned(),
-        Party::Proxy => "proxy user".to_owned(),
-        Party::Starling => "Starling".to_owned(),
-        Party::Agent(symbol) => symbol.to_string(),
-        Party::Solo => "the agent".to_owned(),
+        ActorId::User => "you".to_owned(),
+        ActorId::Scout => "scout".to_owned(),
+        ActorId::Proxy => "proxy user".to_owned(),
+        ActorId::Starling => "Starling".to_owned(),
+        ActorId::Agent(symbol) => symbol.to_string(),
+        ActorId::Solo => "the agent".to_owned(),
     }
 }
 
 /// Who does what since an event, and whether that is work; most events tell of one agent.
-pub(super) fn doing(event: &Event, view: &RunView) -> Option<(Party, String, bool)> {
+pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
         let agent = view.proposals.get(proposal)?.agent.clone();
         // One that has ended stays so, also when its change is made again by the editor.
@@ -55,7 +55,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(Party, String, boo
                 1 => "picked 1 symbol".to_owned(),
                 many => format!("picked {many} symbols"),
             };
-            Some((Party::Scout, picked, false))
+            Some((ActorId::Scout, picked, false))
         }
         Event::ProposalUndone { .. }
         | Event::RunStarted { .. }
@@ -91,7 +91,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(Party, String, boo
             let known = view.agents.get(agent).is_some_and(|known| known.working);
             // An agent that only answers a question is not at work for it.
             let working = known || matches!(event, Event::AgentWoken { .. });
-            let only_answers = !working && matches!(agent, Party::Agent(_));
+            let only_answers = !working && matches!(agent, ActorId::Agent(_));
             let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
                 true => "answers a question".to_owned(),
                 false => short(&what),
@@ -102,7 +102,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(Party, String, boo
 }
 
 /// What an agent read, searched, or ran.
-pub(super) fn lookup(event: &Event) -> Option<(&Party, String)> {
+pub(super) fn lookup(event: &Event) -> Option<(&ActorId, String)> {
     let Event::ToolUsed {
         agent,
         tool,
@@ -118,11 +118,11 @@ pub(super) fn lookup(event: &Event) -> Option<(&Party, String)> {
 
 /// What one does who is not at work, now that something is over: an agent has answered, the proxy user
 /// has decided.
-pub(super) fn rests(event: &Event) -> Option<(&Party, String)> {
+pub(super) fn rests(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::Answered { from, to, .. } = event {
         Some((from, format!("answered {}", name(to))))
     } else if let Event::TurnFinished {
-        agent: agent @ Party::Proxy,
+        agent: agent @ ActorId::Proxy,
         ..
     } = event
     {
@@ -133,7 +133,7 @@ pub(super) fn rests(event: &Event) -> Option<(&Party, String)> {
 }
 
 /// What an agent does between its waking and its end.
-fn at_work(event: &Event) -> Option<(&Party, String)> {
+fn at_work(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::AgentWoken { agent, cause } = event {
         Some((agent, format!("begins: {}", cause.in_short())))
     } else if let Event::TurnStarted { agent, turn, .. } = event {
@@ -181,7 +181,7 @@ fn at_work(event: &Event) -> Option<(&Party, String)> {
     }
 }
 
-fn answered(from: &Party, source: AnswerSource) -> String {
+fn answered(from: &ActorId, source: AnswerSource) -> String {
     match source {
         AnswerSource::Model | AnswerSource::Memory | AnswerSource::Cycle => {
             format!("heard from {}", name(from))

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::remedy::Remedy;
 use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
-use starling_swarm::{Event, Part, Party, ProposalId, Spent, StopReason};
+use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
 pub(crate) use activity::{name, short};
@@ -71,7 +71,7 @@ pub struct RunEnd {
 #[derive(Debug, Clone, Default)]
 pub struct RunView {
     pub limits: Option<Limits>,
-    pub agents: BTreeMap<Party, AgentActivity>,
+    pub agents: BTreeMap<ActorId, AgentActivity>,
     pub proposals: BTreeMap<ProposalId, RunProposal>,
     /// What was applied, as its texts tell: also what was undone, which the user may make again.
     pub applied: BTreeMap<ProposalId, AppliedEdit>,
@@ -313,7 +313,7 @@ impl RunView {
     fn note_conflicts(
         &mut self,
         file: &FilePath,
-        conflict: impl Fn(&Part) -> Option<String>,
+        conflict: impl Fn(&FileChange) -> Option<String>,
     ) -> bool {
         let mut changed = false;
         for proposal in self.proposals.values_mut() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use starling_core::Verdict;
-use starling_swarm::{Event, Evidence, Part, Party, ProposalId};
+use starling_swarm::{ActorId, Event, Evidence, FileChange, ProposalId};
 use starling_syntax::SymbolPath;
 
 /// How far a proposal has come.
@@ -28,7 +28,7 @@ pub enum ProposalStatus {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunProposal {
     pub state: ProposalStatus,
-    pub agent: Party,
+    pub agent: ActorId,
     /// The owner's.
     pub symbol: SymbolPath,
     pub symbols: Vec<SymbolPath>,
@@ -42,7 +42,7 @@ pub struct RunProposal {
     /// The others of its set.
     pub with: Vec<ProposalId>,
     /// The change itself, while it waits.
-    pub part: Option<Part>,
+    pub part: Option<FileChange>,
     /// Why it does not fit the user's text any more.
     pub conflict: Option<String>,
 }
@@ -154,8 +154,8 @@ fn made(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
         }
     }
     let own = match agent {
-        Party::Agent(symbol) => Some(symbol.clone()),
-        Party::User | Party::Scout | Party::Proxy | Party::Starling | Party::Solo => None,
+        ActorId::Agent(symbol) => Some(symbol.clone()),
+        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => None,
     };
     let Some(symbol) = own.or_else(|| symbols.first().cloned()) else {
         return;

@@ -1,11 +1,11 @@
 use super::*;
 use crate::testing::{evidence, finished, symbol};
 use starling_core::{EditorError, Verdict};
-use starling_swarm::{Cause, Part};
+use starling_swarm::{Cause, FileChange};
 use starling_text::ChangeSet;
 
-fn agent(path: &str) -> Party {
-    Party::Agent(symbol(path))
+fn agent(path: &str) -> ActorId {
+    ActorId::Agent(symbol(path))
 }
 
 fn woken(path: &str) -> Event {
@@ -28,8 +28,8 @@ fn made(id: u32, path: &str) -> Event {
     }
 }
 
-fn part(id: u32, path: &str, base: &str, text: &str) -> Part {
-    Part {
+fn part(id: u32, path: &str, base: &str, text: &str) -> FileChange {
+    FileChange {
         proposal: ProposalId(id),
         symbol: symbol(path),
         symbols: vec![symbol(path)],
@@ -40,7 +40,7 @@ fn part(id: u32, path: &str, base: &str, text: &str) -> Part {
     }
 }
 
-fn asked(lead: u32, path: &str, parts: Vec<Part>) -> Event {
+fn asked(lead: u32, path: &str, parts: Vec<FileChange>) -> Event {
     Event::ReviewAsked {
         proposal: ProposalId(lead),
         agent: agent(path),
@@ -80,7 +80,7 @@ fn an_agent_is_followed_from_its_waking_to_its_end() {
     assert_eq!(doing(&view_of(&events), f).0, "waits for your review");
     events.push(Event::ProposalReviewed {
         proposal: ProposalId(1),
-        by: Party::User,
+        by: ActorId::User,
         verdict: Verdict::Reject {
             reason: "too long".to_owned(),
         },

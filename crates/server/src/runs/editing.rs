@@ -6,7 +6,7 @@ use crate::pending_reviews::ReviewTarget;
 use crate::preview;
 use crate::protocol::{EditParams, EditedDocument, ProposalParams};
 use starling_core::{EditedPart, Reviewed};
-use starling_swarm::{EditedFile, Part, edited_parts};
+use starling_swarm::{EditedFile, FileChange, edited_parts};
 use starling_syntax::carry;
 use starling_text::ChangeSet;
 
@@ -37,7 +37,7 @@ impl Runs {
             let why = "your version is the same; accept it as it is".to_owned();
             return Err(refused(why));
         }
-        let is_taken_out = |part: &Part| {
+        let is_taken_out = |part: &FileChange| {
             let wanted = edited.iter().find(|one| one.proposal == part.proposal.0);
             wanted.is_some_and(|one: &EditedPart| one.before == one.text)
         };
@@ -52,14 +52,14 @@ impl Runs {
     /// What the user made of a file, and whether that is what was proposed.
     async fn edited_file(
         &self,
-        parts: &[Part],
+        parts: &[FileChange],
         document: &EditedDocument,
     ) -> Result<(EditedFile, bool), String> {
         let EditedDocument { uri, before, text } = document;
         let root = self.root();
         let file = root.as_deref().and_then(|root| file_of(root, uri));
         let file = file.ok_or_else(|| format!("{uri} lies outside of the project"))?;
-        let own: Vec<&Part> = parts.iter().filter(|part| part.file == file).collect();
+        let own: Vec<&FileChange> = parts.iter().filter(|part| part.file == file).collect();
         if own.is_empty() {
             return Err(format!("it does not change {file}"));
         }

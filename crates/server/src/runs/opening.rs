@@ -18,7 +18,7 @@ use crate::protocol::{DownloadNotification, DownloadParams, RunParams};
 use crate::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
 use starling_core::Approval;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, Outside, RunId, Spent, StopReason, Task, Writing,
+    Cursor, Ending, Event, EventLog, RunId, RunServices, Spent, StopReason, Task, Writing,
 };
 use starling_syntax::FilePath;
 
@@ -154,7 +154,7 @@ impl Runs {
             window: Arc::clone(&self.shared.window),
             refresh: self.shared.refresh.clone(),
         };
-        let outside = Outside {
+        let outside = RunServices {
             models,
             editor,
             approver: Arc::new(approver),

@@ -17,7 +17,7 @@ use crate::protocol::{
 use crate::review_actions::{self, ReviewAction};
 use crate::run_view::RunProposal;
 use starling_core::{Dollars, EditorError};
-use starling_swarm::{EventLog, Part, ProposalId, RunId};
+use starling_swarm::{EventLog, FileChange, ProposalId, RunId};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 use starling_workspace::{PathPolicy, ReadError};
@@ -119,7 +119,7 @@ impl Runs {
             if files.iter().any(|(file, _)| *file == part.file) {
                 continue;
             }
-            let own: Vec<&Part> = parts.iter().filter(|one| one.file == part.file).collect();
+            let own: Vec<&FileChange> = parts.iter().filter(|one| one.file == part.file).collect();
             if let Some(now) = self.current_file(root.as_deref(), &part.file).await {
                 let state = preview::preview(now, &own, self.encoding());
                 files.push((part.file.clone(), state));
@@ -140,7 +140,7 @@ impl Runs {
     }
 
     /// The changes of a proposal and its set, in the order in which they are applied.
-    pub(super) fn parts(&self, params: &ProposalParams) -> Vec<Part> {
+    pub(super) fn parts(&self, params: &ProposalParams) -> Vec<FileChange> {
         let entries = self.lock();
         let Some(entry) = entries.get(&params.run.0) else {
             return Vec::new();

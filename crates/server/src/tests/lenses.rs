@@ -8,7 +8,7 @@ use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{ProposalView, Verdict};
 use starling_rpc::Incoming;
-use starling_swarm::{Event, NeedsPerson, Party, ProposalId, StopReason};
+use starling_swarm::{ActorId, Event, NeedsPerson, ProposalId, StopReason};
 
 /// Asks about proposals, tells the verdict, and waits for its cancel.
 pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
@@ -35,7 +35,7 @@ pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
         for (id, _) in proposals {
             scene.log.event(Event::ProposalReviewed {
                 proposal: ProposalId(*id),
-                by: Party::User,
+                by: ActorId::User,
                 verdict: verdict.clone(),
             });
         }

@@ -8,7 +8,7 @@ use crate::samples::BASE;
 use crate::testing::*;
 use starling_core::{IntentView, Verdict};
 use starling_rpc::Incoming;
-use starling_swarm::{Event, Party, ProposalId, StopReason};
+use starling_swarm::{ActorId, Event, ProposalId, StopReason};
 
 fn window() -> Value {
     json!({"window": {"showDocument": {"support": true}, "showMessage": {}}})
@@ -289,7 +289,7 @@ async fn a_client_that_takes_no_edits_is_told_after_accept_and_at_the_end_where_
         let start = scripted(async |scene: RunScript| {
             let made = Event::ProposalMade {
                 proposal: ProposalId(1),
-                agent: Party::Agent(symbol("a.py::f")),
+                agent: ActorId::Agent(symbol("a.py::f")),
                 symbols: vec![symbol("a.py::f")],
                 reason: "because".to_owned(),
                 diff: "-a\n+b\n".to_owned(),

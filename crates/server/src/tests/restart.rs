@@ -227,7 +227,7 @@ fn only_what_was_cut_short_and_waits_is_found() {
     trajectory(here, "nothing", here, vec![said("hello")]);
     let rejected = Event::ProposalReviewed {
         proposal: starling_swarm::ProposalId(1),
-        by: starling_swarm::Party::User,
+        by: starling_swarm::ActorId::User,
         verdict: starling_core::Verdict::Reject {
             reason: "no".to_owned(),
         },
@@ -309,7 +309,7 @@ fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec
     let parts = events.last().unwrap().parts().to_vec();
     events.extend(parts.iter().map(|part| Event::ProposalReviewed {
         proposal: part.proposal,
-        by: starling_swarm::Party::User,
+        by: starling_swarm::ActorId::User,
         verdict: starling_core::Verdict::Accept,
     }));
     let mut text = BASE.to_owned();
@@ -623,7 +623,7 @@ async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
 
 fn turn() -> Event {
     Event::TurnFinished {
-        agent: starling_swarm::Party::Scout,
+        agent: starling_swarm::ActorId::Scout,
         role: starling_core::Role::Scout,
         model: "big".to_owned(),
         usage: starling_core::Usage {
@@ -743,7 +743,7 @@ async fn runs_that_ended_are_history_until_they_are_forgotten() {
     let mut events = asked(&[(1, "a.py::f")]);
     events.push(starling_swarm::Event::ProposalReviewed {
         proposal: starling_swarm::ProposalId(1),
-        by: starling_swarm::Party::User,
+        by: starling_swarm::ActorId::User,
         verdict: starling_core::Verdict::Accept,
     });
     events.push(finished(StopReason::Settled));
@@ -792,7 +792,7 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
     let after = part.changes.apply(BASE).unwrap();
     events.push(Event::ProposalReviewed {
         proposal: part.proposal,
-        by: starling_swarm::Party::User,
+        by: starling_swarm::ActorId::User,
         verdict: starling_core::Verdict::Accept,
     });
     events.push(Event::ProposalApplied {

@@ -8,7 +8,7 @@ use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{Exchange, ModelError, Role};
 use starling_rpc::Incoming;
-use starling_swarm::{AppliedChange, Cause, Event, Party, ProposalId, StopReason};
+use starling_swarm::{ActorId, AppliedChange, Cause, Event, ProposalId, StopReason};
 use starling_text::ChangeSet;
 
 fn after() -> String {
@@ -60,7 +60,7 @@ async fn proposal_state(client: &TestClient) -> String {
 #[tokio::test]
 async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
     let start = scripted(async |scene: RunScript| {
-        let agent = Party::Agent(symbol("a.py::f"));
+        let agent = ActorId::Agent(symbol("a.py::f"));
         scene.log.event(Event::AgentWoken {
             agent: agent.clone(),
             cause: Cause::Steered {

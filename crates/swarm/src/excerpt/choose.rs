@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::lookup::Found;
 use super::focus::Focus;
 use super::{head_of, inside_children, line_at, lines_of};
+use crate::lookup::Found;
 use starling_core::Tokens;
 use starling_syntax::SymbolKind;
 

@@ -16,7 +16,7 @@ pub use write::{numbered, source};
 
 use std::collections::BTreeSet;
 
-use super::lookup::Found;
+use crate::lookup::Found;
 use starling_core::Tokens;
 
 /// Returns the source of a symbol within a cap, and whether lines were omitted.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::super::lookup::Found;
 use super::{head_of, lines_of};
+use crate::lookup::Found;
 use starling_core::Tokens;
 
 /// Maximum length of a line that is shown whole, in characters.

@@ -1,6 +1,7 @@
 //! Looks things up in the current workspace and returns capped text for a model.
 
 mod address;
+pub(crate) mod callees;
 mod mention;
 mod read;
 mod served;
@@ -10,7 +11,7 @@ pub use served::Served;
 
 use std::sync::Arc;
 
-use super::excerpt::Focus;
+use crate::excerpt::Focus;
 use starling_core::Tokens;
 use starling_index::{Certainty, Index, Usage};
 use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
@@ -254,7 +255,7 @@ pub fn cap(text: &str, most: Tokens) -> String {
         .unwrap_or(0);
     let head = &text[..head_end];
     let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let tail = super::proposal::tail(text, bytes / 3);
+    let tail = crate::evidence::proposal::tail(text, bytes / 3);
     let left_out = text.len().saturating_sub(head.len() + tail.len());
     format!("{head}[{left_out} bytes are not shown here; read ranges of lines to see them]\n{tail}")
 }

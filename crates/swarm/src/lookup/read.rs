@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::excerpt::excerpt;
 use super::{Found, Lookup};
+use crate::excerpt::excerpt;
 use starling_core::Tokens;
 use starling_syntax::{FilePath, Symbol, SymbolPath, signature};
 

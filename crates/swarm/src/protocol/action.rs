@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// The role of a model, which decides its tools. A model that answers a question has no editing
 /// tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seat {
+pub enum ToolSet {
     Scout,
     Owner,
     /// The only agent of `--driver single`.

@@ -2,12 +2,14 @@
 //! plain text protocol. The model's capability decides which format is used.
 
 mod action;
+pub(crate) mod against;
 mod native;
 mod plain;
+pub(crate) mod verdict;
 
 pub use action::{
     Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
-    RequestChange, RunTests, Search, Seat,
+    RequestChange, RunTests, Search, ToolSet,
 };
 pub use native::{described, schema};
 pub use plain::{first_word, words};
@@ -33,7 +35,7 @@ impl Asked {
 }
 
 /// Returns the tools of a seat; empty for the text protocol.
-pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
+pub fn tools(calling: ToolCalling, seat: ToolSet) -> Vec<ToolSpec> {
     match calling {
         ToolCalling::Native => native::specs(seat),
         ToolCalling::Text => Vec::new(),
@@ -45,7 +47,7 @@ pub fn tools(calling: ToolCalling, seat: Seat) -> Vec<ToolSpec> {
 /// characters.
 pub fn parse(
     calling: ToolCalling,
-    seat: Seat,
+    seat: ToolSet,
     reply: &ChatReply,
     paths: &UnusualPaths,
 ) -> Vec<Asked> {
@@ -89,7 +91,7 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
 }
 
 /// Describes what is wrong with a reply that requests no action.
-pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> String {
+pub fn nothing_asked(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",
         (Finish::Length, _) => "The answer was cut by the output limit.",
@@ -97,15 +99,15 @@ pub fn nothing_asked(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Str
         (_, false) => "The answer asks for nothing.",
     };
     let how = match (calling, seat) {
-        (ToolCalling::Native, Seat::Scout) => "Call `wake`, or a reading tool.",
-        (ToolCalling::Native, Seat::Owner | Seat::Solo) => {
+        (ToolCalling::Native, ToolSet::Scout) => "Call `wake`, or a reading tool.",
+        (ToolCalling::Native, ToolSet::Owner | ToolSet::Solo) => {
             "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
         }
-        (ToolCalling::Native | ToolCalling::Text, Seat::Answerer) => {
+        (ToolCalling::Native | ToolCalling::Text, ToolSet::Answerer) => {
             "Reply with the answer as plain text."
         }
-        (ToolCalling::Text, Seat::Scout) => "Reply with symbol paths from the list, one a line.",
-        (ToolCalling::Text, Seat::Owner | Seat::Solo) => {
+        (ToolCalling::Text, ToolSet::Scout) => "Reply with symbol paths from the list, one a line.",
+        (ToolCalling::Text, ToolSet::Owner | ToolSet::Solo) => {
             "Reply with the whole changed symbol in one fenced code block, or with `@finish` and the reason."
         }
     };

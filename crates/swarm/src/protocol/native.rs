@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Asked;
 use super::action::{
     Action, AskOwner, FinishWork, Intent, Name, OutlineFile, Propose, Read, RequestChange,
-    RunTests, Search, Seat, Wake,
+    RunTests, Search, ToolSet, Wake,
 };
 use starling_core::{ToolCall, ToolSpec};
 
@@ -35,10 +35,10 @@ const READING: [Tool; 5] = [
     Tool::References,
 ];
 
-fn tools_of(seat: Seat) -> Vec<Tool> {
+fn tools_of(seat: ToolSet) -> Vec<Tool> {
     let more: &[Tool] = match seat {
-        Seat::Scout => &[Tool::Wake],
-        Seat::Owner => &[
+        ToolSet::Scout => &[Tool::Wake],
+        ToolSet::Owner => &[
             Tool::Ask,
             Tool::RequestChange,
             Tool::Intent,
@@ -46,8 +46,8 @@ fn tools_of(seat: Seat) -> Vec<Tool> {
             Tool::RunTests,
             Tool::Finish,
         ],
-        Seat::Solo => &[Tool::Intent, Tool::Propose, Tool::RunTests, Tool::Finish],
-        Seat::Answerer => &[Tool::Ask],
+        ToolSet::Solo => &[Tool::Intent, Tool::Propose, Tool::RunTests, Tool::Finish],
+        ToolSet::Answerer => &[Tool::Ask],
     };
     READING.iter().chain(more).copied().collect()
 }
@@ -145,7 +145,7 @@ impl Tool {
 }
 
 /// Returns the tools of a seat with their descriptions.
-pub fn specs(seat: Seat) -> Vec<ToolSpec> {
+pub fn specs(seat: ToolSet) -> Vec<ToolSpec> {
     tools_of(seat).into_iter().map(Tool::spec).collect()
 }
 
@@ -166,7 +166,7 @@ pub fn described(names: &[String]) -> Vec<ToolSpec> {
 }
 
 /// Parses a native call to an action, or returns why it is invalid.
-pub fn parse(call: &ToolCall, seat: Seat) -> Asked {
+pub fn parse(call: &ToolCall, seat: ToolSet) -> Asked {
     let known = tools_of(seat);
     let action = match known.iter().find(|tool| tool.name() == call.name) {
         None => {

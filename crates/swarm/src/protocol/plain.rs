@@ -4,20 +4,20 @@
 use super::Asked;
 use super::action::{
     Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange,
-    RunTests, Search, Seat, Wake,
+    RunTests, Search, ToolSet, Wake,
 };
 use starling_workspace::UnusualPaths;
 
 /// Parses the actions of a plain-text reply in order. The proposal comes last.
-pub fn parse(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Asked> {
+pub fn parse(text: &str, seat: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
     match seat {
-        Seat::Scout => picks(text, paths),
-        Seat::Answerer => commands(text, seat, paths).0,
-        Seat::Owner | Seat::Solo => owner(text, seat, paths),
+        ToolSet::Scout => picks(text, paths),
+        ToolSet::Answerer => commands(text, seat, paths).0,
+        ToolSet::Owner | ToolSet::Solo => owner(text, seat, paths),
     }
 }
 
-fn owner(text: &str, seat: Seat, paths: &UnusualPaths) -> Vec<Asked> {
+fn owner(text: &str, seat: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
     let (prose, blocks) = fenced_blocks(text);
     let (mut asked, flags) = commands(&prose, seat, paths);
     let mut propose = Propose {
@@ -59,7 +59,7 @@ struct Flags {
     symbol: Option<String>,
 }
 
-fn commands(text: &str, seat: Seat, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
+fn commands(text: &str, seat: ToolSet, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
@@ -104,12 +104,14 @@ fn commands(text: &str, seat: Seat, paths: &UnusualPaths) -> (Vec<Asked>, Flags)
                 symbol: first.to_owned(),
                 question: more.to_owned(),
             }),
-            "request" if seat != Seat::Answerer => Action::Request(RequestChange {
+            "request" if seat != ToolSet::Answerer => Action::Request(RequestChange {
                 symbol: first.to_owned(),
                 reason: more.to_owned(),
             }),
-            "tests" if seat != Seat::Answerer => Action::RunTests(RunTests { select: Vec::new() }),
-            "finish" if seat != Seat::Answerer => Action::Finish(FinishWork {
+            "tests" if seat != ToolSet::Answerer => {
+                Action::RunTests(RunTests { select: Vec::new() })
+            }
+            "finish" if seat != ToolSet::Answerer => Action::Finish(FinishWork {
                 summary: rest.to_owned(),
             }),
             // The word is a decorator or a mention, not a command.

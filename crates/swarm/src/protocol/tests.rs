@@ -27,7 +27,7 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
 }
 
 /// Parses a reply in a project without unusual paths.
-fn parse(calling: ToolCalling, seat: Seat, reply: &ChatReply) -> Vec<Asked> {
+fn parse(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> Vec<Asked> {
     super::parse(calling, seat, reply, &UnusualPaths::default())
 }
 
@@ -50,7 +50,7 @@ fn native_calls_are_read() {
             ("read", r#"{"symbols":"a.py::f"}"#),
         ],
     );
-    let asked = parse(ToolCalling::Native, Seat::Owner, &reply);
+    let asked = parse(ToolCalling::Native, ToolSet::Owner, &reply);
     let Ok(Action::Propose(propose)) = &asked[0].action else {
         panic!("{asked:?}")
     };
@@ -72,15 +72,19 @@ fn a_seat_has_only_its_tools() {
             .collect::<Vec<_>>()
     };
     assert!(
-        !names(Seat::Answerer)
-            .iter()
-            .any(|name| ["propose", "intent", "request_change", "wake"].contains(&name.as_str()))
+        !names(ToolSet::Answerer).iter().any(|name| [
+            "propose",
+            "intent",
+            "request_change",
+            "wake"
+        ]
+        .contains(&name.as_str()))
     );
-    assert!(!names(Seat::Scout).contains(&"propose".to_owned()));
-    assert!(!names(Seat::Solo).contains(&"request_change".to_owned()));
+    assert!(!names(ToolSet::Scout).contains(&"propose".to_owned()));
+    assert!(!names(ToolSet::Solo).contains(&"request_change".to_owned()));
     let asked = parse(
         ToolCalling::Native,
-        Seat::Answerer,
+        ToolSet::Answerer,
         &reply("", &[("propose", "{}")]),
     );
     assert!(
@@ -96,7 +100,7 @@ fn a_seat_has_only_its_tools() {
 fn broken_arguments_are_told_to_the_model() {
     let asked = parse(
         ToolCalling::Native,
-        Seat::Owner,
+        ToolSet::Owner,
         &reply("", &[("search", r#"{"query": "#)]),
     );
     assert!(
@@ -110,8 +114,8 @@ fn broken_arguments_are_told_to_the_model() {
 
 #[test]
 fn schemas_are_plain_objects() {
-    insta::assert_json_snapshot!(tools(ToolCalling::Native, Seat::Scout));
-    let propose = tools(ToolCalling::Native, Seat::Owner)
+    insta::assert_json_snapshot!(tools(ToolCalling::Native, ToolSet::Scout));
+    let propose = tools(ToolCalling::Native, ToolSet::Owner)
         .into_iter()
         .find(|tool| tool.name == "propose");
     let text = serde_json::to_string(&propose).expect("json");
@@ -124,7 +128,8 @@ fn schemas_are_plain_objects() {
 #[test]
 fn a_code_block_is_a_proposal() {
     let text = "The bound is off by one.\n\n```python\n@cached\ndef f(x):\n    return x\n```\n";
-    let Action::Propose(propose) = only(parse(ToolCalling::Text, Seat::Owner, &reply(text, &[])))
+    let Action::Propose(propose) =
+        only(parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[])))
     else {
         panic!()
     };
@@ -138,7 +143,8 @@ fn a_code_block_is_a_proposal() {
 #[test]
 fn an_unclosed_fence_still_counts_and_a_nested_fence_does_not_close_it() {
     let text = "````python\ndef f():\n    '''\n    ```\n    doc\n    ```\n    '''\n";
-    let Action::Propose(propose) = only(parse(ToolCalling::Text, Seat::Owner, &reply(text, &[])))
+    let Action::Propose(propose) =
+        only(parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[])))
     else {
         panic!()
     };
@@ -153,7 +159,7 @@ fn an_unclosed_fence_still_counts_and_a_nested_fence_does_not_close_it() {
 #[test]
 fn commands_hunks_and_imports_in_plain_text() {
     let text = "@read a.py::g b.py::h\n@ask a.py::g what does it return?\n@import import os\n```\n<<<<<<< OLD\n    a\n=======\n    b\n>>>>>>> NEW\n```";
-    let asked = parse(ToolCalling::Text, Seat::Owner, &reply(text, &[]));
+    let asked = parse(ToolCalling::Text, ToolSet::Owner, &reply(text, &[]));
     assert_eq!(asked.len(), 3, "{asked:?}");
     assert_eq!(
         asked[0].action,
@@ -178,7 +184,7 @@ fn commands_hunks_and_imports_in_plain_text() {
 fn plain_questions_cannot_edit() {
     let text = "@finish\n@request a.py::f change\n```python\ndef f(): pass\n```";
     assert_eq!(
-        parse(ToolCalling::Text, Seat::Answerer, &reply(text, &[])),
+        parse(ToolCalling::Text, ToolSet::Answerer, &reply(text, &[])),
         []
     );
 }
@@ -187,7 +193,8 @@ fn plain_questions_cannot_edit() {
 fn the_scout_may_write_paths_in_any_dress() {
     let text =
         "1. `loans/fees.py::late_fee`\n- loans/shelf.py::Shelf.find, and loans/fees.py::late_fee.";
-    let Action::Wake(wake) = only(parse(ToolCalling::Text, Seat::Scout, &reply(text, &[]))) else {
+    let Action::Wake(wake) = only(parse(ToolCalling::Text, ToolSet::Scout, &reply(text, &[])))
+    else {
         panic!()
     };
     let paths: Vec<_> = wake
@@ -205,8 +212,8 @@ fn the_scout_may_write_paths_in_any_dress() {
 fn an_empty_reply_asks_for_nothing() {
     for text in ["", "I think it is fine."] {
         let reply = reply(text, &[]);
-        assert_eq!(parse(ToolCalling::Native, Seat::Owner, &reply), []);
-        assert!(nothing_asked(ToolCalling::Native, Seat::Owner, &reply).contains("propose"));
+        assert_eq!(parse(ToolCalling::Native, ToolSet::Owner, &reply), []);
+        assert!(nothing_asked(ToolCalling::Native, ToolSet::Owner, &reply).contains("propose"));
     }
 }
 
@@ -214,8 +221,8 @@ fn an_empty_reply_asks_for_nothing() {
 fn a_cut_answer_is_no_proposal() {
     let mut cut = reply("```python\ndef f():\n    a = 1\n", &[]);
     cut.finish = Finish::Length;
-    assert_eq!(parse(ToolCalling::Text, Seat::Owner, &cut), []);
-    assert!(nothing_asked(ToolCalling::Text, Seat::Owner, &cut).contains("cut"));
+    assert_eq!(parse(ToolCalling::Text, ToolSet::Owner, &cut), []);
+    assert!(nothing_asked(ToolCalling::Text, ToolSet::Owner, &cut).contains("cut"));
 }
 
 #[test]
@@ -228,7 +235,7 @@ fn paths_with_spaces_and_signs_are_one_word() {
     };
     let text =
         "1. `story kit/x.py::World.find`, (50% (off)/it's.py::f)\nstory kit/new.py:: a.py::g";
-    let Some(Action::Wake(wake)) = parse(Seat::Scout, text).next() else {
+    let Some(Action::Wake(wake)) = parse(ToolSet::Scout, text).next() else {
         panic!("{text}")
     };
     let symbols: Vec<&str> = wake
@@ -246,7 +253,7 @@ fn paths_with_spaces_and_signs_are_one_word() {
         ]
     );
     let text = "@read story kit/x.py::f a b/c#.py:1-9\n@ask 50% (off)/it's.py::f  why (so)?";
-    let asked: Vec<Action> = parse(Seat::Answerer, text).collect();
+    let asked: Vec<Action> = parse(ToolSet::Answerer, text).collect();
     let [Action::Read(read), Action::Ask(ask)] = asked.as_slice() else {
         panic!("{asked:?}")
     };

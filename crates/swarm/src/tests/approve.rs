@@ -72,7 +72,7 @@ async fn the_person_sees_diff_reason_and_evidence() {
             Event::ProposalChecked { .. } => Some("checked"),
             Event::ReviewAsked { .. } => Some("asked"),
             Event::ProposalReviewed {
-                by: Party::User, ..
+                by: ActorId::User, ..
             } => Some("reviewed"),
             Event::ProposalApplied { .. } => Some("applied"),
             _ => None,
@@ -153,7 +153,7 @@ async fn an_intent_is_vetoed_or_steered_before_code_is_written() {
             assert_eq!(seen[0].intent, "add a parameter");
             let last = bed.model.prompts("agent a.py::f").pop().unwrap();
             assert!(last.ends_with(told), "{last}");
-            let reviewed = |event: &Event| matches!(event, Event::IntentReviewed { by: Party::User, verdict: v, .. } if *v == verdict);
+            let reviewed = |event: &Event| matches!(event, Event::IntentReviewed { by: ActorId::User, verdict: v, .. } if *v == verdict);
             assert!(events.iter().any(reviewed), "{events:#?}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::proposal::WHOLE_RUN;
+use crate::evidence::proposal::WHOLE_RUN;
 use crate::*;
 use starling_core::*;
 use starling_index::Index;
@@ -714,7 +714,7 @@ impl Bed {
             .other_model
             .clone()
             .unwrap_or_else(|| self.model.clone());
-        let outside = Outside {
+        let outside = RunServices {
             models: RoleModels {
                 scout: model.clone(),
                 agent: model.clone(),
@@ -780,7 +780,7 @@ pub fn finish(summary: &str) -> Line {
 pub fn woken(events: &[Event]) -> Vec<(String, Cause)> {
     let woken = |event: &Event| match event {
         Event::AgentWoken {
-            agent: Party::Agent(symbol),
+            agent: ActorId::Agent(symbol),
             cause,
         } => Some((symbol.to_string(), cause.clone())),
         _ => None,

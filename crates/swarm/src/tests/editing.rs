@@ -289,10 +289,10 @@ async fn what_is_left_of_the_parts_of_one_agent_is_applied() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
 }
 
-fn parts_of(file: &str, base: &str, changes: &[(u32, &str, &str)]) -> Vec<Part> {
+fn parts_of(file: &str, base: &str, changes: &[(u32, &str, &str)]) -> Vec<FileChange> {
     let part = |(id, symbol, text): &(u32, &str, &str)| {
         let symbol: starling_syntax::SymbolPath = symbol.parse().unwrap();
-        Part {
+        FileChange {
             proposal: ProposalId(*id),
             symbols: vec![symbol.clone()],
             symbol,
@@ -305,7 +305,7 @@ fn parts_of(file: &str, base: &str, changes: &[(u32, &str, &str)]) -> Vec<Part> 
     changes.iter().map(part).collect()
 }
 
-fn both_parts() -> Vec<Part> {
+fn both_parts() -> Vec<FileChange> {
     let of_f = ONE.replacen("return x", "return x + 1", 1);
     let of_g = ONE.replace("g(x):\n    return x", "g(x):\n    return x + 1");
     parts_of("a.py", ONE, &[(1, "a.py::f", &of_f), (2, "a.py::g", &of_g)])

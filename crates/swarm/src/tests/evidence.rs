@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::proposal::{WHOLE_RUN, failing_ids, tail};
+use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
 use crate::*;
 use starling_core::*;
 use starling_syntax::FilePath;
@@ -208,7 +208,7 @@ fn of_a_part_of_a_set_only_what_counts_is_told() {
         tests(TestOutcome::Failed, Failed),
         DiagnosticEvidence::Absent,
     );
-    let mut together = Together {
+    let mut together = JointEvidence {
         with: vec!["b.py::g".parse().unwrap()],
         proposals: vec![ProposalId(2)],
         tests: tests(TestOutcome::Passed, Passed),

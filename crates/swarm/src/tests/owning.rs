@@ -89,7 +89,7 @@ async fn a_change_request_for_a_method_goes_to_the_owner_of_its_class() {
         (
             "a.py::C".to_owned(),
             Cause::ChangeRequest {
-                from: Party::Agent("a.py::f".parse().unwrap()),
+                from: ActorId::Agent("a.py::f".parse().unwrap()),
                 reason: "a.py::C.m: give 2".into()
             }
         )

@@ -28,7 +28,7 @@ fn good() -> Line {
     whole("def f(x):\n    return x + 1\n")
 }
 
-fn not_woken(events: &[Event]) -> Vec<(String, Party, String)> {
+fn not_woken(events: &[Event]) -> Vec<(String, ActorId, String)> {
     let refused = |event: &Event| match event {
         Event::NotWoken { symbol, from, why } => Some((symbol.clone(), from.clone(), why.clone())),
         _ => None,
@@ -219,7 +219,7 @@ async fn a_draft_that_comes_back_where_there_is_no_room_is_told() {
     let refused = not_woken(&events);
     assert_eq!(
         (refused[0].0.as_str(), &refused[0].1),
-        ("a.py::g", &Party::Scout)
+        ("a.py::g", &ActorId::Scout)
     );
     let why = &refused[0].2;
     assert!(

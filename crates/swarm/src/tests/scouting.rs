@@ -65,7 +65,7 @@ async fn it_may_look_around_before_it_picks() {
         matches!(
             event,
             Event::ToolUsed {
-                agent: Party::Scout,
+                agent: ActorId::Scout,
                 ..
             }
         )
@@ -208,7 +208,7 @@ async fn mentions_of_the_task_are_the_first_candidates_and_unknown_ones_are_told
         _ => None,
     });
     let why = "no symbol is called `nowhere`";
-    assert_eq!(untold, Some(("#nowhere", &Party::User, why)));
+    assert_eq!(untold, Some(("#nowhere", &ActorId::User, why)));
 }
 
 #[tokio::test(start_paused = true)]

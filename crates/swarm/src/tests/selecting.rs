@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
-use crate::selection::{Extent, Habit, LONGEST, Reach};
+use crate::check::selection::{Extent, LONGEST, SelectionPolicy, TestScope};
 use crate::*;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
@@ -305,7 +305,7 @@ fn report(outcome: TestOutcome, millis: u64) -> TestReport {
 #[test]
 fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
     let failed = report(TestOutcome::Failed, 1);
-    let mut habits = vec![Habit::default()];
+    let mut habits = vec![SelectionPolicy::default()];
     while let Some(next) = habits[habits.len() - 1].instead(&failed, &failed) {
         habits.push(next);
     }
@@ -326,7 +326,7 @@ fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
     let late = report(TestOutcome::TimedOut, 30_000);
     let most = u64::try_from(LONGEST.as_millis()).unwrap();
     let without = |millis| report(TestOutcome::Passed, millis);
-    let habit = Habit::default();
+    let habit = SelectionPolicy::default();
     assert!(habit.instead(&late, &without(most - 1)).is_some());
     assert_eq!(habit.instead(&late, &without(most / 3)), None);
     assert!(habit.instead(&late, &late).is_some());
@@ -335,13 +335,13 @@ fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
 #[test]
 fn a_quick_command_runs_whole_for_every_change() {
     assert_eq!(
-        Reach::after(&report(TestOutcome::Failed, 1_900)),
-        Reach::WHOLE
+        TestScope::after(&report(TestOutcome::Failed, 1_900)),
+        TestScope::WHOLE
     );
-    let slow = Reach::after(&report(TestOutcome::Passed, 2_100));
+    let slow = TestScope::after(&report(TestOutcome::Passed, 2_100));
     assert_eq!((slow.checks, slow.end), (Extent::Nearest, Extent::Whole));
     assert_eq!(
-        Reach::after(&report(TestOutcome::TimedOut, 100)),
-        Reach::NEAREST
+        TestScope::after(&report(TestOutcome::TimedOut, 100)),
+        TestScope::NEAREST
     );
 }

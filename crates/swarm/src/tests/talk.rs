@@ -34,8 +34,8 @@ async fn a_declined_change_request_is_told_to_the_asker() {
     let mut bed = Bed::new(&[("a.py", TWO)], model).begin(&["a.py::f"]);
     let events = bed.run().await;
     let declined = Event::ChangeDeclined {
-        by: Party::Agent("a.py::g".parse().unwrap()),
-        to: Party::Agent("a.py::f".parse().unwrap()),
+        by: ActorId::Agent("a.py::g".parse().unwrap()),
+        to: ActorId::Agent("a.py::f".parse().unwrap()),
         reason: "1 is right".into(),
     };
     assert!(events.contains(&declined), "{events:#?}");

@@ -135,7 +135,7 @@ async fn a_panic_in_one_agent_ends_that_agent_alone() {
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     let gave_up = |event: &Event| match event {
         Event::AgentFinished {
-            agent: Party::Agent(symbol),
+            agent: ActorId::Agent(symbol),
             outcome: AgentOutcome::GaveUp { why },
             ..
         } => symbol.name == "f" && why.contains("internal error"),

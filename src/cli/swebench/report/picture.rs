@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::page::escaped;
 use crate::cli::view::words;
-use starling_swarm::{AgentOutcome, Event, Party};
+use starling_swarm::{ActorId, AgentOutcome, Event};
 
 const RADIUS: f64 = 150.0;
 const NODE: f64 = 9.0;
@@ -33,7 +33,7 @@ impl Tie {
 
 #[derive(Debug, Default)]
 struct Graph {
-    nodes: Vec<(Party, &'static str)>,
+    nodes: Vec<(ActorId, &'static str)>,
     edges: Vec<(usize, usize, Tie, String)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn picture(events: &[(u64, Event)]) -> Option<String> {
 }
 
 impl Graph {
-    fn node(&mut self, party: &Party) -> usize {
+    fn node(&mut self, party: &ActorId) -> usize {
         if let Some(at) = self.nodes.iter().position(|(known, _)| known == party) {
             return at;
         }
@@ -55,7 +55,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    fn tie(&mut self, from: &Party, to: &Party, tie: Tie, text: &str) {
+    fn tie(&mut self, from: &ActorId, to: &ActorId, tie: Tie, text: &str) {
         let (from, to) = (self.node(from), self.node(to));
         self.edges.push((from, to, tie, text.to_owned()));
     }
@@ -71,7 +71,7 @@ impl Graph {
             };
         } else if let Event::ProposalApplied { symbols, .. } = event {
             for symbol in symbols {
-                let party = Party::Agent(symbol.clone());
+                let party = ActorId::Agent(symbol.clone());
                 if let Some(node) = self.nodes.iter_mut().find(|(known, _)| *known == party) {
                     node.1 = "good node";
                 }
@@ -86,9 +86,9 @@ impl Graph {
             to,
         } = event
         {
-            let from = Party::Agent(changed.clone());
+            let from = ActorId::Agent(changed.clone());
             for owner in to {
-                let owner = Party::Agent(owner.clone());
+                let owner = ActorId::Agent(owner.clone());
                 self.tie(&from, &owner, Tie::FollowUp, &changes.join("; "));
             }
         }
@@ -158,13 +158,13 @@ impl Graph {
         let (x, y) = self.place(at);
         let name = words::party(party);
         let short = match party {
-            Party::Agent(symbol) if !symbol.is_module() => symbol.name.clone(),
-            Party::Agent(_)
-            | Party::Scout
-            | Party::Proxy
-            | Party::Solo
-            | Party::User
-            | Party::Starling => name.clone(),
+            ActorId::Agent(symbol) if !symbol.is_module() => symbol.name.clone(),
+            ActorId::Agent(_)
+            | ActorId::Scout
+            | ActorId::Proxy
+            | ActorId::Solo
+            | ActorId::User
+            | ActorId::Starling => name.clone(),
         };
         let (dx, anchor) = match x < SIDE + RADIUS - 1.0 {
             true => (-NODE - 5.0, "end"),

@@ -5,7 +5,7 @@ use super::super::words;
 use super::*;
 use starling_core::Cost;
 
-fn owner() -> Party {
+fn owner() -> ActorId {
     agent("a.py::f")
 }
 
@@ -29,14 +29,14 @@ fn trouble_of_an_agent_is_told() {
     };
     assert_eq!(told(gave_up), ["✗ a.py::f gave up: 12 turns"]);
     let failed = Event::TurnFailed {
-        agent: Party::Scout,
+        agent: ActorId::Scout,
         role: Role::Scout,
         error: text("no answer"),
         spent: Cost::default(),
     };
     assert_eq!(told(failed), ["! scout no answer"]);
     let refused = Event::ProposalRefused {
-        agent: Party::Solo,
+        agent: ActorId::Solo,
         why: text("The proposal loses the docstring. Keep it, or set `intended_losses`."),
         shown: Some(text("the change would lose the docstring")),
     };
@@ -212,7 +212,7 @@ fn the_fate_of_a_proposal_is_told() {
     // The verdict is shown even if the proposal is unknown.
     let reviewed = Event::ProposalReviewed {
         proposal: id,
-        by: Party::Proxy,
+        by: ActorId::Proxy,
         verdict: Verdict::Accept,
     };
     assert_eq!(told(reviewed), ["• #3 accepted by proxy user"]);
@@ -425,10 +425,10 @@ fn an_agent_is_shown_at_what_it_did_last() {
     let asked = Event::Asked {
         question: 1,
         from: owner(),
-        to: Party::User,
+        to: ActorId::User,
         text: text("why?\nplease"),
     };
-    assert_eq!(after(asked), (Doing::Asking(Party::User), text("why?")));
+    assert_eq!(after(asked), (Doing::Asking(ActorId::User), text("why?")));
     let made = Event::ProposalMade {
         proposal: ProposalId(1),
         agent: owner(),
@@ -455,7 +455,7 @@ fn an_agent_is_shown_at_what_it_did_last() {
 #[test]
 fn what_turns_cost_is_added_up() {
     let mut events = turn(&owner(), 1).to_vec();
-    events.extend(turn(&Party::Proxy, 1));
+    events.extend(turn(&ActorId::Proxy, 1));
     let state = state(&[events]);
     assert_eq!((state.calls, state.tokens), (2, Tokens(8400)));
     assert!((state.dollars.0 - 0.0246).abs() < 1e-9);

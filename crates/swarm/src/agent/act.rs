@@ -1,0 +1,335 @@
+//! Carries out the actions of one agent turn.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use crate::agent::repeats::Repeat;
+use crate::agent::turns::{AgentState, Ending, gave_up};
+use crate::agent::{change_request, questions, tools};
+use crate::context::prompt_parts;
+use crate::context::prompt_parts::is_small;
+use crate::event::events::{ActorId, AgentOutcome, Event};
+use crate::evidence::return_reason::ReturnReason;
+use crate::proposal::parts;
+use crate::proposal::propose::{self, Outcome};
+use crate::protocol::{Action, Asked, FinishWork, Propose};
+use crate::state::run_context::RunContext;
+
+/// Result of a `finish` call if another action of the same turn was refused.
+const NOT_FINISHED: &str = "Not finished: something that you asked for in this turn was refused, see there. Ask for it in another way, or call `finish` again.";
+
+/// The outcome of the calls of a turn.
+#[derive(Default)]
+struct Turn {
+    /// Set if an action was refused. The agent must be told before it ends.
+    is_refused: bool,
+    /// Set if a part fails alone and the later parts did not help.
+    is_kept: bool,
+    /// The ending, if a proposal was applied after which no work is left.
+    done: Option<Ending>,
+    finished: Option<(usize, Ending)>,
+    gave_up: Option<Ending>,
+}
+
+/// Carries out the actions of a turn: read actions concurrently, then change requests, so that they
+/// do not wait for proposals, then proposals in order, then the end of the work. The agent does not
+/// end before it was told of all refused actions.
+pub(crate) async fn act(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    asked: Vec<Asked>,
+) -> (Vec<(Asked, String)>, Option<Ending>) {
+    parts::forget_replaced(agent);
+    let mut turn = Turn::default();
+    let mut results: Vec<Option<String>> = vec![None; asked.len()];
+    let warnings = count_repeats(run, agent, &asked, &mut results, &mut turn);
+    // Recorded before any wait, so that the results show these texts or later ones.
+    let mut defined = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Ok(Action::Read(read)) if results[at].is_none() => {
+                prompt_parts::remember_view(run, agent, &read.symbols);
+            }
+            Ok(Action::Definition(name)) if results[at].is_none() => {
+                defined.push((at, prompt_parts::definitions(run, &name.name)));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    let actor = &agent.actor;
+    let reading = asked
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| results[*at].is_none());
+    let reading = reading.filter_map(|(at, one)| match &one.action {
+        Ok(action) => Some(async move { (at, gather(run, actor, action).await) }),
+        Err(_) => None,
+    });
+    for (at, text) in join_all(reading).await {
+        results[at] = text;
+    }
+    for (at, definitions) in defined {
+        let result = results[at].as_deref().unwrap_or_default();
+        prompt_parts::remember_definitions(agent, definitions, result);
+    }
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Ok(Action::Request(wanted)) if results[at].is_none() => {
+                agent.entangled = true;
+                let sent = change_request::request_change(run, &agent.actor, wanted);
+                turn.is_refused |= sent.is_err();
+                results[at] = Some(sent.unwrap_or_else(|why| why));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    for (at, one) in asked.iter().enumerate() {
+        let Ok(action) = &one.action else { continue };
+        match action {
+            Action::Intent(intent) => results[at] = Some(propose::intent(run, agent, intent).await),
+            Action::Propose(change) => {
+                results[at] = Some(propose_in(run, agent, change, &mut turn).await);
+            }
+            Action::Finish(finish) => {
+                turn.finished = turn.finished.or(Some((at, finished(agent, finish))));
+            }
+            Action::Read(_)
+            | Action::Request(_)
+            | Action::Wake(_)
+            | Action::Outline(_)
+            | Action::Search(_)
+            | Action::Definition(_)
+            | Action::References(_)
+            | Action::Ask(_)
+            | Action::RunTests(_) => {}
+        }
+    }
+    for (at, warning) in warnings {
+        let text = results[at].take().unwrap_or_default();
+        results[at] = Some(format!("{text}\n{warning}"));
+    }
+    if let Some((at, _)) = turn.finished {
+        let text = if turn.is_refused || turn.is_kept {
+            NOT_FINISHED
+        } else {
+            "finished"
+        };
+        results[at] = Some(text.to_owned());
+    }
+    let pairs: Vec<(Asked, String)> = asked
+        .into_iter()
+        .zip(results)
+        .map(|(one, text)| (one, text.unwrap_or_default()))
+        .collect();
+    for (one, text) in &pairs {
+        tools::report(run, &agent.actor, one, text);
+    }
+    (pairs, turn.ending())
+}
+
+impl Turn {
+    fn ending(self) -> Option<Ending> {
+        let finished = self.finished.map(|(_, ending)| ending);
+        match (self.gave_up, self.is_refused || self.is_kept) {
+            (Some(ending), _) => Some(ending),
+            (None, true) => None,
+            (None, false) => self.done.or(finished),
+        }
+    }
+}
+
+/// Answers calls that cannot be parsed and calls that were repeated too often. Returns the warnings
+/// for the results of the other calls, which are still carried out. Repeated proposals are bounded
+/// by the limit of repairs instead.
+fn count_repeats(
+    run: &RunContext,
+    agent: &mut AgentState,
+    asked: &[Asked],
+    results: &mut [Option<String>],
+    turn: &mut Turn,
+) -> Vec<(usize, String)> {
+    let epoch = run.state().epoch;
+    let mut warnings = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
+        match &one.action {
+            Err(error) => {
+                results[at] = Some(error.clone());
+                turn.is_refused = true;
+                continue;
+            }
+            Ok(Action::Propose(_) | Action::Finish(_)) => continue,
+            Ok(_) => {}
+        }
+        let why = match agent.repeats.count(epoch, one.fingerprint()) {
+            Repeat::Answered => continue,
+            Repeat::Warned(warning) => {
+                warnings.push((at, warning));
+                continue;
+            }
+            Repeat::Refused(why) => why,
+            Repeat::Ends(why) => {
+                let (tool, argument) = &one.label;
+                let told = format!("it repeats `{tool} {argument}`, and nothing changed since");
+                turn.gave_up = Some(gave_up(told));
+                why
+            }
+        };
+        run.event(Event::Malformed {
+            agent: agent.actor.clone(),
+            what: why.clone(),
+        });
+        turn.is_refused = true;
+        results[at] = Some(why);
+    }
+    warnings
+}
+
+/// Carries out one read-only action; returns `None` for other actions.
+async fn gather(run: &Arc<RunContext>, actor: &ActorId, action: &Action) -> Option<String> {
+    match action {
+        Action::Ask(question) => {
+            let chain = vec![actor.clone()];
+            Some(questions::ask(run, chain, &question.symbol, &question.question).await)
+        }
+        Action::RunTests(wanted) => Some(tools::run_tests(run, actor, wanted).await),
+        Action::Read(_)
+        | Action::Outline(_)
+        | Action::Search(_)
+        | Action::Definition(_)
+        | Action::References(_) => tools::look(run, actor.symbol(), action).await,
+        Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+fn finished(agent: &AgentState, finish: &FinishWork) -> Ending {
+    let outcome = match agent.changed {
+        true => AgentOutcome::Changed,
+        false => AgentOutcome::NothingToChange,
+    };
+    (outcome, finish.summary.clone())
+}
+
+async fn propose_in(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    change: &Propose,
+    turn: &mut Turn,
+) -> String {
+    let outcome = match repeated(run, agent, change) {
+        Some(outcome) => outcome,
+        None => proposed(run, agent, change).await,
+    };
+    match outcome {
+        Proposed::Applied { text, ending } => {
+            turn.is_kept &= !agent.kept.is_empty();
+            turn.done = turn.done.take().or(ending);
+            text
+        }
+        Proposed::SentBack { text } => {
+            turn.is_refused = true;
+            text
+        }
+        Proposed::Kept { text } => {
+            turn.is_kept = true;
+            text
+        }
+        Proposed::GaveUp { text, ending } => {
+            turn.gave_up.get_or_insert(ending);
+            text
+        }
+    }
+}
+
+/// Refuses a proposal that was refused before, without checking it again, if the workspace has not
+/// changed since. A model with tools may send the same proposal twice, because tests can be flaky.
+fn repeated(run: &RunContext, agent: &mut AgentState, change: &Propose) -> Option<Proposed> {
+    let small = is_small(run.services.models.agent.profile());
+    let times = if small { 1 } else { 2 };
+    let epoch = run.state().epoch;
+    let why = agent.attempts.earlier_refusal(epoch, change, times)?;
+    let text =
+        format!("You proposed the same before; nothing changed since. It was refused: {why}");
+    let lacks = why.to_user().lines().next().unwrap_or_default();
+    let why = ReturnReason::new(text, format!("the same answer again: {lacks}"));
+    run.event(Event::ProposalRefused {
+        agent: agent.actor.clone(),
+        why: why.to_user().to_owned(),
+        shown: Some(why.to_user().to_owned()),
+    });
+    Some(sent_back(run, agent, change, &why))
+}
+
+fn sent_back(
+    run: &RunContext,
+    agent: &mut AgentState,
+    change: &Propose,
+    why: &ReturnReason,
+) -> Proposed {
+    agent.attempts.record(run.state().epoch, change, why);
+    let text = why.to_agent().to_owned();
+    let repairs = run.budget.limits().repairs;
+    // The number of attempts of a small model is limited by the ways to prompt it.
+    let is_small = is_small(run.services.models.agent.profile());
+    match is_small || agent.attempts.count() <= repairs {
+        true => Proposed::SentBack { text },
+        false => {
+            let ending = gave_up(agent.attempts.summary());
+            Proposed::GaveUp { text, ending }
+        }
+    }
+}
+
+/// The outcome of a proposal, with the message for its agent.
+pub(crate) enum Proposed {
+    /// The proposal was applied. `ending` is set if the agent has nothing more to propose.
+    Applied {
+        text: String,
+        ending: Option<Ending>,
+    },
+    SentBack {
+        text: String,
+    },
+    /// The proposal fails alone. It is checked again together with the next proposal.
+    Kept {
+        text: String,
+    },
+    GaveUp {
+        text: String,
+        ending: Ending,
+    },
+}
+
+/// Takes one proposal to its outcome.
+pub(crate) async fn proposed(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    change: &Propose,
+) -> Proposed {
+    match propose::propose(run, agent, change).await {
+        Outcome::Applied { text } => {
+            agent.changed = true;
+            agent.accepted.push(change.reason.clone());
+            let summary = change.reason.clone();
+            let ending = (!change.more).then_some((AgentOutcome::Changed, summary));
+            Proposed::Applied { text, ending }
+        }
+        Outcome::SentBack { why } => sent_back(run, agent, change, &why),
+        // A further part of the same change is not another attempt.
+        Outcome::Kept { why } if parts::open(agent).count() > 1 => Proposed::Kept {
+            text: why.to_agent().to_owned(),
+        },
+        Outcome::Kept { why } => match sent_back(run, agent, change, &why) {
+            Proposed::SentBack { text } => Proposed::Kept { text },
+            other => other,
+        },
+        Outcome::Stopped { why } => Proposed::GaveUp {
+            text: why.clone(),
+            ending: gave_up(why),
+        },
+    }
+}

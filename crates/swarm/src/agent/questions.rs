@@ -1,0 +1,250 @@
+//! Questions between agents. The owner answers in a separate conversation without editing tools, so
+//! an owner that waits for an answer can still answer others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+
+use crate::agent::tools;
+use crate::context::prompt_parts;
+use crate::event::events::{ActorId, AnswerSource, Event};
+use crate::lookup::{Lookup, cap};
+use crate::protocol::{self, Action, Asked, ToolSet};
+use crate::state::model_call::{CallFailed, Conversation};
+use crate::state::run_context::RunContext;
+use starling_core::prompts::{AnswerSystem, AnswerSystemText, Prompt};
+use starling_core::{Role, Tokens, ToolCalling};
+use starling_syntax::{SymbolPath, signature};
+
+/// Maximum number of turns for one answer.
+const TURNS: u32 = 4;
+/// Maximum time to wait for an answer.
+const DEADLINE: Duration = Duration::from_secs(300);
+const ANSWER_CAP: Tokens = Tokens(1_200);
+
+/// Asks the owner of a symbol. `chain` holds all agents that wait for this answer, the asker last.
+pub(crate) fn ask<'a>(
+    run: &'a Arc<RunContext>,
+    chain: Vec<ActorId>,
+    symbol: &'a str,
+    text: &'a str,
+) -> BoxFuture<'a, String> {
+    async move {
+        let lookup = run.lookup();
+        let owner = match lookup.address(symbol) {
+            Ok(owner) => owner,
+            Err(error) => return error,
+        };
+        let Some(from) = chain.last().cloned() else {
+            return "Nobody asks.".to_owned();
+        };
+        if let Err(error) = lookup.symbol(&owner) {
+            return error;
+        }
+        let question = {
+            let mut state = run.state();
+            state.questions += 1;
+            state.questions
+        };
+        let to = ActorId::Agent(owner.clone());
+        run.event(Event::Asked {
+            question,
+            from: from.clone(),
+            to: to.clone(),
+            text: text.to_owned(),
+        });
+        let (answer, source) = answer(run, &chain, &owner, text).await;
+        run.event(Event::Answered {
+            question,
+            from: to,
+            to: from,
+            text: answer.clone(),
+            source,
+        });
+        answer
+    }
+    .boxed()
+}
+
+async fn answer(
+    run: &Arc<RunContext>,
+    chain: &[ActorId],
+    owner: &SymbolPath,
+    text: &str,
+) -> (String, AnswerSource) {
+    let lookup = run.lookup();
+    let known = || what_is_known(run, &lookup, owner);
+    if chain.contains(&ActorId::Agent(owner.clone())) {
+        let note = "The owner is itself waiting in this chain of questions. What is known:";
+        return (format!("{note}\n{}", known()), AnswerSource::Cycle);
+    }
+    let question = {
+        let state = run.state();
+        let question = state.answers.question(owner, text);
+        if let Some(answer) = state.answers.known(&question) {
+            return (answer.to_owned(), AnswerSource::Memory);
+        }
+        question
+    };
+    if chain.len() >= run.budget.limits().depth as usize {
+        return (
+            format!(
+                "The chain of questions is too long. What is known:\n{}",
+                known()
+            ),
+            AnswerSource::Refused,
+        );
+    }
+    if let Err(exhausted) = run.budget.count_message() {
+        return (
+            format!("{exhausted}. What is known:\n{}", known()),
+            AnswerSource::Refused,
+        );
+    }
+    let deadline = DEADLINE.min(run.budget.time_left());
+    match tokio::time::timeout(deadline, by_model(run, chain, owner, text)).await {
+        Ok(Ok(answer)) => {
+            run.state().answers.keep(question, &answer);
+            (answer, AnswerSource::Model)
+        }
+        Ok(Err(why)) => (
+            format!("No answer ({why}). What is known:\n{}", known()),
+            AnswerSource::Refused,
+        ),
+        Err(_) => {
+            let seconds = deadline.as_secs();
+            (
+                format!("No answer within {seconds} s. What is known:\n{}", known()),
+                AnswerSource::Refused,
+            )
+        }
+    }
+}
+
+/// Answers with the owner's model, which may read first.
+async fn by_model(
+    run: &Arc<RunContext>,
+    chain: &[ActorId],
+    owner: &SymbolPath,
+    text: &str,
+) -> Result<String, String> {
+    let answer = match by_model_once(run, chain, owner, text).await {
+        Err(NoAnswer::Call(error)) if error.is_for_tools(&run.services.models.agent) => {
+            by_model_once(run, chain, owner, text).await
+        }
+        answer => answer,
+    };
+    answer.map_err(|error| error.to_string())
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error(transparent)]
+    Call(#[from] CallFailed),
+    #[error("{TURNS} turns without an answer")]
+    Undecided,
+}
+
+async fn by_model_once(
+    run: &Arc<RunContext>,
+    chain: &[ActorId],
+    owner: &SymbolPath,
+    text: &str,
+) -> Result<String, NoAnswer> {
+    let model = &run.services.models.agent;
+    let calling = model.profile().tool_calling;
+    let system = match calling {
+        ToolCalling::Native => AnswerSystem {}.render(),
+        ToolCalling::Text => AnswerSystemText {}.render(),
+    };
+    let asker = chain.last().map(party_name).unwrap_or_default();
+    let name = format!(
+        "answer {owner} to {asker}: {}",
+        text.chars().take(60).collect::<String>()
+    );
+    let mut conversation = Conversation::new(name, Role::Agent, system);
+    let intent = run.intent_of(&ActorId::Agent(owner.clone()));
+    conversation.user(prompt_parts::question_prompt(
+        run,
+        owner,
+        &asker,
+        text,
+        intent.as_deref(),
+    ));
+    let me = ActorId::Agent(owner.clone());
+    let chain: Vec<ActorId> = chain.iter().cloned().chain([me.clone()]).collect();
+    for turn in 0..TURNS {
+        let tools = if turn + 1 < TURNS {
+            protocol::tools(calling, ToolSet::Answerer)
+        } else {
+            Vec::new()
+        };
+        let reply = run.call(&me, model, &mut conversation, tools).await?;
+        let asked = protocol::parse(calling, ToolSet::Answerer, &reply, &run.unusual_paths());
+        if asked.is_empty() && !reply.text.trim().is_empty() {
+            return Ok(cap(reply.text.trim(), ANSWER_CAP));
+        }
+        conversation
+            .messages
+            .push(protocol::assistant_message(&reply));
+        if asked.is_empty() {
+            let what = protocol::nothing_asked(calling, ToolSet::Answerer, &reply);
+            run.event(Event::Malformed {
+                agent: me.clone(),
+                what: what.clone(),
+            });
+            conversation.user(what);
+            continue;
+        }
+        let found = asked.into_iter().map(|one| look_up(run, &chain, one));
+        let results = join_all(found).await;
+        for (one, text) in &results {
+            tools::report(run, &me, one, text);
+        }
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
+    }
+    Err(NoAnswer::Undecided)
+}
+
+async fn look_up(run: &Arc<RunContext>, chain: &[ActorId], asked: Asked) -> (Asked, String) {
+    let text = match &asked.action {
+        Err(error) => error.clone(),
+        Ok(Action::Ask(question)) => {
+            ask(run, chain.to_vec(), &question.symbol, &question.question).await
+        }
+        Ok(action) => tools::look(run, chain.last().and_then(ActorId::symbol), action)
+            .await
+            .unwrap_or_else(|| "An answer cannot change anything.".to_owned()),
+    };
+    (asked, text)
+}
+
+/// Describes a symbol without a model.
+fn what_is_known(run: &RunContext, lookup: &Lookup, owner: &SymbolPath) -> String {
+    let mut known = match lookup.symbol(owner) {
+        Ok(found) => {
+            let doc = found.symbol.doc.clone().unwrap_or_default();
+            format!("{}\n{doc}", signature(&found.tree, &found.symbol))
+        }
+        Err(error) => error,
+    };
+    if let Some(intent) = run.intent_of(&ActorId::Agent(owner.clone())) {
+        known.push_str(&format!("\nIts owner means to: {intent}"));
+    }
+    known
+}
+
+pub(crate) fn party_name(actor: &ActorId) -> String {
+    match actor {
+        ActorId::User => "the user".to_owned(),
+        ActorId::Scout => "the scout".to_owned(),
+        ActorId::Proxy => "the proxy user".to_owned(),
+        ActorId::Starling => "Starling".to_owned(),
+        ActorId::Solo => "the agent".to_owned(),
+        ActorId::Agent(symbol) => symbol.to_string(),
+    }
+}

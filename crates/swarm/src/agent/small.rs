@@ -1,0 +1,383 @@
+//! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
+//! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
+
+use crate::agent::turns::{self, AgentState, Ending};
+use crate::agent::write_test;
+use crate::context::failing;
+use crate::context::prompt_parts::{Caps, fence_language, kind_name, test_symbol};
+use crate::event::events::ActorId;
+use crate::excerpt::excerpt;
+use crate::lookup::{Lookup, cap};
+use crate::protocol::{Pick, Propose};
+use crate::run::suspects::is_looked_at_again;
+use crate::state::model_call::LONGEST_ANSWER;
+use crate::state::run_context::RunContext;
+use crate::task::goal::Goal;
+use crate::task::names::Names;
+use crate::task::required;
+use starling_core::prompts::{
+    AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
+    SymbolSmallPrompt,
+};
+use starling_core::{TestCase, Tokens};
+use starling_syntax::{Language, SymbolKind, SymbolPath};
+
+/// Temperature for random sampling.
+const SAMPLING: f32 = 0.8;
+/// Number of repeated replies after which random sampling stops.
+const SAME_MOST: u32 = 2;
+/// Maximum size in bytes of a document that a small model rewrites.
+const DOCUMENT_MOST: usize = 4_000;
+/// Maximum number of failing tests in a prompt.
+const TESTS: usize = 2;
+
+/// Form of the requested reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wording {
+    /// Only the code.
+    Code,
+    /// A sentence about the error first, then the code.
+    Explain,
+}
+
+/// Starts a piece of work with the first prompt.
+pub(crate) fn ask(run: &RunContext, agent: &mut AgentState, symbol: &SymbolPath) {
+    put(run, agent, symbol, Wording::Code, 0.0);
+}
+
+/// The next way to prompt a small model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Way {
+    /// Send the prepared conversation.
+    Answer,
+    /// Replace one statement after the other.
+    Fill { temperature: f32 },
+}
+
+/// The prompts for a model that supports hole filling, in order. The fastest ways come first.
+const FILLING: [Asking; 6] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::ToFill(0.0),
+    Asking::For(Wording::Code, SAMPLING),
+    Asking::ToFill(SAMPLING),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+];
+/// The prompts for other models, and for runs without a failing test. Without a failing test, the
+/// texts for a hole cannot be ranked.
+const WHOLE: [Asking; 3] = [
+    Asking::For(Wording::Code, 0.0),
+    Asking::For(Wording::Explain, 0.0),
+    Asking::For(Wording::Code, SAMPLING),
+];
+/// Number of ways in a quick first pass.
+const QUICK: usize = 2;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asking {
+    For(Wording, f32),
+    ToFill(f32),
+}
+
+/// Returns the next way to prompt the agent in this piece of work; `None` if no way is left.
+pub(crate) fn next_way(run: &RunContext, agent: &mut AgentState) -> Option<Way> {
+    let ActorId::Agent(symbol) = agent.actor.clone() else {
+        return Some(Way::Answer);
+    };
+    let is_stuck = agent.attempts.repeated() >= SAME_MOST;
+    let asking = loop {
+        let asking = ways(run, &symbol).nth(agent.ways)?;
+        agent.ways += 1;
+        // A model that fills holes has better options than to repeat the same reply.
+        let is_random = asking == Asking::For(Wording::Code, SAMPLING);
+        if !(is_stuck && is_random && run.services.models.agent.fills()) {
+            break asking;
+        }
+    };
+    match asking {
+        Asking::For(..) if agent.ways == 1 => {}
+        Asking::For(wording, temperature) => {
+            put(run, agent, &symbol, wording, temperature);
+            agent.repeats.clear();
+        }
+        Asking::ToFill(temperature) => return Some(Way::Fill { temperature }),
+    }
+    Some(Way::Answer)
+}
+
+/// Returns the outcome of an agent for which all ways have been tried.
+pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
+    let summary = agent.attempts.summary();
+    let symbol = agent.actor.symbol();
+    match symbol.is_some_and(|symbol| is_looked_at_again(run, symbol)) {
+        true => turns::gave_up(format!("{summary}; others are looked at first")),
+        false => turns::gave_up(summary),
+    }
+}
+
+/// Returns the ways to prompt the owner of a symbol.
+///
+/// Replies of a small model are cheap and often repeat each other, so it gets twice as many
+/// attempts as the limit of repairs. The last way is repeated.
+fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
+    let most = run.budget.limits().repairs.saturating_mul(2);
+    let mut most = usize::try_from(most)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    if is_looked_at_again(run, symbol) {
+        most = most.min(QUICK);
+    }
+    let tells_good_from_bad = {
+        let state = run.state();
+        !state.failing.is_empty() && !state.beside_failures
+    };
+    let fills = run.services.models.agent.fills() && tells_good_from_bad;
+    let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
+    let last = Asking::For(Wording::Code, SAMPLING);
+    let ways = ways.iter().copied().chain(std::iter::repeat(last));
+    ways.take(most)
+}
+
+fn put(
+    run: &RunContext,
+    agent: &mut AgentState,
+    symbol: &SymbolPath,
+    wording: Wording,
+    temperature: f32,
+) {
+    let Words {
+        system,
+        text,
+        beginning,
+        stop,
+        longest,
+    } = words(run, symbol, &agent.cause, wording);
+    let Some(conversation) = agent.conversation.as_mut() else {
+        return;
+    };
+    conversation.forget();
+    conversation.say_first(system);
+    conversation.user(text);
+    conversation.temperature = temperature;
+    conversation.beginning = beginning;
+    conversation.longest = longest;
+    conversation.stop = stop;
+}
+
+/// The parts of a prompt for a small model.
+pub(crate) struct Words {
+    pub system: String,
+    pub text: String,
+    /// Prefix of the reply.
+    pub beginning: String,
+    /// Stop sequences of the reply.
+    pub stop: Vec<String>,
+    /// Maximum length of the reply.
+    pub longest: Tokens,
+}
+
+fn words(run: &RunContext, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
+    if write_test::is_asked_of(run, symbol)
+        && let Some(words) = write_test::words(run, &symbol.file)
+    {
+        return words;
+    }
+    if is_document(symbol)
+        && let Ok(found) = run.lookup().symbol(symbol)
+    {
+        let prompt = DocumentSmallPrompt {
+            task: run.task.text.clone(),
+            file: symbol.file.to_string(),
+            source: found.source().trim_end().to_owned(),
+        };
+        return Words {
+            system: DocumentSystemSmall {}.render(),
+            text: prompt.render(),
+            beginning: "````\n".to_owned(),
+            stop: Vec::new(),
+            longest: LONGEST_ANSWER,
+        };
+    }
+    let text = prompt(run, symbol, cause.to_owned(), wording);
+    let (system, beginning) = match wording {
+        Wording::Code => (AgentSystemSmall {}.render(), beginning(run, symbol)),
+        Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
+    };
+    Words {
+        system,
+        text,
+        beginning,
+        stop: Vec::new(),
+        longest: LONGEST_ANSWER,
+    }
+}
+
+/// Returns the change without a stray closing code fence at the end of a document, which small
+/// models often write. Returns `None` if there is no stray fence.
+pub(crate) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Option<Propose> {
+    let source = change.source.as_deref().filter(|_| is_document(symbol))?;
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let is_odd = source.lines().filter(is_fence).count() % 2 == 1;
+    let rest = source.trim_end().strip_suffix("```").filter(|_| is_odd)?;
+    rest.ends_with('\n').then(|| Propose {
+        source: Some(rest.to_owned()),
+        ..change.clone()
+    })
+}
+
+/// Returns whether a symbol is a whole file without code.
+fn is_document(symbol: &SymbolPath) -> bool {
+    symbol.is_module() && Language::of(&symbol.file) == Language::Plain
+}
+
+/// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
+/// in a named function. A small model does not pick better on its own. Returns `None` for other
+/// tasks.
+///
+/// # Errors
+/// Returns the reason, for the user, why the model cannot carry out the task.
+pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
+    let lookup = run.lookup();
+    match run.goal {
+        Goal::NewTest => write_test::pick(run).map(Ok),
+        Goal::Documentation => {
+            let named = lookup.files_named_in(&run.task.text).into_iter();
+            let mut named = named.map(SymbolPath::module);
+            let document = named.find(is_document)?;
+            let length = lookup
+                .symbol(&document)
+                .map_or(0, |found| found.source().len());
+            if length > DOCUMENT_MOST {
+                return Some(Err(format!(
+                    "{} is too long for this model to write anew ({length} bytes; {DOCUMENT_MOST} at \
+                     most): use a larger one by --model",
+                    document.file
+                )));
+            }
+            Some(Ok(Pick {
+                symbol: document.to_string(),
+                why: "named in the task".to_owned(),
+                ..Pick::default()
+            }))
+        }
+        Goal::Bug if run.state().beside_failures => {
+            let named: Vec<SymbolPath> = {
+                let state = run.state();
+                let named = state.task_names.iter().flat_map(Names::symbols);
+                named.cloned().collect()
+            };
+            let named = named.into_iter();
+            let mut functions = named.filter(|symbol| is_function(&lookup, symbol));
+            let only = functions.next()?;
+            functions.next().is_none().then(|| {
+                Ok(Pick {
+                    symbol: only.to_string(),
+                    why: "named in the task".to_owned(),
+                    ..Pick::default()
+                })
+            })
+        }
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Refactoring | Goal::Question => None,
+    }
+}
+
+fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
+    let found = lookup.symbol(symbol);
+    found.is_ok_and(|found| match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    })
+}
+
+/// Returns the prefix of the reply up to the name of the function, because small models often
+/// repeat the imports of the file. The prefix ends at a token boundary.
+fn beginning(run: &RunContext, path: &SymbolPath) -> String {
+    let Ok(found) = run.lookup().symbol(path) else {
+        return String::new();
+    };
+    match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => {}
+        SymbolKind::Module | SymbolKind::Class => return String::new(),
+    }
+    let source = found.source();
+    let named = format!("def {}", path.base_name());
+    let Some(at) = source.find(&named) else {
+        return String::new();
+    };
+    let language = fence_language(found.tree.language());
+    format!("```{language}\n{}", &source[..at + named.len()])
+}
+
+fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) -> String {
+    let lookup = run.lookup();
+    let caps = Caps::of(run.services.models.agent.profile());
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let failing = failing_tests_of(run, &lookup, path);
+    let in_words = |case: &TestCase| match test_of(run, &lookup, case) {
+        Some((language, source)) => failing::with_source(case, language, &source),
+        None => failing::in_words(case),
+    };
+    SymbolSmallPrompt {
+        task: cap(&run.task.text, caps.task),
+        failures: failing.iter().map(in_words).collect(),
+        cause,
+        explain: wording == Wording::Explain,
+        kind: kind_name(found.symbol.kind).to_owned(),
+        language: fence_language(found.tree.language()).to_owned(),
+        source: excerpt(&found, lookup.focus(), caps.source)
+            .0
+            .trim_end()
+            .to_owned(),
+    }
+    .render()
+}
+
+/// Returns the language and source of a failing test.
+pub(crate) fn test_of(
+    run: &RunContext,
+    lookup: &Lookup,
+    case: &TestCase,
+) -> Option<(&'static str, String)> {
+    let caps = Caps::of(run.services.models.agent.profile());
+    let test = test_symbol(lookup, case)?;
+    let test = lookup.symbol(&test).ok()?;
+    let (source, _) = excerpt(&test, lookup.focus(), caps.excerpt);
+    Some((
+        fence_language(test.tree.language()),
+        source.trim_end().to_owned(),
+    ))
+}
+
+/// Returns the failing tests that mention a symbol by name. If there are none, returns the first
+/// failing tests.
+pub(crate) fn failing_tests_of(
+    run: &RunContext,
+    lookup: &Lookup,
+    path: &SymbolPath,
+) -> Vec<TestCase> {
+    let (report, mut failing) = {
+        let state = run.state();
+        (
+            state.latest.clone().or(state.before.clone()),
+            state.failing.clone(),
+        )
+    };
+    let left_alone = required::left_alone(run);
+    failing.retain(|id| !left_alone.contains(id));
+    let Some(report) = report else {
+        return Vec::new();
+    };
+    let uses = |case: &TestCase| {
+        let test = test_symbol(lookup, case).and_then(|test| lookup.symbol(&test).ok());
+        case.message.contains(path.base_name())
+            || test.is_some_and(|test| test.source().contains(path.base_name()))
+    };
+    let all = report.cases.into_iter();
+    let all: Vec<TestCase> = all.filter(|case| failing.contains(&case.id)).collect();
+    let using: Vec<TestCase> = all.iter().filter(|case| uses(case)).cloned().collect();
+    let shown = if using.is_empty() { all } else { using };
+    shown.into_iter().take(TESTS).collect()
+}

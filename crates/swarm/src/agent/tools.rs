@@ -1,0 +1,201 @@
+//! The read-only tools, and the event for each tool call.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::check::checks;
+use crate::check::lsp_hints;
+use crate::check::selection::{Extent, Selection};
+use crate::event::events::{ActorId, Event};
+use crate::evidence::proposal::{TestEvidence, tail};
+use crate::lookup::cap;
+use crate::protocol::{Action, Asked, RunTests};
+use crate::state::refresh;
+use crate::state::run_context::RunContext;
+use starling_core::{TestOutcome, Tokens};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::ReadError;
+
+/// Returns the result of a read action in the current workspace; `None` for every other action.
+/// `from` is the symbol of the reader.
+pub(crate) async fn look(
+    run: &Arc<RunContext>,
+    from: Option<&SymbolPath>,
+    action: &Action,
+) -> Option<String> {
+    let lookup = run.lookup();
+    match action {
+        Action::Read(read) => Some(lookup.read(&read.symbols)),
+        Action::Outline(outline) => Some(lookup.outline(&outline.file)),
+        Action::Search(search) => {
+            let within = search.path.as_deref().unwrap_or_default();
+            Some(lookup.search(&search.query, within))
+        }
+        Action::Definition(name) => Some(lsp_hints::definition(run, from, &name.name).await),
+        Action::References(name) => {
+            lsp_hints::uses_of_name(run, &name.name).await;
+            Some(run.lookup().references(&name.name))
+        }
+        Action::Ask(_)
+        | Action::Request(_)
+        | Action::Intent(_)
+        | Action::Propose(_)
+        | Action::RunTests(_)
+        | Action::Wake(_)
+        | Action::Finish(_) => None,
+    }
+}
+
+/// Runs tests on the current workspace. If no tests are named and all tests would take long, the
+/// tests nearest to the agent's symbol or its changes run.
+pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &RunTests) -> String {
+    if run.services.tests.command().is_none() {
+        return "This project has no tests that can be run here.".to_owned();
+    }
+    if let Some(why) = forbidden(run, &wanted.select) {
+        return why;
+    }
+    refresh::refresh(run).await;
+    let (world, checks) = {
+        let state = run.state();
+        (state.world.clone(), state.reach.checks)
+    };
+    let nearest = match (wanted.select.is_empty(), checks) {
+        (true, Extent::Nearest) => Some(Selection::near(run, &symbols_of(run, actor))),
+        (true, Extent::Whole) | (false, _) => None,
+    };
+    let nearest = nearest.filter(|selection| selection.len() > 0);
+    let select = match &nearest {
+        Some(selection) => selection.entries(),
+        None => wanted.select.clone(),
+    };
+    let report = checks::run_tests(run, &world, select).await;
+    if !report.cases.is_empty() {
+        remember_named(run, &wanted.select);
+    }
+    let mut evidence = TestEvidence::compare(&BTreeSet::new(), &report);
+    if let Some(selection) = &nearest {
+        let plain = run.services.tests.command().unwrap_or_default();
+        evidence = evidence.by(plain, selection.tried(run));
+    }
+    match evidence {
+        TestEvidence::Unknown { reason } => reason,
+        TestEvidence::Known {
+            command,
+            broken,
+            passed,
+            details,
+            tried,
+            ..
+        } => {
+            let word = if report.outcome == TestOutcome::Passed {
+                "passes"
+            } else {
+                "fails"
+            };
+            let counts = if report.cases.is_empty() {
+                String::new()
+            } else {
+                format!(": {passed} pass, {} fail", broken.len())
+            };
+            // Selected tests are written in the command's own format, so a different command in the
+            // report means that they were used.
+            let plain = run.services.tests.command();
+            let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
+            let note = if ignored {
+                " (the command takes no selection: all that it covers was run)"
+            } else {
+                ""
+            };
+            let some = tried
+                .count()
+                .map_or(String::new(), |count| format!(" ({count})"));
+            let text = format!(
+                "`{command}`{some} {word}{counts}{note}
+{}",
+                tail(&details, 3000)
+            );
+            cap(&text, Tokens(1500))
+        }
+    }
+}
+
+/// Returns why the tests with these names must not run: a name can be a path, and the output of a
+/// test runner can show the contents of that file.
+fn forbidden(run: &RunContext, select: &[String]) -> Option<String> {
+    let policy = run.policy();
+    let refuse = |entry: &String| {
+        let entry = entry.trim();
+        if entry.starts_with('@') {
+            return Some(format!("{entry}: names of tests are not read from a file."));
+        }
+        let path = entry.split("::").next().unwrap_or(entry);
+        let path = match Path::new(path).strip_prefix(policy.root()) {
+            Ok(inside) => inside.to_str()?,
+            Err(_) => path,
+        };
+        let named = policy.may_read(&FilePath::new(path.trim_end_matches('/')));
+        match named {
+            Ok(_) | Err(ReadError::Missing(_) | ReadError::Io { .. }) => None,
+            Err(error) => Some(format!("{error}. No test was run.")),
+        }
+    };
+    let named = select.iter().filter(|entry| !entry.trim().is_empty());
+    named.filter_map(refuse).next()
+}
+
+/// Returns the symbol that an agent owns, otherwise the changed symbols.
+fn symbols_of(run: &RunContext, actor: &ActorId) -> Vec<SymbolPath> {
+    let state = run.state();
+    match actor {
+        ActorId::Agent(symbol) => vec![symbol.clone()],
+        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
+            let changed = state.applied.iter().flat_map(|one| one.symbols.clone());
+            changed.collect()
+        }
+    }
+}
+
+/// Adds the tests that an agent selected to the tests that check its proposals.
+fn remember_named(run: &RunContext, named: &[String]) {
+    let mut state = run.state();
+    for one in named {
+        if !state.named.contains(one) {
+            state.named.push(one.clone());
+        }
+    }
+}
+
+/// Returns the deadline of one test run, limited by the remaining time of the run.
+pub(crate) fn test_deadline(run: &RunContext) -> Duration {
+    run.task
+        .test_deadline
+        .min(run.budget.time_left().max(Duration::from_secs(1)))
+}
+
+/// Logs that a tool was used.
+pub(crate) fn report(run: &RunContext, actor: &ActorId, asked: &Asked, text: &str) {
+    if let Err(what) = &asked.action {
+        run.event(Event::Malformed {
+            agent: actor.clone(),
+            what: what.clone(),
+        });
+        return;
+    }
+    let outcome = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(160)
+        .collect();
+    let (tool, argument) = asked.label.clone();
+    run.event(Event::ToolUsed {
+        agent: actor.clone(),
+        tool,
+        argument,
+        outcome,
+    });
+}

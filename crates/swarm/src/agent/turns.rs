@@ -1,0 +1,424 @@
+//! The turn loop of an agent, which owns one symbol.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::agent::act::{Proposed, act, proposed};
+use crate::agent::attempts::Attempts;
+use crate::agent::questions::party_name;
+use crate::agent::repeats::Repeats;
+use crate::agent::small::Way;
+use crate::agent::{fill, small};
+use crate::context::prompt_parts;
+use crate::context::prompt_parts::is_small;
+use crate::context::views::Views;
+use crate::contract::follow_up;
+use crate::event::events::{ActorId, AgentOutcome, Cause, Event};
+use crate::evidence::proposal::ProposalId;
+use crate::proposal::parts::Kept;
+use crate::protocol::{self, Propose, ToolSet};
+use crate::run::ending::counted;
+use crate::state::model_call::Conversation;
+use crate::state::run_context::{Epoch, RunContext};
+use starling_core::prompts::{
+    AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
+};
+use starling_core::{Role, ToolCalling};
+use starling_syntax::SymbolPath;
+use starling_workspace::Snapshot;
+
+/// Maximum number of consecutive unusable replies.
+const MALFORMED_MOST: u32 = 3;
+
+/// Why a small model is not called for a rename or a deletion.
+const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
+
+/// State of an agent that is kept between turns and between pieces of work.
+pub(crate) struct AgentState {
+    pub actor: ActorId,
+    pub conversation: Option<Conversation>,
+    /// The user's texts that the agent has seen.
+    pub views: Views,
+    /// Texts that the results of the current turn show. The proposals of this turn were written
+    /// before the agent saw them.
+    pub told: Views,
+    /// The workspace that the agent's changes refer to for files that the agent has not seen.
+    pub unread: Option<Snapshot>,
+    /// Refused proposals of this piece of work.
+    pub attempts: Attempts,
+    /// Reason for the work, as shown to a small model.
+    pub cause: String,
+    /// The epoch in which the last piece of work ended without a result.
+    pub gave_up_at: Option<Epoch>,
+    /// Set if other agents change code for the same purpose. A change then does not have to fix a
+    /// test alone.
+    pub entangled: bool,
+    /// Number of follow-ups between the task and this piece of work.
+    pub wave: u32,
+    /// Set if the approver accepted the intent of this piece of work.
+    pub intent_approved: bool,
+    /// The last proposal that the approver sent back. The next proposal revises it.
+    pub rejected: Option<ProposalId>,
+    /// Reasons of the agent's accepted proposals.
+    pub accepted: Vec<String>,
+    /// A change that the scout wrote for this agent. It is proposed first.
+    pub draft: Option<Propose>,
+    pub repeats: Repeats,
+    /// Parts that fail alone and are checked together with later parts.
+    pub kept: Vec<Kept>,
+    malformed: u32,
+    /// Number of ways in which a small model was prompted since the workspace last changed.
+    pub ways: usize,
+    /// The conversation that fills holes in the agent's function.
+    pub filling: Option<Conversation>,
+    /// Texts of the function that hole filling has tried.
+    pub filled: BTreeSet<String>,
+    /// Set if a proposal of this piece of work was applied.
+    pub changed: bool,
+}
+
+impl AgentState {
+    pub fn new(actor: ActorId) -> Self {
+        AgentState {
+            actor,
+            conversation: None,
+            views: Views::default(),
+            told: Views::default(),
+            unread: None,
+            attempts: Attempts::default(),
+            cause: String::new(),
+            gave_up_at: None,
+            entangled: false,
+            wave: 0,
+            intent_approved: false,
+            rejected: None,
+            accepted: Vec::new(),
+            draft: None,
+            repeats: Repeats::default(),
+            kept: Vec::new(),
+            malformed: 0,
+            ways: 0,
+            filling: None,
+            filled: BTreeSet::new(),
+            changed: false,
+        }
+    }
+
+    /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
+    /// has not seen the file.
+    pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
+        let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
+        self.views.of(symbol).or_else(unread)
+    }
+
+    /// Marks the results of the last turn as seen. Called before the model is called.
+    fn begin_turn(&mut self) {
+        self.views.extend(std::mem::take(&mut self.told));
+    }
+
+    pub fn seat(&self) -> ToolSet {
+        match self.actor {
+            ActorId::Solo => ToolSet::Solo,
+            ActorId::Agent(_)
+            | ActorId::User
+            | ActorId::Scout
+            | ActorId::Proxy
+            | ActorId::Starling => ToolSet::Owner,
+        }
+    }
+}
+
+/// Runs the agent until it has no more work.
+pub(crate) async fn work(run: &Arc<RunContext>, actor: &ActorId) {
+    while let Some((mut agent, causes)) = run.take_work(actor) {
+        let causes = with_something_to_do(run, actor, causes);
+        if causes.is_empty() {
+            run.event(Event::AgentFinished {
+                agent: actor.clone(),
+                outcome: AgentOutcome::NothingToChange,
+                summary: "it fits the changed contract already".to_owned(),
+            });
+            run.park(agent);
+            continue;
+        }
+        let (outcome, summary) = carry_out(run, &mut agent, &causes).await;
+        agent.gave_up_at = match outcome {
+            AgentOutcome::GaveUp { .. } => Some(run.state().epoch),
+            AgentOutcome::Changed | AgentOutcome::NothingToChange => None,
+        };
+        decline_requests(run, &agent, &causes, &outcome, &summary);
+        run.event(Event::AgentFinished {
+            agent: actor.clone(),
+            outcome,
+            summary,
+        });
+        run.park(agent);
+    }
+}
+
+/// Removes follow-ups that have been resolved in the meantime.
+fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -> Vec<Cause> {
+    let ActorId::Agent(own) = actor else {
+        return causes;
+    };
+    let is_left = |cause: &Cause| match cause {
+        Cause::FollowUp { changed, .. } => follow_up::is_still_broken(run, own, changed),
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => true,
+    };
+    causes.into_iter().filter(is_left).collect()
+}
+
+/// Outcome and summary of a piece of work.
+pub(crate) type Ending = (AgentOutcome, String);
+
+pub(crate) fn gave_up(why: impl Into<String>) -> Ending {
+    (AgentOutcome::GaveUp { why: why.into() }, String::new())
+}
+
+/// Carries out one piece of work, from its causes to an outcome.
+async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
+    let goes_on = agent.gave_up_at == Some(run.state().epoch);
+    if !(goes_on && is_small(run.services.models.agent.profile())) {
+        agent.attempts = Attempts::default();
+        agent.ways = 0;
+        agent.filled.clear();
+    }
+    agent.intent_approved = false;
+    agent.malformed = 0;
+    agent.changed = false;
+    agent.kept.clear();
+    agent.repeats.clear();
+    agent.entangled |= causes.iter().any(|cause| match cause {
+        Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
+        Cause::Picked { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => false,
+    });
+    agent.wave = causes.iter().map(wave_of).max().unwrap_or_default();
+    // An agent does not know what the user typed since the start of the run, unless it was shown.
+    agent.unread = Some(run.services.index.snapshot().clone());
+    prompt_parts::begin_work(run, agent, causes);
+    agent.begin_turn();
+    if let Some(ending) = propose_draft(run, agent).await {
+        return ending;
+    }
+    for _ in 0..run.budget.limits().turns {
+        if nothing_left_to_mend(run) {
+            return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
+        }
+        match turn(run, agent).await {
+            Some(ending) => return ending,
+            None => take_messages(run, agent),
+        }
+    }
+    let turns = counted(run.budget.limits().turns as usize, "turn");
+    gave_up(format!("{turns} without an end"))
+}
+
+fn wave_of(cause: &Cause) -> u32 {
+    match cause {
+        Cause::FollowUp { wave, .. } => *wave,
+        Cause::Picked { .. }
+        | Cause::ChangeRequest { .. }
+        | Cause::FailedTests { .. }
+        | Cause::Problems { .. }
+        | Cause::Steered { .. }
+        | Cause::Declined { .. } => 0,
+    }
+}
+
+/// Returns whether a small model has nothing to fix. A small model breaks working code if it is
+/// asked to fix it.
+fn nothing_left_to_mend(run: &RunContext) -> bool {
+    let state = run.state();
+    is_small(run.services.models.agent.profile())
+        && !state.required.is_empty()
+        && state.required.is_disjoint(&state.failing)
+}
+
+/// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
+/// the agent counts against the limit.
+async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
+    let draft = agent.draft.take()?;
+    // The draft refers to the texts that the scout saw, not to the texts shown to the agent since.
+    let scouted_in = run.state().scouted_in.clone();
+    let mut shown = std::mem::take(&mut agent.views);
+    let unread = agent.unread.clone();
+    agent.unread = scouted_in.or(agent.unread.take());
+    let proposed = proposed(run, agent, &draft).await;
+    run.draft_arrived(&agent.actor);
+    shown.extend(std::mem::take(&mut agent.views));
+    agent.views = shown;
+    agent.unread = unread;
+    let text = match proposed {
+        Proposed::Applied { text, ending } => match ending {
+            Some(ending) => return Some(ending),
+            None => text,
+        },
+        Proposed::SentBack { text } | Proposed::Kept { text } => text,
+        Proposed::GaveUp { ending, .. } => return Some(ending),
+    };
+    if let Err(exhausted) = run.count_agent(&agent.actor) {
+        // The reason was logged when the draft was sent back.
+        let why = format!("its draft came back, and {exhausted}");
+        run.not_woken(party_name(&agent.actor), &ActorId::Scout, why.clone());
+        return Some(gave_up(why));
+    }
+    if let Some(conversation) = agent.conversation.as_mut() {
+        let change = serde_json::to_string(&draft).unwrap_or_default();
+        conversation.user(format!(
+            "This was proposed for your symbol:\n{change}\nIt came back: {text}"
+        ));
+    }
+    None
+}
+
+/// Makes one model call and carries out its actions. Returns `Some` if the piece of work ends.
+async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
+    let model = &run.services.models.agent;
+    let calling = model.profile().tool_calling;
+    let seat = agent.seat();
+    agent.begin_turn();
+    let own_tools = conversation_of(run, &agent.actor);
+    if is_small(model.profile()) {
+        if run.stated().are_by_rule() {
+            return Some(gave_up(BY_RULE));
+        }
+        match small::next_way(run, agent) {
+            Some(Way::Answer) => {}
+            Some(Way::Fill { temperature }) => return fill::fill(run, agent, temperature).await,
+            None => return Some(small::gave_up(run, agent)),
+        }
+    }
+    let conversation = agent.conversation.as_mut()?;
+    if !conversation.is_answered() && !is_small(model.profile()) {
+        // The model may have rejected tools since the conversation started.
+        conversation.instruct(own_tools);
+    }
+    let reply = match run
+        .call(
+            &agent.actor,
+            model,
+            conversation,
+            protocol::tools(calling, seat),
+        )
+        .await
+    {
+        Ok(reply) => reply,
+        Err(error) if error.is_for_tools(model) => return None,
+        Err(error) => return Some(gave_up(error.to_string())),
+    };
+    conversation
+        .messages
+        .push(protocol::assistant_message(&reply));
+    let asked = protocol::parse(calling, seat, &reply, &run.unusual_paths());
+    if asked.is_empty() {
+        return malformed(run, agent, protocol::nothing_asked(calling, seat, &reply));
+    }
+    if asked.iter().any(|one| one.action.is_ok()) {
+        agent.malformed = 0;
+    }
+    let (results, ending) = act(run, agent, asked).await;
+    let unusable = ending.is_none() && results.iter().all(|(asked, _)| asked.action.is_err());
+    let what = results
+        .iter()
+        .filter_map(|(asked, _)| asked.action.as_ref().err())
+        .next()
+        .cloned();
+    if let Some(conversation) = agent.conversation.as_mut() {
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
+    }
+    match what {
+        Some(what) if unusable => note_malformed(run, agent, what),
+        Some(_) | None => ending,
+    }
+}
+
+fn malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
+    if let Some(conversation) = agent.conversation.as_mut() {
+        conversation.user(what.clone());
+    }
+    note_malformed(run, agent, what)
+}
+
+fn note_malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
+    agent.malformed += 1;
+    run.event(Event::Malformed {
+        agent: agent.actor.clone(),
+        what,
+    });
+    (agent.malformed >= MALFORMED_MOST).then(|| {
+        gave_up(format!(
+            "{MALFORMED_MOST} unusable replies in a row: the model neither proposes a change nor ends its \
+             work in a form that can be read"
+        ))
+    })
+}
+
+/// Adds new messages from the inbox to the conversation before the next turn.
+fn take_messages(run: &Arc<RunContext>, agent: &mut AgentState) {
+    for cause in run.take_inbox(&agent.actor) {
+        let text = prompt_parts::cause_text(&cause);
+        if let Some(conversation) = agent.conversation.as_mut() {
+            conversation.user(text);
+        }
+    }
+}
+
+/// Notifies the working agents whose change requests were declined.
+fn decline_requests(
+    run: &RunContext,
+    agent: &AgentState,
+    causes: &[Cause],
+    outcome: &AgentOutcome,
+    summary: &str,
+) {
+    let why = match outcome {
+        AgentOutcome::Changed => return,
+        AgentOutcome::NothingToChange => summary.to_owned(),
+        AgentOutcome::GaveUp { why } => why.clone(),
+    };
+    for cause in causes {
+        let Cause::ChangeRequest { from, .. } = cause else {
+            continue;
+        };
+        run.event(Event::ChangeDeclined {
+            by: agent.actor.clone(),
+            to: from.clone(),
+            reason: why.clone(),
+        });
+        let notice = Cause::Declined {
+            by: agent.actor.clone(),
+            reason: why.clone(),
+        };
+        run.tell_if_working(from, notice);
+    }
+}
+
+/// Creates an agent's conversation with the system prompt for its role and protocol.
+pub(crate) fn conversation_of(run: &RunContext, actor: &ActorId) -> Conversation {
+    let profile = run.services.models.agent.profile();
+    let solo = matches!(actor, ActorId::Solo);
+    let system = match (solo, profile.tool_calling) {
+        (true, ToolCalling::Native) => SoloSystem {}.render(),
+        (true, ToolCalling::Text) => SoloSystemText {}.render(),
+        (false, ToolCalling::Native) => AgentSystem {}.render(),
+        (false, ToolCalling::Text) if is_small(profile) => AgentSystemSmall {}.render(),
+        (false, ToolCalling::Text) => AgentSystemText {}.render(),
+    };
+    let name = if solo {
+        "solo".to_owned()
+    } else {
+        format!("agent {}", party_name(actor))
+    };
+    Conversation::new(name, Role::Agent, system)
+}

@@ -1,0 +1,114 @@
+//! Budget of one model call, which may take several requests.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use super::{Budget, Exhausted, Reservation};
+use starling_core::{ChatReply, ChatWatch, Cost, ModelError, ModelNotice, Tokens, WorstCase};
+
+/// Holds the reservation of the current request. The first request is reserved when the call
+/// starts; retries, fallbacks and continuations reserve through [`ChatWatch::reserve`]. The budget
+/// holds no reservation while it waits for another one.
+#[derive(Debug)]
+pub struct CallBudget {
+    budget: Budget,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    open: Option<Reservation>,
+    /// Whether part of the open request's reply has arrived.
+    answer_began: bool,
+    cost: Cost,
+}
+
+impl CallBudget {
+    /// Creates the budget and reserves the first request of the call.
+    ///
+    /// # Errors
+    /// See [`Budget::reserve`].
+    pub async fn open(budget: &Budget, first: WorstCase) -> Result<Self, Exhausted> {
+        let reservation = budget.reserve(first).await?;
+        Ok(CallBudget {
+            budget: budget.clone(),
+            state: Mutex::new(State {
+                open: Some(reservation),
+                answer_began: false,
+                cost: Cost::default(),
+            }),
+        })
+    }
+
+    /// Returns the maximum output of the open request.
+    pub fn max_output(&self) -> Tokens {
+        let state = self.state();
+        let open = state.open.as_ref();
+        open.map_or(Tokens(0), Reservation::max_output)
+    }
+
+    /// Reserves the next request and returns its maximum output. A request that is still open is
+    /// charged in full.
+    ///
+    /// # Errors
+    /// See [`Budget::reserve`].
+    pub async fn reserve_next(&self, next: &WorstCase) -> Result<Tokens, Exhausted> {
+        self.abandon();
+        let reservation = self.budget.reserve(next.clone()).await?;
+        let max_output = reservation.max_output();
+        let mut state = self.state();
+        state.answer_began = false;
+        state.open = Some(reservation);
+        Ok(max_output)
+    }
+
+    /// Charges the last request and returns the cost of the call. Without a result, a request that
+    /// is still open is charged in full.
+    pub fn close(self, result: Option<&Result<ChatReply, ModelError>>) -> Cost {
+        if let Some(result) = result {
+            self.request_ended(result.as_ref());
+        }
+        self.abandon();
+        self.state().cost
+    }
+
+    /// Charges the open request in full, because its actual usage will never be reported.
+    fn abandon(&self) {
+        let mut state = self.state();
+        if let Some(reservation) = state.open.take() {
+            state.cost += reservation.abandoned();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tracks the requests of a call while the model replies. Notices are dropped.
+#[async_trait]
+impl ChatWatch for CallBudget {
+    fn delta(&self, _text: &str) {
+        self.state().answer_began = true;
+    }
+
+    fn notice(&self, _notice: ModelNotice) {}
+
+    /// Charges the open request. Does nothing if no request is open.
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        let mut state = self.state();
+        let Some(reservation) = state.open.take() else {
+            return;
+        };
+        let answer_began = std::mem::take(&mut state.answer_began);
+        state.cost += match end {
+            Ok(reply) => reservation.answered(reply),
+            Err(error) => reservation.failed(error, answer_began),
+        };
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        self.reserve_next(next).await.ok()
+    }
+}

@@ -1,0 +1,99 @@
+//! Finds uses of a new name before it is defined. In a rename, a use of the new name must be
+//! applied together with the definition, even if the use is a string or an attribute of an object
+//! of unknown type.
+
+use std::collections::HashSet;
+
+use crate::task::stated::{Named, Stated, Statements};
+use starling_index::Index;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// A line that uses a name before it is defined.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EarlyUse {
+    pub file: FilePath,
+    /// Counted from 1.
+    pub line: u32,
+    pub name: String,
+}
+
+/// Returns the lines of `files` that are in `after` but not in `before`, and that use the new name
+/// of a symbol that the task renames, if `after` does not define this name.
+pub(crate) fn early_uses(
+    statements: &Statements,
+    before: &Snapshot,
+    after: &Snapshot,
+    index: &Index,
+    files: &[FilePath],
+) -> Vec<EarlyUse> {
+    let is_symbol = |name: &str| {
+        let definitions = index.definitions(name);
+        definitions.iter().any(|one| one.symbol.base_name() == name)
+    };
+    let names = statements.all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { from, to } => {
+            let is_defined = match from {
+                Named::Symbol(_) => is_symbol(to),
+                Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
+                // The index does not know where such a name is defined.
+                Named::Word(_) | Named::File(_) => true,
+            };
+            (!is_defined).then_some(to)
+        }
+        Stated::Deleted { .. } => None,
+    });
+    let names: Vec<&String> = names.collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let in_file = |file: &FilePath| in_file(&names, before, after, file);
+    files.iter().flat_map(in_file).collect()
+}
+
+fn in_file(
+    names: &[&String],
+    before: &Snapshot,
+    after: &Snapshot,
+    file: &FilePath,
+) -> Vec<EarlyUse> {
+    let (old, new) = (before.read(file), after.read(file));
+    let old = old.as_deref().unwrap_or_default();
+    let new = new.as_deref().unwrap_or_default();
+    let old: HashSet<&str> = old.lines().collect();
+    let written = (1u32..).zip(new.lines());
+    let written = written.filter(|(_, text)| !old.contains(text));
+    let early = written.filter_map(|(line, text)| {
+        let name = names.iter().find(|name| has_word(text, name))?;
+        Some(EarlyUse {
+            file: file.clone(),
+            line,
+            name: (**name).clone(),
+        })
+    });
+    early.collect()
+}
+
+/// Returns whether a line contains a name as a whole identifier.
+fn has_word(line: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let after = line[at + name.len()..].chars().next();
+        let before = line[..at].chars().next_back();
+        !after.is_some_and(is_part) && !before.is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_whole_identifier() {
+        assert!(has_word("return self.total_minutes", "total_minutes"));
+        assert!(has_word("'shop:total_minutes'", "total_minutes"));
+        assert!(!has_word("return total_minutes_of(x)", "total_minutes"));
+        assert!(!has_word("subtotal_minutes = 1", "total_minutes"));
+        assert!(has_word("subtotal = total", "total"));
+    }
+}

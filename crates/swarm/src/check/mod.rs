@@ -1,0 +1,20 @@
+//! The checks of a change: imports, names, diagnostics and tests.
+
+pub(crate) mod auto_imports;
+pub(crate) mod checks;
+pub(crate) mod compare_tests;
+pub(crate) mod concerned;
+pub(crate) mod diagnose;
+pub(crate) mod early_uses;
+pub(crate) mod expected;
+pub(crate) mod lsp_hints;
+pub(crate) mod names_check;
+pub(crate) mod new_tests;
+pub(crate) mod original_tests;
+pub(crate) mod other_names;
+pub(crate) mod own_tests;
+pub(crate) mod reached;
+pub(crate) mod scripts;
+pub(crate) mod selection;
+pub(crate) mod standalone;
+pub(crate) mod steady;

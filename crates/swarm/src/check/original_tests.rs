@@ -1,0 +1,587 @@
+//! Checks code against the original tests. If a run changes test files that the task does not ask
+//! to change, its code must also pass the original text of these files. Otherwise the tests prove
+//! only that they were changed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::check::checks::run_tests;
+use crate::check::concerned;
+use crate::check::expected;
+use crate::check::other_names::{self, Loading};
+use crate::check::own_tests::OwnTests;
+use crate::check::scripts;
+use crate::check::selection::Extent;
+use crate::check::steady;
+use crate::evidence::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
+use crate::proposal::apply;
+use crate::run::ending;
+use crate::state::run_context::{Epoch, RunContext};
+use crate::task::asked;
+use starling_core::{Approval, TestCase, TestOutcome, TestReport, TestStatus};
+use starling_index::is_test_file;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// Maximum number of test files that are selected. With more files, the whole command runs.
+const FILES_MOST: usize = 20;
+/// Maximum number of test files that are searched for an import of a changed test file.
+const SEARCHED_MOST: usize = 400;
+/// Maximum size in bytes of one test message, and of all messages together.
+const MESSAGE_MOST: usize = 1_200;
+const MESSAGES_MOST: usize = 3_600;
+
+/// Adds the tests that pass only with the run's changes to the tests to the evidence for `after`.
+/// `report` is the test run that the evidence is based on.
+pub(crate) async fn judged(
+    run: &Arc<RunContext>,
+    after: &Snapshot,
+    tests: TestEvidence,
+    report: Option<&TestReport>,
+) -> TestEvidence {
+    match report {
+        Some(report) => tests.with_changed(only_as_changed(run, after, report).await),
+        None => tests,
+    }
+}
+
+/// Determines at the end of a run which tests pass only with the run's changes to the tests. With
+/// [`Approval::Auto`], returns a description of each of them, which keeps the run from settling.
+pub(crate) async fn at_end(run: &Arc<RunContext>) -> Vec<String> {
+    let (epoch, world, latest) = {
+        let state = run.state();
+        (state.epoch, state.world.clone(), state.latest.clone())
+    };
+    let Some(latest) = latest else {
+        return Vec::new();
+    };
+    if known(run).is_none() {
+        let found = only_as_changed(run, &world, &latest).await;
+        remember(run, epoch, found);
+    }
+    let tests = known(run).map(|found| found.tests).unwrap_or_default();
+    let said = |id: &String| format!("{id} passes only as the run changed the tests");
+    match run.task.approval {
+        Approval::Auto => tests.iter().map(said).collect(),
+        Approval::Proxy | Approval::Ask => Vec::new(),
+    }
+}
+
+/// Returns the stored result for the current epoch; `None` if there is none.
+pub(crate) fn known(run: &RunContext) -> Option<OnlyAsChanged> {
+    let state = run.state();
+    let known = state.only_as_changed.as_ref();
+    let known = known.filter(|(epoch, _)| *epoch == state.epoch);
+    known.map(|(_, found)| found.clone())
+}
+
+/// Stores the result for an epoch of the workspace.
+pub(crate) fn remember(run: &RunContext, epoch: Epoch, found: OnlyAsChanged) {
+    run.state().only_as_changed = Some((epoch, found));
+}
+
+/// Returns whether two states of the workspace differ in test files.
+pub(crate) fn differ(run: &RunContext, without: &Snapshot, with: &Snapshot) -> bool {
+    let changed = expected::changed_files(without, with);
+    let scripts = scripts::of_test_command(run);
+    let own = own_tests(run, without, None);
+    let is_of_tests = |file: &FilePath| {
+        let is_beside = || {
+            let (Ok(was), Ok(is)) = (without.read(file), with.read(file)) else {
+                return false;
+            };
+            own.are_beside(file) && own.restored(&run.task.text, file, &was, &is).is_some()
+        };
+        is_of_tests(without, file) || scripts.contains(file) || own.are_all_of(file) || is_beside()
+    };
+    changed.iter().any(is_of_tests)
+}
+
+/// Returns the tests in files that are not test files by name, according to the ids of the tests
+/// that ran.
+pub(crate) fn own_tests(
+    run: &RunContext,
+    without: &Snapshot,
+    report: Option<&TestReport>,
+) -> OwnTests {
+    let state = run.state();
+    let reports = state.before.iter().chain(report);
+    let cases = reports.flat_map(|report| &report.cases);
+    let ids = cases.map(|case| case.id.clone());
+    let ids = ids.chain(state.expected.iter().cloned()).collect();
+    let command = run.services.tests.command().unwrap_or_default();
+    OwnTests::of(without, &command, ids)
+}
+
+/// Returns the tests that pass in `after` with the changed test files, but not with the original
+/// ones. Tests that passed before the run and fail with the original text in `after` are included.
+async fn only_as_changed(
+    run: &Arc<RunContext>,
+    after: &Snapshot,
+    report: &TestReport,
+) -> OnlyAsChanged {
+    let Some(originals) = Originals::of(run, after, report) else {
+        return OnlyAsChanged::default();
+    };
+    let mut found = OnlyAsChanged {
+        unheld: originals.unheld.clone(),
+        ..OnlyAsChanged::default()
+    };
+    if originals.are_only_unheld {
+        return found;
+    }
+    if originals.are_all_that_changed {
+        // The code is unchanged, so tests that failed before the run fail with the original tests
+        // as well.
+        let state = run.state();
+        let failed = state.failing_before.union(&state.required);
+        let passes = passed(report);
+        found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
+    } else {
+        let (mut with, world) = originals.run(run, after).await;
+        let known: BTreeSet<String> = failing_ids(report).into_iter().collect();
+        // On the same text: what makes a file loadable stays.
+        steady::confirm(run, &world, &known, &mut with).await;
+        let mut bad = originals.fails(&with, report);
+        let is_excused = |id: &String| {
+            let message = case_of(&with, id).map(|case| case.message.as_str());
+            asked::for_other_names(&run.task.text, message.unwrap_or_default())
+        };
+        bad.retain(|id| !is_excused(id));
+        if !bad.is_empty() {
+            let before = originals.before(run).await;
+            bad.retain(|id| counts(id, &before, report));
+        }
+        found.tests = bad.into_iter().collect();
+        found.details = details(&found.tests, &with);
+        found.unsteady = steady::unsteady(&with).cloned().collect();
+    }
+    let is_asked = |id: &String| {
+        asked::to_change_test(&run.task.text, id) || asked::to_remove(&run.task.text, id)
+    };
+    let (before, changed) = (&originals.without_the_run, &originals.files);
+    let is_concerned = |id: &String| concerned::is_concerned(before, after, changed, id);
+    for ids in [&mut found.tests, &mut found.unsteady] {
+        ids.retain(|id| !is_asked(id) && is_concerned(id));
+    }
+    found
+}
+
+/// Returns whether a test that fails with the original files counts. A test that passes now counts
+/// if it existed before the run; a test that did not run now counts if it passed before the run.
+fn counts(id: &String, before: &TestReport, now: &TestReport) -> bool {
+    let failed = failing_ids(before);
+    if id == WHOLE_RUN {
+        return passed(now).contains(id) || !failed.contains(id);
+    }
+    let is_unloaded = |file: &str| failed.iter().any(|id| id == file);
+    let in_unloaded = id
+        .split_once("::")
+        .is_some_and(|(file, _)| is_unloaded(file));
+    if passed(now).contains(id) {
+        return in_unloaded || expected::ran(before).contains(id);
+    }
+    let did_run = matches!(before.outcome, TestOutcome::Passed | TestOutcome::Failed);
+    let is_file = id.ends_with(".py") && did_run;
+    passed(before).contains(id) || is_file && !is_unloaded(id)
+}
+
+/// A state of the workspace in which the test files have their original text.
+struct Originals {
+    world: Snapshot,
+    without_the_run: Snapshot,
+    /// Test files to run; empty if the whole command runs.
+    select: Vec<String>,
+    /// Whether nothing but test files changed.
+    are_all_that_changed: bool,
+    /// The files that have their original text.
+    held: Vec<FilePath>,
+    /// These and the files of code whose tests are as they were.
+    files: Vec<FilePath>,
+    /// Files whose tests could not all be restored.
+    unheld: Vec<String>,
+    /// Whether there are no tests to run.
+    are_only_unheld: bool,
+}
+
+impl Originals {
+    /// Runs the tests with the original files. Returns the report and the texts of that run.
+    ///
+    /// If a file fails to load because a name is missing that the task renames, the file is made
+    /// loadable and runs again, so that only the tests that use the name fail.
+    async fn run(&self, run: &Arc<RunContext>, after: &Snapshot) -> (TestReport, Snapshot) {
+        let task = &run.task.text;
+        let mut world = self.world.clone();
+        let mut report = run_tests(run, &world, self.select.clone()).await;
+        for loading in [Loading::Imports, Loading::ModuleLevel] {
+            let mut is_other = false;
+            for file in &self.held {
+                let missing = other_names::missing(task, &report, file);
+                let texts = (self.without_the_run.read(file), after.read(file));
+                if let (false, (Ok(original), Ok(new))) = (missing.is_empty(), texts) {
+                    let text = other_names::loadable(file, &original, &new, &missing, loading);
+                    world = world.with(file.clone(), Some(text));
+                    is_other = true;
+                }
+            }
+            if is_other {
+                report = run_tests(run, &world, self.select.clone()).await;
+            }
+        }
+        (report, world)
+    }
+
+    /// Returns `None` if no test file changed, if the task asks for all changes to the tests, or if
+    /// no test depends on a changed file. A new test file does not affect other tests, but a new
+    /// `conftest.py` does.
+    fn of(run: &RunContext, after: &Snapshot, report: &TestReport) -> Option<Originals> {
+        let without = apply::without_the_run(&run.state());
+        let changed = expected::changed_files(&without, after);
+        let scripts = scripts::of_test_command(run);
+        let own = own_tests(run, &without, Some(report));
+        let is_of_tests = |file: &FilePath| {
+            is_of_tests(&without, file) || scripts.contains(file) || own.are_all_of(file)
+        };
+        let holds_tests = |file: &FilePath| is_module(file) || own.are_all_of(file);
+        let held = changed.iter().filter(|file| is_of_tests(file));
+        let task = &run.task.text;
+        // If a file of the code has the same name, the name in the task means that file.
+        let is_code = |token: &str| {
+            let known = without.files().iter().filter(|file| !is_of_tests(file));
+            known.into_iter().any(|file| asked::names_file(token, file))
+        };
+        let may_change =
+            |file: &FilePath| asked::to_change_file(task, file, holds_tests(file), &is_code);
+        let held: Vec<&FilePath> = held.filter(|file| !may_change(file)).collect();
+        let is_new = |file: &FilePath| without.read(file).is_err();
+        let mut beside: Vec<(&FilePath, Arc<str>)> = Vec::new();
+        let mut unheld = Vec::new();
+        for file in changed.iter().filter(|file| !is_of_tests(file)) {
+            let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
+                continue;
+            };
+            if !own.are_beside(file) {
+                continue;
+            }
+            let Some(restored) = own.restored(task, file, &was, &is) else {
+                continue;
+            };
+            if !restored.is_whole {
+                unheld.push(file.to_string());
+            }
+            if restored.text != is {
+                beside.push((file, restored.text));
+            }
+        }
+        let is_new_test = |file: &FilePath| is_new(file) && holds_tests(file);
+        let are_only_unheld = held.iter().all(|file| is_new_test(file)) && beside.is_empty();
+        if are_only_unheld && unheld.is_empty() {
+            return None;
+        }
+        let mut world = after.clone();
+        for file in &held {
+            world = world.with((*file).clone(), without.read(file).ok());
+        }
+        for (file, text) in &beside {
+            world = world.with((*file).clone(), Some(Arc::clone(text)));
+        }
+        let existing = held.iter().filter(|file| !is_new_test(file));
+        let mut existing: Vec<&FilePath> = existing.copied().collect();
+        existing.extend(beside.iter().map(|(file, _)| *file));
+        let is_own = |file: &FilePath| {
+            own.are_all_of(file) || beside.iter().any(|(other, _)| *other == file)
+        };
+        let select = match run.services.tests.selects() {
+            true if are_only_unheld => Vec::new(),
+            true => affected(run, &without, &existing, &is_own)?,
+            false => Vec::new(),
+        };
+        let are_all_that_changed = expected::changed_files(&without, &world).is_empty();
+        let held: Vec<FilePath> = held.into_iter().cloned().collect();
+        let beside = beside.into_iter().map(|(file, _)| file.clone());
+        let files = held.iter().cloned().chain(beside).collect();
+        Some(Originals {
+            held,
+            files,
+            world,
+            without_the_run: without,
+            select,
+            are_all_that_changed,
+            unheld,
+            are_only_unheld,
+        })
+    }
+
+    /// Returns the tests that do not pass with the original files, as reported in `with`, and do
+    /// not fail with the changed files.
+    fn fails(&self, with: &TestReport, changed: &TestReport) -> BTreeSet<String> {
+        let is_run = |id: &String| {
+            let mut files = self.select.iter();
+            self.select.is_empty() || files.any(|file| expected::is_in(id, file))
+        };
+        let passes_with = passed(with);
+        let mut bad: BTreeSet<String> = failing_ids(with).into_iter().collect();
+        let passes = passed(changed);
+        // A file that cannot be loaded represents its tests.
+        let is_known_file = |id: &String| {
+            let mut passes = passes.iter();
+            let file = id.ends_with(".py");
+            file && passes.any(|test| test.split_once("::").is_some_and(|(of, _)| of == id))
+        };
+        bad.retain(|id| !is_known_file(id));
+        let unsteady: BTreeSet<&String> = steady::unsteady(with).collect();
+        let gone = passes.iter().filter(|id| !passes_with.contains(*id));
+        let gone = gone.filter(|id| !unsteady.contains(id));
+        // The id of the whole command is reported only if no single test fails.
+        let gone = gone.filter(|id| *id != WHOLE_RUN);
+        bad.extend(gone.filter(|id| is_run(id)).cloned());
+        for id in failing_ids(changed) {
+            bad.remove(&id);
+        }
+        bad
+    }
+
+    /// Returns the report of the same tests before the run.
+    async fn before(&self, run: &Arc<RunContext>) -> TestReport {
+        let known = {
+            let state = run.state();
+            let is_whole = state.reach.end == Extent::Whole;
+            state.before.clone().filter(|_| is_whole)
+        };
+        match known {
+            Some(report) => report,
+            None => run_tests(run, &self.without_the_run, self.select.clone()).await,
+        }
+    }
+}
+
+/// Returns whether a file belongs to the tests: a test module, test data, configuration of the test
+/// runner, or a file below a test folder that contains test modules.
+pub(crate) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
+    let is_test = is_test_file(file) && !ending::is_documentation(file);
+    is_test
+        || folder_of_tests(world, file).is_some()
+        || is_test_data(file)
+        || is_configuration(file)
+}
+
+/// Returns whether a file configures the test runner, which can load plugins and change the import
+/// path.
+fn is_configuration(file: &FilePath) -> bool {
+    const NAMES: [&str; 6] = [
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "unittest.cfg",
+        ".coveragerc",
+    ];
+    NAMES.contains(&file.name())
+}
+
+/// Returns whether a file lies in a folder of test data.
+fn is_test_data(file: &FilePath) -> bool {
+    const FOLDERS: [&str; 8] = [
+        "testdata",
+        "fixtures",
+        "golden",
+        "goldens",
+        "goldenfiles",
+        "snapshots",
+        "__snapshots__",
+        "cassettes",
+    ];
+    const DATA: [&str; 5] = ["data", "resources", "files", "assets", "cases"];
+    let name = |folder: &str| folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
+    let is_data = |folder: &str| {
+        let name = name(folder);
+        let mut words = name.split(['_', '-', '.']);
+        is_called_after_tests(folder) && words.any(|word| DATA.contains(&word))
+    };
+    folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()) || is_data(folder))
+}
+
+/// Returns the outermost folder above a file that has a test name and contains test modules.
+fn folder_of_tests<'f>(world: &Snapshot, file: &'f FilePath) -> Option<&'f str> {
+    folders(file).find(|folder| is_called_after_tests(folder) && holds_tests(world, folder))
+}
+
+/// Returns the folders above a file, outermost first, without the root.
+fn folders(file: &FilePath) -> impl Iterator<Item = &str> {
+    let directory = file.directory();
+    let ends = directory.match_indices('/').map(|(at, _)| at);
+    let folders = ends.chain([directory.len()]).map(|end| &directory[..end]);
+    folders.filter(|folder| !folder.is_empty())
+}
+
+fn is_called_after_tests(folder: &str) -> bool {
+    let name = folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
+    let mut words = name.split(['_', '-', '.']);
+    words.any(|word| matches!(word, "test" | "tests" | "testing"))
+}
+
+/// Returns whether a folder directly contains test modules or a `conftest.py`.
+fn holds_tests(world: &Snapshot, folder: &str) -> bool {
+    let mut files = world.files().iter();
+    files
+        .any(|file| file.directory() == folder && (is_module(file) || file.name() == "conftest.py"))
+}
+
+/// Returns whether a file is a test module by its name.
+pub(crate) fn is_module(file: &FilePath) -> bool {
+    let name = file.name();
+    let is_python = name.ends_with(".py");
+    is_python && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py")
+}
+
+/// Returns the test files whose tests depend on changed files: the changed test modules, the
+/// modules that import them, and for any other file all test modules in its test folder.
+///
+/// An empty list stands for the whole command. `None` means that no test depends on the changed
+/// files.
+fn affected(
+    run: &RunContext,
+    without: &Snapshot,
+    changed: &[&FilePath],
+    is_own: &dyn Fn(&FilePath) -> bool,
+) -> Option<Vec<String>> {
+    let modules = without.files().iter().filter(|file| is_module(file));
+    let modules: Vec<&FilePath> = modules.collect();
+    let mut files: Vec<&FilePath> = Vec::new();
+    for file in changed {
+        if is_module(file) || is_own(file) {
+            files.push(file);
+            let stem = file.name().trim_end_matches(".py");
+            let beside = modules.iter().take(SEARCHED_MOST).filter(|other| {
+                let text = without.read(other).ok();
+                text.is_some_and(|text| names_module(&text, stem))
+            });
+            files.extend(beside);
+        } else {
+            let folder = match file.name() {
+                "conftest.py" => file.directory(),
+                _ => folder_of_tests(without, file)
+                    .or_else(|| folders(file).find(|folder| is_called_after_tests(folder)))
+                    // It is unknown which tests read the data.
+                    .or_else(|| is_test_data(file).then_some(""))
+                    .unwrap_or(file.directory()),
+            };
+            let below = format!("{folder}/");
+            let is_below =
+                |other: &&&FilePath| folder.is_empty() || other.as_str().starts_with(&below);
+            files.extend(modules.iter().filter(is_below));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    files.retain(|file| seen.insert(*file));
+    let is_whole = run.state().reach.end == Extent::Whole;
+    if is_whole && (files.is_empty() || files.len() > FILES_MOST) {
+        return Some(Vec::new());
+    }
+    files.truncate(FILES_MOST);
+    let entries: Vec<String> = files.iter().map(ToString::to_string).collect();
+    (!entries.is_empty()).then_some(entries)
+}
+
+/// Returns whether a text imports the module `stem`.
+pub(crate) fn names_module(text: &str, stem: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut imports = text.lines().filter(|line| {
+        let line = line.trim_start();
+        line.starts_with("import ") || line.starts_with("from ")
+    });
+    imports.any(|line| line.split(|c| !is_part(c)).any(|word| word == stem))
+}
+
+fn passed(report: &TestReport) -> BTreeSet<String> {
+    let cases = report.cases.iter();
+    let passed = cases.filter(|case| case.status == TestStatus::Passed);
+    let mut ids: BTreeSet<String> = passed.map(|case| case.id.clone()).collect();
+    if report.outcome == TestOutcome::Passed {
+        ids.insert(WHOLE_RUN.to_owned());
+    }
+    ids
+}
+
+/// Returns the report's case for a test, or for the file or module of the test that could not be
+/// loaded.
+fn case_of<'r>(report: &'r TestReport, id: &str) -> Option<&'r TestCase> {
+    let holds = |case: &&TestCase| {
+        let rest = id.strip_prefix(case.id.as_str());
+        let is_part = rest.is_some_and(|rest| rest.starts_with(['.', ':']));
+        case.status == TestStatus::Error && is_part
+    };
+    let mut cases = report.cases.iter();
+    let own = cases.find(|case| case.id == id);
+    own.or_else(|| report.cases.iter().find(holds))
+}
+
+/// Joins the messages of the tests that fail with their original text.
+fn details(ids: &[String], with: &TestReport) -> String {
+    let mut text = String::new();
+    for id in ids {
+        let message = match case_of(with, id) {
+            Some(case) => crate::evidence::proposal::tail(case.message.trim_end(), MESSAGE_MOST),
+            None if *id == WHOLE_RUN => {
+                crate::evidence::proposal::tail(with.output.trim_end(), MESSAGE_MOST)
+            }
+            None => "it did not run",
+        };
+        if text.len() + message.len() > MESSAGES_MOST && !text.is_empty() {
+            break;
+        }
+        text.push_str(&format!("{id}\n{message}\n\n"));
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_workspace::Workspace;
+
+    #[test]
+    fn files_of_the_tests_are_told_by_their_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in [
+            "pkg/test/test_a.py",
+            "pkg/test/data/x.json",
+            "pkg/testing/tools.py",
+            "pkg/code.py",
+            "tests/README.md",
+        ] {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let world = Workspace::open(dir.path().to_owned()).unwrap();
+        let world = world.snapshot(Default::default());
+        let is = |file: &str| is_of_tests(&world, &FilePath::new(file));
+        for file in [
+            "pkg/test/test_a.py",
+            "pkg/test/data/x.json",
+            "pkg/test/new.py",
+            "tests/x.json",
+            "conftest.py",
+            "test_root.py",
+        ] {
+            assert!(is(file), "{file}");
+        }
+        for file in ["pkg/testing/tools.py", "pkg/code.py", "tests/README.md"] {
+            assert!(!is(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn an_import_names_a_test_module() {
+        assert!(names_module("from tests.test_base import T\n", "test_base"));
+        assert!(names_module(
+            "import os\n    from .test_base import T\n",
+            "test_base"
+        ));
+        assert!(!names_module(
+            "# test_base\nimport test_base2\n",
+            "test_base"
+        ));
+    }
+}

@@ -1,0 +1,534 @@
+//! Determines by name whether tests reach the changes of a run. A test may reach a function if it
+//! mentions the function, or mentions another function that mentions it, and so on. Only symbols
+//! that certainly no test reaches are reported. If the files of the tests that ran are unknown, or
+//! if the code is too large, every symbol counts as reached.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use crate::check::expected;
+use crate::check::original_tests::is_of_tests;
+use crate::run::ending::is_documentation;
+use starling_core::{TestReport, TestStatus};
+use starling_index::is_test_file;
+use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, references};
+use starling_text::ByteRange;
+use starling_workspace::Snapshot;
+
+/// Maximum number of files that are searched.
+const FILES_MOST: usize = 3_000;
+/// Maximum number of names that are searched for.
+const NAMES_MOST: usize = 400;
+
+/// Returns the symbols of `changed` that certainly no test of the report reaches. `before` and
+/// `after` are the workspace without and with the run's changes; `scripts` count as tests.
+pub(crate) fn unreached(
+    before: &Snapshot,
+    after: &Snapshot,
+    changed: &[SymbolPath],
+    report: &TestReport,
+    scripts: &BTreeSet<FilePath>,
+) -> Vec<SymbolPath> {
+    let needs_test = changing_behaviour(before, after, changed, scripts);
+    if needs_test.is_empty() {
+        return Vec::new();
+    }
+    let Some(code) = Code::read(after, report, scripts) else {
+        return Vec::new();
+    };
+    let unreached = needs_test
+        .into_iter()
+        .filter(|symbol| !code.is_reached(symbol));
+    unreached.cloned().collect()
+}
+
+/// Returns the symbols of `changed` whose change a test can show.
+pub(crate) fn changing_behaviour<'c>(
+    before: &Snapshot,
+    after: &Snapshot,
+    changed: &'c [SymbolPath],
+    scripts: &BTreeSet<FilePath>,
+) -> Vec<&'c SymbolPath> {
+    let needs_test = changed.iter().filter(|symbol| {
+        !scripts.contains(&symbol.file) && has_to_be_tested(before, after, symbol)
+    });
+    needs_test.collect()
+}
+
+/// Returns whether a test can show the change of a symbol. Changes to tests, prose or comments do
+/// not count, and neither do removed symbols.
+fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> bool {
+    let file = &symbol.file;
+    if is_test_file(file) || is_of_tests(before, file) || is_prose(file) || is_configuration(file) {
+        return false;
+    }
+    let code = |world: &Snapshot| {
+        let tree = world.tree(file).ok()?;
+        let found = tree.find(&symbol.name)?;
+        Some(code_of(&tree, found))
+    };
+    match (code(before), code(after)) {
+        (_, None) => false,
+        (Some(old), Some(new)) => old != new,
+        (None, Some(new)) => !new.is_empty(),
+    }
+}
+
+/// Returns the text of a symbol without its children, comments, docstring and whitespace.
+fn code_of(tree: &SymbolTree, symbol: &Symbol) -> String {
+    let mut left_out: Vec<ByteRange> = tree.comments().to_vec();
+    left_out.extend(symbol.docstring);
+    let own = tree.own_ranges(symbol).into_iter();
+    let characters = own.flat_map(|range| {
+        let text = &tree.text()[range.start..range.end];
+        let places = text.char_indices();
+        places.map(move |(at, character)| (range.start + at, character))
+    });
+    let is_code = |at: usize| {
+        !left_out
+            .iter()
+            .any(|one| (one.start..one.end).contains(&at))
+    };
+    let is_plain = tree.language() == Language::Plain;
+    characters
+        .filter(|(at, character)| is_plain || !character.is_whitespace() && is_code(*at))
+        .map(|(_, character)| character)
+        .collect()
+}
+
+/// Returns whether a file contains prose, by its name.
+fn is_prose(file: &FilePath) -> bool {
+    const NAMES: [&str; 10] = [
+        "README",
+        "LICENSE",
+        "LICENCE",
+        "COPYING",
+        "NOTICE",
+        "AUTHORS",
+        "CHANGELOG",
+        "CHANGES",
+        "NEWS",
+        "TODO",
+    ];
+    let name = file.name();
+    let is_list = ["requirements", "constraints", "CMakeLists"]
+        .iter()
+        .any(|list| name.starts_with(list));
+    is_documentation(file) || NAMES.contains(&name) || name.ends_with(".txt") && !is_list
+}
+
+/// Returns whether a file configures the tests or their environment.
+fn is_configuration(file: &FilePath) -> bool {
+    const NAMES: [&str; 6] = [
+        "pyproject.toml",
+        "setup.cfg",
+        "setup.py",
+        "tox.ini",
+        "noxfile.py",
+        "pytest.ini",
+    ];
+    NAMES.contains(&file.name())
+}
+
+/// A search target.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Sought {
+    /// A use of a name.
+    Name(String),
+    /// A use or an import of a module, or a mention of another file.
+    File(FilePath),
+}
+
+/// The searched files, split into the tests that ran and other code.
+struct Code<'w> {
+    world: &'w Snapshot,
+    tests: Vec<FilePath>,
+    others: Vec<FilePath>,
+}
+
+impl<'w> Code<'w> {
+    /// Returns `None` if there are too many files, or if the file of a passed test is unknown.
+    fn read(
+        world: &'w Snapshot,
+        report: &TestReport,
+        scripts: &BTreeSet<FilePath>,
+    ) -> Option<Self> {
+        let is_test = |file: &FilePath| is_test_file(file) || is_of_tests(world, file);
+        let searched = |file: &&FilePath| {
+            let language = Language::of(file);
+            language != Language::Plain || is_wiring(file) || scripts.contains(*file)
+        };
+        let files: Vec<&FilePath> = world.files().iter().filter(searched).collect();
+        if files.len() > FILES_MOST {
+            return None;
+        }
+        let (tests, others): (Vec<&FilePath>, Vec<&FilePath>) = files
+            .into_iter()
+            .partition(|file| is_test(file) || scripts.contains(*file));
+        let passed = report.cases.iter();
+        let passed = passed.filter(|case| case.status == TestStatus::Passed);
+        let mut ran: BTreeSet<&FilePath> = BTreeSet::new();
+        for case in passed {
+            let of_case = |file: &&&FilePath| expected::is_in(&case.id, file.as_str());
+            let before = ran.len();
+            let known = tests
+                .iter()
+                .find(|file| ran.contains(**file) && of_case(file));
+            if known.is_none() {
+                ran.extend(tests.iter().filter(of_case).copied());
+                if ran.len() == before {
+                    return None;
+                }
+            }
+        }
+        // A test file without tests is assumed to support the tests that ran.
+        let holds_tests = |file: &FilePath| {
+            let tree = world.tree(file).ok();
+            tree.is_some_and(|tree| {
+                let mut symbols = tree.symbols().iter();
+                symbols.any(|symbol| symbol.path.base_name().starts_with("test"))
+            })
+        };
+        let counts = |file: &&FilePath| ran.contains(*file) || !holds_tests(file);
+        let tests = tests.into_iter().filter(counts).cloned().collect();
+        Some(Code {
+            world,
+            tests,
+            others: others.into_iter().cloned().collect(),
+        })
+    }
+
+    fn is_reached(&self, symbol: &SymbolPath) -> bool {
+        if is_other_language(&symbol.file) {
+            return true;
+        }
+        let mut waiting: VecDeque<Sought> = self.sought_for(symbol).into();
+        let mut known: HashSet<Sought> = waiting.iter().cloned().collect();
+        while let Some(sought) = waiting.pop_front() {
+            if known.len() > NAMES_MOST {
+                return true;
+            }
+            let mut tests = self.tests.iter();
+            if tests.any(|file| !self.uses(file, &sought).is_empty()) {
+                return true;
+            }
+            for file in &self.others {
+                if is_wiring(file) && !self.uses(file, &sought).is_empty() {
+                    return true;
+                }
+                for owner in self.uses(file, &sought) {
+                    let next = self.sought_for(&owner).into_iter();
+                    let next = next.filter(|one| known.insert(one.clone()));
+                    waiting.extend(next.collect::<Vec<_>>());
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the search targets that lead to a symbol: its own name and those of the enclosing
+    /// functions; its class if others may call its methods implicitly; its module if a decorator
+    /// or a dynamic lookup may lead to the symbol.
+    fn sought_for(&self, symbol: &SymbolPath) -> Vec<Sought> {
+        let of_file = Sought::File(symbol.file.clone());
+        let tree = self.world.tree(&symbol.file).ok();
+        let found = tree
+            .as_ref()
+            .and_then(|tree| Some((tree, tree.find(&symbol.name)?)));
+        let Some((tree, mut found)) = found.filter(|_| !symbol.is_module()) else {
+            return vec![of_file];
+        };
+        let mut all = Vec::new();
+        if looks_up_by_text(tree.text()) {
+            all.push(of_file.clone());
+        }
+        loop {
+            let name = found.path.base_name().split('#').next().unwrap_or_default();
+            all.push(Sought::Name(name.to_owned()));
+            if found
+                .contract
+                .decorators
+                .iter()
+                .any(|one| may_register(one))
+            {
+                all.push(of_file.clone());
+            }
+            let Some(parent) = found.parent.map(|parent| tree.get(parent)) else {
+                break;
+            };
+            match parent.kind {
+                SymbolKind::Module => break,
+                SymbolKind::Class => {
+                    let is_special = name.starts_with("__");
+                    if found.kind == SymbolKind::Method
+                        && !is_special
+                        && parent.contract.bases.is_empty()
+                    {
+                        break;
+                    }
+                }
+                SymbolKind::Function | SymbolKind::Method => {}
+            }
+            found = parent;
+        }
+        all
+    }
+
+    /// Returns the symbols of a file that use the search target.
+    fn uses(&self, file: &FilePath, sought: &Sought) -> BTreeSet<SymbolPath> {
+        let (words, imports_count) = match sought {
+            Sought::Name(name) => (vec![name.as_str()], false),
+            Sought::File(sought) if sought == file => return BTreeSet::new(),
+            Sought::File(sought) => (names_of(sought), true),
+        };
+        let Ok(text) = self.world.read(file) else {
+            return BTreeSet::new();
+        };
+        if !words.iter().any(|word| text.contains(word)) {
+            return BTreeSet::new();
+        }
+        let Ok(tree) = self.world.tree(file) else {
+            return BTreeSet::new();
+        };
+        let docstrings = tree.symbols().iter().filter_map(|symbol| symbol.docstring);
+        let docstrings: Vec<ByteRange> = docstrings.collect();
+        let holds = |ranges: &[ByteRange], at: usize| {
+            ranges
+                .iter()
+                .any(|range| (range.start..range.end).contains(&at))
+        };
+        let mut owners = BTreeSet::new();
+        for word in words {
+            for found in references(&tree, word) {
+                let is_import =
+                    found.is_import && !imports_count && !is_renamed(&tree, found.range);
+                if !found.is_definition && !is_import {
+                    owners.insert(tree.owner(found.range.start).path.clone());
+                }
+            }
+            for (at, _) in text.match_indices(word) {
+                let is_part = |c: char| c.is_alphanumeric() || c == '_';
+                let is_word =
+                    !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part);
+                if is_word && holds(tree.strings(), at) && !holds(&docstrings, at) {
+                    owners.insert(tree.owner(at).path.clone());
+                }
+            }
+        }
+        owners
+    }
+}
+
+/// Returns whether an import renames a name, as in `from calc import mul as times`.
+fn is_renamed(tree: &SymbolTree, name: ByteRange) -> bool {
+    tree.text()[name.end..].trim_start().starts_with("as ")
+}
+
+/// Returns the words by which other code may refer to a file: its name, and its module or
+/// directory.
+fn names_of(file: &FilePath) -> Vec<&str> {
+    let name = file.name();
+    let folder = file.directory().rsplit('/').next().unwrap_or_default();
+    let stem = name.strip_suffix(".py");
+    let words = match stem {
+        Some("__init__" | "__main__") => vec![folder],
+        Some(stem) => vec![stem, name],
+        None => vec![name, folder],
+    };
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns whether code looks up names dynamically.
+fn looks_up_by_text(text: &str) -> bool {
+    const LOOKUPS: [&str; 6] = [
+        "getattr(",
+        "globals()",
+        "locals()",
+        "vars(",
+        "__dict__",
+        "importlib",
+    ];
+    LOOKUPS.iter().any(|lookup| text.contains(lookup))
+}
+
+/// Returns whether a decorator may register its function elsewhere.
+fn may_register(decorator: &str) -> bool {
+    const PLAIN: [&str; 9] = [
+        "property",
+        "staticmethod",
+        "classmethod",
+        "cached_property",
+        "lru_cache",
+        "cache",
+        "abstractmethod",
+        "override",
+        "contextmanager",
+    ];
+    let name = decorator.trim_start_matches('@');
+    let name = name.split('(').next().unwrap_or(name).trim();
+    !PLAIN.contains(&name.rsplit('.').next().unwrap_or(name))
+}
+
+/// Returns whether a file that is not code may name functions that others call.
+fn is_wiring(file: &FilePath) -> bool {
+    const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
+    let name = file.name();
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Makefile"
+}
+
+/// Returns whether a file is code in a language that is not parsed, which may be part of the tested
+/// program.
+pub(crate) fn is_other_language(file: &FilePath) -> bool {
+    const ENDINGS: [&str; 21] = [
+        ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs", ".go", ".java", ".kt", ".js",
+        ".jsx", ".ts", ".tsx", ".rb", ".php", ".cs", ".swift", ".f90", ".pyi",
+    ];
+    let name = file.name();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::TestOutcome;
+    use starling_workspace::Workspace;
+
+    const CODE: &str = "def add(a, b):\n    return a + b\n\n\ndef mul(a, b):\n    return a * b\n";
+    const TEST: &str =
+        "from calc import add, mul\n\n\ndef test_add():\n    assert add(2, 3) == 5\n";
+
+    /// Returns the symbols that no test reaches after these changes of files.
+    fn found(files: &[(&str, &str)], changes: &[(&str, &str)], changed: &[&str]) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let world = Workspace::open(dir.path().to_owned()).unwrap();
+        let before = world.snapshot(Default::default());
+        let mut after = before.clone();
+        for (file, text) in changes {
+            after = after.with(FilePath::new(*file), Some((*text).into()));
+        }
+        let cases = [("tests/test_calc.py::test_add", TestStatus::Passed)];
+        let report = TestReport::of_cases(TestOutcome::Passed, &cases);
+        let changed: Vec<SymbolPath> = changed.iter().map(|one| one.parse().unwrap()).collect();
+        let found = unreached(&before, &after, &changed, &report, &BTreeSet::new());
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    /// Returns the symbols that no test reaches after a change of `mul`.
+    fn of_mul(files: &[(&str, &str)]) -> Vec<String> {
+        let code = files.iter().find(|(file, _)| *file == "calc.py");
+        let code = code.map_or(CODE, |(_, text)| text);
+        let changed = code.replace("a * b", "0");
+        let mut all = vec![("calc.py", code), ("tests/test_calc.py", TEST)];
+        all.extend(files.iter().filter(|(file, _)| *file != "calc.py"));
+        found(&all, &[("calc.py", &changed)], &["calc.py::mul"])
+    }
+
+    #[test]
+    fn a_function_that_no_test_names_is_not_reached() {
+        assert_eq!(of_mul(&[]), ["calc.py::mul"]);
+        let other = (
+            "other.py",
+            "from calc import mul\n\n\ndef area(a):\n    return mul(a, a)\n",
+        );
+        assert_eq!(of_mul(&[other]), ["calc.py::mul"]);
+        let skipped = (
+            "tests/test_mul.py",
+            "from calc import mul\n\n\ndef test_mul():\n    mul(1, 2)\n",
+        );
+        assert_eq!(
+            of_mul(&[skipped]),
+            ["calc.py::mul"],
+            "its tests did not run"
+        );
+    }
+
+    #[test]
+    fn what_a_test_may_use_is_reached() {
+        let uses = |helper: &str| of_mul(&[("tests/helper.py", helper)]);
+        assert!(uses("import calc\n\n\ndef product():\n    return calc.mul(1, 2)\n").is_empty());
+        assert!(uses("NAMES = ['mul']\n").is_empty());
+        assert!(uses("from calc import mul as times\n").is_empty());
+        let called = CODE.replace("return a + b", "return mul(a, 1) + b");
+        assert!(of_mul(&[("calc.py", &called)]).is_empty());
+        let table = format!("{CODE}\n\nTABLE = [mul]\n");
+        assert!(of_mul(&[("calc.py", &table)]).is_empty());
+        let registered = CODE.replace("def mul", "@register\ndef mul");
+        assert!(of_mul(&[("calc.py", &registered)]).is_empty());
+        let looked_up = format!("{CODE}\n\ndef get(name):\n    return globals()[name]\n");
+        assert!(of_mul(&[("calc.py", &looked_up)]).is_empty());
+    }
+
+    #[test]
+    fn methods_that_a_base_class_may_call_go_with_their_class() {
+        let code = |base: &str| {
+            format!(
+                "class A{base}:\n    def run(self):\n        return 1\n\n    def __len__(self):\n        return 1\n"
+            )
+        };
+        let test = "from calc import A\n\n\ndef test_add():\n    assert A()\n";
+        let found = |base: &str, name: &str| {
+            let old = code(base);
+            let new = old.replace("return 1", "return 2");
+            let files = [("calc.py", old.as_str()), ("tests/test_calc.py", test)];
+            found(&files, &[("calc.py", &new)], &[name])
+        };
+        assert_eq!(found("", "calc.py::A.run"), ["calc.py::A.run"]);
+        assert!(found("(Base)", "calc.py::A.run").is_empty());
+        assert!(found("", "calc.py::A.__len__").is_empty());
+    }
+
+    #[test]
+    fn a_file_without_code_is_reached_where_it_is_named() {
+        let files = [
+            ("calc.py", CODE),
+            ("tests/test_calc.py", TEST),
+            ("deploy.sh", "echo hi\n"),
+            ("data/x.json", "1\n"),
+        ];
+        let of = |file: &str, text: &str| found(&files, &[(file, text)], &[&format!("{file}::")]);
+        assert_eq!(of("deploy.sh", "echo bye\n"), ["deploy.sh::"]);
+        assert_eq!(of("data/x.json", "2\n"), ["data/x.json::"]);
+        assert!(of("README.md", "# calc\n").is_empty());
+        assert!(of("notes.txt", "calc\n").is_empty());
+        assert!(of("tests/test_calc.py", "").is_empty());
+        assert!(of("pyproject.toml", "[tool.x]\n").is_empty());
+        let reads = ("data/x.json", "1\n");
+        let code = CODE.replace("return a + b", "return load('data/x.json')");
+        let files = [
+            ("calc.py", code.as_str()),
+            ("tests/test_calc.py", TEST),
+            reads,
+        ];
+        assert!(found(&files, &[("data/x.json", "2\n")], &["data/x.json::"]).is_empty());
+    }
+
+    #[test]
+    fn comments_docstrings_and_what_is_gone_need_no_test() {
+        let files = [("calc.py", CODE), ("tests/test_calc.py", TEST)];
+        let of = |text: &str| found(&files, &[("calc.py", text)], &["calc.py::mul"]);
+        let told = CODE.replace(
+            "    return a * b",
+            "    \"\"\"The product.\"\"\"\n    # exact\n    return a * b",
+        );
+        assert!(of(&told).is_empty());
+        assert!(of("def add(a, b):\n    return a + b\n").is_empty());
+        let new = format!("{CODE}\n\ndef sub(a, b):\n    return a - b\n");
+        assert_eq!(
+            found(&files, &[("calc.py", &new)], &["calc.py::sub"]),
+            ["calc.py::sub"]
+        );
+        let module = format!("import os\n\n{CODE}");
+        assert!(found(&files, &[("calc.py", &module)], &["calc.py::"]).is_empty());
+    }
+
+    #[test]
+    fn where_tests_have_no_known_file_everything_is_reached() {
+        let files = [("calc.py", CODE), ("spec/all.py", "")];
+        let changed = CODE.replace("a * b", "0");
+        assert!(found(&files, &[("calc.py", &changed)], &["calc.py::mul"]).is_empty());
+    }
+}

@@ -1,0 +1,344 @@
+//! Selects the tests for a change if running all tests takes long: tests that were named, tests
+//! that fail without the change, and the nearest tests.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::evidence::proposal::{Tried, WHOLE_RUN};
+use crate::lookup::Lookup;
+use crate::state::run_context::RunContext;
+use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use starling_index::is_test_file;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Time limit for a run of selected tests.
+pub(crate) const LONGEST: Duration = Duration::from_secs(30);
+/// Maximum duration of a whole command that runs for every change.
+const QUICK: Duration = Duration::from_secs(2);
+/// Maximum number of tests that all run before any change.
+const SMALL: usize = 400;
+
+/// Maximum number of nearest tests that are considered, and of test cases in them that run.
+const NEAREST: usize = 20;
+const TESTS_MOST: usize = 60;
+/// Minimum number of tests found by name. With fewer tests, the whole file runs.
+const FEW: usize = 3;
+const NAMED_MOST: usize = 10;
+const FAILING_MOST: usize = 20;
+/// Maximum number of tests in the files that run at the end.
+const AT_END_MOST: usize = 400;
+
+/// Extent of a test run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// The nearest tests of a change; at the end of the run, the files of these tests.
+    Nearest,
+}
+
+/// The extent of the test runs of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TestScope {
+    pub checks: Extent,
+    pub end: Extent,
+}
+
+impl TestScope {
+    pub(crate) const WHOLE: TestScope = TestScope {
+        checks: Extent::Whole,
+        end: Extent::Whole,
+    };
+    pub(crate) const NEAREST: TestScope = TestScope {
+        checks: Extent::Nearest,
+        end: Extent::Nearest,
+    };
+
+    /// Returns the reach for a project with selectable tests, after all tests ran once.
+    pub(crate) fn after(whole: &TestReport) -> TestScope {
+        match whole.outcome {
+            TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
+                let is_quick = u128::from(whole.millis) <= QUICK.as_millis();
+                let checks = if is_quick {
+                    Extent::Whole
+                } else {
+                    Extent::Nearest
+                };
+                TestScope {
+                    checks,
+                    end: Extent::Whole,
+                }
+            }
+            TestOutcome::TimedOut
+            | TestOutcome::OutOfMemory
+            | TestOutcome::TooManyProcesses
+            | TestOutcome::OutputTooLong
+            | TestOutcome::WroteTooMuch => TestScope::NEAREST,
+        }
+    }
+}
+
+/// Returns whether there are few enough tests to run all of them first.
+pub(crate) fn are_few(lookup: &Lookup) -> bool {
+    lookup.index().test_count() <= SMALL
+}
+
+/// How tests are selected in this run, adjusted to earlier results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SelectionPolicy {
+    /// Number of nearest tests that finish in time.
+    most: usize,
+    by: Granularity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Granularity {
+    Test,
+    File,
+}
+
+impl Default for SelectionPolicy {
+    fn default() -> Self {
+        SelectionPolicy {
+            most: NEAREST,
+            by: Granularity::Test,
+        }
+    }
+}
+
+impl SelectionPolicy {
+    /// Returns the next selection policy to try, if the selected tests gave no result with the
+    /// change and none without it.
+    pub(crate) fn instead(
+        self,
+        with: &TestReport,
+        without: &TestReport,
+    ) -> Option<SelectionPolicy> {
+        let fewer = || {
+            let most = self.most / 4;
+            (most > 0).then_some(SelectionPolicy { most, ..self })
+        };
+        let too_long = |report: &TestReport| report.outcome == TestOutcome::TimedOut;
+        let nearly = u128::from(without.millis) > LONGEST.as_millis() / 2;
+        if too_long(with) && (too_long(without) || nearly) {
+            return fewer();
+        }
+        let passes = |report: &TestReport| {
+            let passed = |case: &TestCase| case.status == TestStatus::Passed;
+            report.outcome == TestOutcome::Passed || report.cases.iter().any(passed)
+        };
+        if too_long(with) || passes(with) || passes(without) {
+            return None;
+        }
+        // One unknown name, or one file that cannot be loaded, can fail the whole test run.
+        match self.by {
+            Granularity::Test => Some(SelectionPolicy {
+                by: Granularity::File,
+                ..self
+            }),
+            Granularity::File => fewer(),
+        }
+    }
+}
+
+/// Tests to run, nearest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    chosen: Vec<Chosen>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chosen {
+    /// The entry in the runner's format.
+    entry: String,
+    /// The file in the workspace, if it is known.
+    file: Option<FilePath>,
+    tests: usize,
+}
+
+impl Selection {
+    /// Selects the tests that check a change of these symbols.
+    pub(crate) fn near(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
+        let lookup = run.lookup();
+        let (named, failing, habit) = {
+            let state = run.state();
+            (state.named.clone(), state.failing.clone(), state.habit)
+        };
+        let mut selection = Selection::default();
+        for entry in named.iter().take(NAMED_MOST) {
+            selection.add_named(&lookup, entry);
+        }
+        let failing = failing.iter().filter(|id| *id != WHOLE_RUN);
+        for id in failing.take(FAILING_MOST) {
+            selection.add_named(&lookup, id);
+        }
+        let of_tests = symbols.iter().filter(|symbol| is_test_file(&symbol.file));
+        for symbol in of_tests {
+            selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
+        }
+        selection.add_nearest(&lookup, symbols, habit.most);
+        match habit.by {
+            Granularity::Test => selection,
+            Granularity::File => selection.of_files(&lookup, TESTS_MOST),
+        }
+    }
+
+    /// Selects the files of the tests nearest to all changed symbols.
+    pub(crate) fn at_end(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
+        Selection::near(run, symbols).of_files(&run.lookup(), AT_END_MOST)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// Keeps the `most` nearest entries, at least one.
+    pub(crate) fn keep_nearest(&mut self, most: usize) {
+        self.chosen.truncate(most.max(1));
+    }
+
+    /// Returns the entries in the runner's format.
+    pub(crate) fn entries(&self) -> Vec<String> {
+        let entries = self.chosen.iter().map(|one| one.entry.clone());
+        entries.collect()
+    }
+
+    /// Describes the selection for the evidence.
+    pub(crate) fn tried(&self, run: &RunContext) -> Tried {
+        let files: BTreeSet<&FilePath> = self
+            .chosen
+            .iter()
+            .filter_map(|one| one.file.as_ref())
+            .collect();
+        Tried::Nearest {
+            tests: self.chosen.iter().map(|one| one.tests).sum(),
+            of: run.lookup().index().test_count(),
+            files: files.into_iter().cloned().collect(),
+            whole_at_end: run.state().reach.end == Extent::Whole,
+        }
+    }
+
+    fn add_nearest(&mut self, lookup: &Lookup, symbols: &[SymbolPath], most: usize) {
+        let index = lookup.index();
+        let nearest = index.nearest_tests(symbols, most);
+        let (files, names): (Vec<_>, Vec<_>) = nearest
+            .iter()
+            .map(|test| index.runnable(test))
+            .partition(SymbolPath::is_module);
+        let few = names.len() < FEW;
+        let mut tests = 0;
+        for test in names.into_iter().chain(files.into_iter().filter(|_| few)) {
+            let count = tests_of(lookup, &test);
+            // The nearest file runs even if it holds many tests.
+            if tests == 0 || tests + count <= TESTS_MOST {
+                tests += count;
+                self.add(lookup, &test);
+            }
+        }
+    }
+
+    fn add(&mut self, lookup: &Lookup, test: &SymbolPath) {
+        let in_file = |one: &Chosen| one.file.as_ref() == Some(&test.file);
+        let entry = match test.is_module() {
+            true => test.file.to_string(),
+            false => test.to_string(),
+        };
+        let whole = test.file.to_string();
+        if (self.chosen.iter()).any(|one| one.entry == entry || one.entry == whole) {
+            return;
+        }
+        if test.is_module() {
+            self.chosen.retain(|one| !in_file(one));
+        }
+        let tests = tests_of(lookup, test);
+        let file = Some(test.file.clone());
+        self.chosen.push(Chosen { entry, file, tests });
+    }
+
+    /// Adds a path in the workspace, or an id in the runner's format.
+    fn add_named(&mut self, lookup: &Lookup, entry: &str) {
+        let file = FilePath::new(entry.split("::").next().unwrap_or(entry));
+        let known = lookup.files().binary_search(&file).is_ok();
+        if !self.chosen.iter().any(|one| one.entry == entry) {
+            self.chosen.push(Chosen {
+                entry: entry.to_owned(),
+                tests: match known && entry == file.as_str() {
+                    true => lookup.index().tests_in(&file),
+                    false => 1,
+                },
+                file: known.then_some(file),
+            });
+        }
+    }
+
+    /// Replaces the tests by their files, up to `most` tests and at least one file.
+    fn of_files(self, lookup: &Lookup, most: usize) -> Selection {
+        let mut files = Selection::default();
+        let mut tests = 0;
+        for one in self.chosen {
+            let Some(file) = one.file else {
+                files.chosen.push(one);
+                continue;
+            };
+            let whole = SymbolPath::module(file);
+            let count = tests_of(lookup, &whole);
+            if tests == 0 || tests + count <= most {
+                let known = files.chosen.len();
+                files.add(lookup, &whole);
+                tests += count * (files.chosen.len() - known);
+            }
+        }
+        files
+    }
+}
+
+fn tests_of(lookup: &Lookup, test: &SymbolPath) -> usize {
+    match test.is_module() {
+        true => lookup.index().tests_in(&test.file).max(1),
+        false => 1,
+    }
+}
+
+/// Returns the tests that a text names: paths of test files, with an optional name after `::`, and
+/// names that belong to only one test.
+pub(crate) fn named_in(lookup: &Lookup, text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
+    let mut found: Vec<String> = Vec::new();
+    for word in text.split(|c: char| !is_part(c)) {
+        let word = word.trim_end_matches(['.', ':']).trim_start_matches("./");
+        if let Some(test) = by_path(lookup, word).or_else(|| by_name(lookup, word)) {
+            let entry = match test.is_module() {
+                true => test.file.to_string(),
+                false => test.to_string(),
+            };
+            if !found.contains(&entry) {
+                found.push(entry);
+            }
+        }
+    }
+    found.truncate(NAMED_MOST);
+    found
+}
+
+fn by_path(lookup: &Lookup, word: &str) -> Option<SymbolPath> {
+    let (file, name) = word.split_once("::").unwrap_or((word, ""));
+    let file = FilePath::new(file);
+    let is_there = lookup.files().binary_search(&file).is_ok();
+    let holds_tests = is_there && lookup.index().tests_in(&file) > 0;
+    holds_tests.then(|| {
+        let named = SymbolPath::new(file, name.replace("::", "."));
+        lookup.index().runnable(&named)
+    })
+}
+
+fn by_name(lookup: &Lookup, word: &str) -> Option<SymbolPath> {
+    let name = word.rsplit(['.', ':', '/']).next().unwrap_or(word);
+    if !name.starts_with("test_") {
+        return None;
+    }
+    let mut defined = lookup.index().definitions(name);
+    defined.retain(|one| is_test_file(&one.symbol.file));
+    match defined.as_slice() {
+        [only] => Some(lookup.index().runnable(&only.symbol)),
+        _ => None,
+    }
+}

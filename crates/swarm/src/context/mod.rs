@@ -1,0 +1,7 @@
+//! What a model sees of the project.
+
+pub(crate) mod agent_context;
+pub(crate) mod failing;
+pub(crate) mod prompt_parts;
+pub(crate) mod scout_context;
+pub(crate) mod views;

@@ -1,0 +1,525 @@
+//! Builds the prompts for models. The context is gathered without a model and capped in tokens. The
+//! parts that never change come first, so that provider caches hit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::agent::questions::party_name;
+use crate::agent::small;
+use crate::agent::turns::{self, AgentState};
+use crate::context::agent_context::{Material, material, shown};
+use crate::context::views::Views;
+use crate::event::events::{ActorId, Cause};
+use crate::evidence::proposal::{TestEvidence, tail};
+use crate::excerpt::excerpt;
+use crate::lookup::callees::callees;
+use crate::lookup::{Lookup, NotThere, cap};
+use crate::state::run_context::RunContext;
+use crate::task::goal::Goal;
+use crate::task::required;
+use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
+use starling_core::{
+    Driver, ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
+};
+use starling_index::{Certainty, Usage, frames, is_test_file};
+use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
+
+/// Models without native tool calls and with a smaller context window are small models.
+const SMALL_WINDOW: Tokens = Tokens(20_000);
+/// Maximum number of unrelated failing tests that a prompt names.
+const OTHER_FAILURES: usize = 5;
+/// Maximum number of uses of a symbol that are considered.
+const USES: usize = 200;
+
+/// Maximum size of each part of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caps {
+    pub task: Tokens,
+    pub rules: Tokens,
+    pub failures: Tokens,
+    pub source: Tokens,
+    pub outline_lines: usize,
+    pub callers: usize,
+    pub callees: usize,
+    pub tests: usize,
+    /// Limit for each callee and test.
+    pub excerpt: Tokens,
+    /// Limit for all candidates together.
+    pub candidates: Tokens,
+    /// Number of candidates that are shown whole, and the size limit for them.
+    pub best_count: usize,
+    pub best: Tokens,
+    pub candidate: Tokens,
+    /// Limit for a class that is not shown whole.
+    pub class: Tokens,
+}
+
+impl Caps {
+    /// Returns the caps for a model. Small models get shorter prompts.
+    pub fn of(profile: &ModelProfile) -> Caps {
+        match is_small(profile) {
+            false => Caps {
+                task: Tokens(4_000),
+                rules: Tokens(1_000),
+                failures: Tokens(1_500),
+                source: Tokens(5_000),
+                outline_lines: 24,
+                callers: 12,
+                callees: 2,
+                tests: 2,
+                excerpt: Tokens(300),
+                candidates: Tokens(3_200),
+                best_count: 2,
+                best: Tokens(1_000),
+                candidate: Tokens(400),
+                class: Tokens(220),
+            },
+            true => Caps {
+                task: Tokens(1_000),
+                rules: Tokens(200),
+                failures: Tokens(500),
+                source: Tokens(2_000),
+                outline_lines: 0,
+                callers: 0,
+                callees: 0,
+                tests: 1,
+                excerpt: Tokens(250),
+                candidates: Tokens(1_300),
+                best_count: 0,
+                best: Tokens(150),
+                candidate: Tokens(150),
+                class: Tokens(150),
+            },
+        }
+    }
+}
+
+/// Returns the part of all prompts that does not change during the run.
+pub(crate) fn frozen(run: &RunContext) -> String {
+    let caps = Caps::of(run.services.models.agent.profile());
+    let rules = run
+        .state()
+        .world
+        .read(&FilePath::new("AGENTS.md"))
+        // Text in the file must not close the surrounding tag of the prompt.
+        .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
+        .unwrap_or_default();
+    let failures = required::shown(run)
+        .map(|report| failures(&report, caps.failures))
+        .unwrap_or_default();
+    let asks_for_behaviour = matches!(required::goal(run), Goal::Bug | Goal::Feature);
+    TaskPrompt {
+        test_is_needed: run.must_prove() && asks_for_behaviour && failures.is_empty(),
+        task: cap(&run.task.text, caps.task),
+        python: run.services.tests.python().unwrap_or_default(),
+        rules,
+        failures,
+        other_failures: few(&required::left_alone(run)),
+        not_there: not_there(run),
+    }
+    .render()
+}
+
+/// Returns the files that the task names and that do not exist, one per line.
+fn not_there(run: &RunContext) -> String {
+    let gone = run.lookup().not_there(&run.task.text);
+    let lines: Vec<String> = gone.iter().map(NotThere::in_words).collect();
+    lines.join("\n")
+}
+
+/// Joins the first ids and the number of the others.
+fn few(ids: &[String]) -> String {
+    let shown = &ids[..ids.len().min(OTHER_FAILURES)];
+    match ids.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Number of output lines that are shown if tests were stopped. The last lines show where the tests
+/// hang.
+const LAST: usize = 4;
+
+/// Describes the failing tests of a report; empty if no test fails. If the tests were stopped at
+/// the deadline and none had failed, only the last lines of their output are shown.
+pub(crate) fn failures(report: &TestReport, most: Tokens) -> String {
+    let has_failed =
+        |case: &TestCase| matches!(case.status, TestStatus::Failed | TestStatus::Error);
+    if report.outcome == TestOutcome::TimedOut && !report.cases.iter().any(has_failed) {
+        let last: Vec<&str> = report.output.trim_end().lines().rev().take(LAST).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        return format!(
+            "{}\nwas stopped at its deadline; until then no test had failed. It said at last:\n{}",
+            report.command,
+            last.join("\n")
+        );
+    }
+    match TestEvidence::compare(&BTreeSet::new(), report) {
+        TestEvidence::Unknown { .. } => String::new(),
+        TestEvidence::Known { broken, .. } if broken.is_empty() => String::new(),
+        TestEvidence::Known {
+            command, details, ..
+        } => cap(&format!("{command}\n{details}"), most),
+    }
+}
+
+/// Adds new work to the agent's conversation: the full context of its symbol the first time, and
+/// only new facts later.
+pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) {
+    let actor = agent.actor.clone();
+    // Recorded before the prompt is written, so that the prompt shows this text or a later one.
+    if let ActorId::Agent(symbol) = &actor {
+        remember_view(run, agent, &[symbol.to_string()]);
+    }
+    let cause = causes
+        .iter()
+        .filter(|cause| weighs(&actor, cause))
+        .map(cause_text)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let text = match (&mut agent.conversation, &actor) {
+        (Some(_), ActorId::Agent(symbol)) if is_small(run.services.models.agent.profile()) => {
+            agent.cause.clear();
+            return small::ask(run, agent, symbol);
+        }
+        // If the agent never replied to its first prompt, that prompt is replaced.
+        (Some(conversation), ActorId::Agent(symbol)) if !conversation.is_answered() => {
+            conversation.forget();
+            let cause = format!("{}{cause}", accepted_already(agent));
+            first_prompt(run, symbol, cause)
+        }
+        (Some(_), ActorId::Agent(symbol)) => {
+            let now = run.lookup().read(&[symbol.to_string()]);
+            let accepted = accepted_already(agent);
+            format!("Your symbol as it is now:\n{now}\n{accepted}{cause}")
+        }
+        (Some(_), _) => cause,
+        (None, ActorId::Agent(symbol)) if is_small(run.services.models.agent.profile()) => {
+            let first = causes
+                .iter()
+                .all(|cause| matches!(cause, Cause::Picked { .. }));
+            agent.cause = if first { String::new() } else { cause };
+            agent.conversation = Some(turns::conversation_of(run, &actor));
+            return small::ask(run, agent, symbol);
+        }
+        (None, ActorId::Agent(symbol)) => first_prompt(run, symbol, cause),
+        (None, _) => {
+            let frozen = run.frozen.get().cloned().unwrap_or_default();
+            let lookup = run.lookup();
+            let material = material(run, Role::Agent);
+            let shown = material.shown.iter().map(|one| one.symbol.as_str());
+            note_shown(&lookup, &mut agent.told, shown);
+            format!("{frozen}\n{}", solo_prompt(run, material, cause))
+        }
+    };
+    agent
+        .conversation
+        .get_or_insert_with(|| turns::conversation_of(run, &actor))
+        .user(text);
+}
+
+fn first_prompt(run: &RunContext, symbol: &SymbolPath, cause: String) -> String {
+    let frozen = run.frozen.get().cloned().unwrap_or_default();
+    format!("{frozen}\n{}", symbol_prompt(run, symbol, cause))
+}
+
+/// Lists the agent's accepted changes from earlier pieces of work.
+fn accepted_already(agent: &AgentState) -> String {
+    let line =
+        |reason: &String| format!("Accepted already, and part of the source above: {reason}\n");
+    agent.accepted.iter().map(line).collect()
+}
+
+/// Returns whether a cause is worth telling. The agent of `--driver single` does not need to know
+/// that it was picked.
+fn weighs(actor: &ActorId, cause: &Cause) -> bool {
+    !matches!((actor, cause), (ActorId::Solo, Cause::Picked { .. }))
+}
+
+/// Records the texts of the symbols that the agent is about to see.
+pub(crate) fn remember_view(run: &RunContext, agent: &mut AgentState, shown: &[String]) {
+    let lookup = run.lookup();
+    for symbol in lookup.read_symbols(shown) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            agent.told.show(symbol, Arc::clone(tree.text()));
+        }
+    }
+}
+
+/// Returns the definitions of a name with the texts of their files, which are recorded if a result
+/// shows them.
+pub(crate) fn definitions(run: &RunContext, name: &str) -> Vec<Definition> {
+    let lookup = run.lookup();
+    let defined = lookup.index().definitions(name).into_iter();
+    let read = |symbol: SymbolPath| {
+        let found = lookup.symbol(&symbol).ok()?;
+        Some(Definition {
+            source: found.source().trim_end().to_owned(),
+            text: Arc::clone(found.tree.text()),
+            symbol,
+        })
+    };
+    defined.filter_map(|one| read(one.symbol)).collect()
+}
+
+/// A definition and the text of its file.
+pub(crate) struct Definition {
+    symbol: SymbolPath,
+    source: String,
+    text: Arc<str>,
+}
+
+/// Records the definitions that a result shows in full.
+pub(crate) fn remember_definitions(
+    agent: &mut AgentState,
+    definitions: Vec<Definition>,
+    result: &str,
+) {
+    for one in definitions {
+        if !one.source.is_empty() && result.contains(&one.source) {
+            agent.told.show(one.symbol, one.text);
+        }
+    }
+}
+
+fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item = &'s str>) {
+    for symbol in shown.filter_map(|target| lookup.address(target).ok()) {
+        if let Ok(tree) = lookup.tree(&symbol.file) {
+            views.show(symbol, Arc::clone(tree.text()));
+        }
+    }
+}
+
+/// Describes why an agent has work.
+pub(crate) fn cause_text(cause: &Cause) -> String {
+    let prompt = match cause {
+        Cause::Picked { why } => CausePrompt {
+            kind: "picked",
+            text: why.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::ChangeRequest { from, reason } => CausePrompt {
+            kind: "change_request",
+            from: party_name(from),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::FollowUp {
+            changed,
+            changes,
+            lines,
+            text,
+            wave: _,
+        } => CausePrompt {
+            kind: "follow_up",
+            from: changed.to_string(),
+            text: text.clone(),
+            changes: changes.clone(),
+            lines: lines.clone(),
+        },
+        Cause::FailedTests { message } => CausePrompt {
+            kind: "failed_tests",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Problems { message } => CausePrompt {
+            kind: "problems",
+            text: tail(message, 5_000).to_owned(),
+            ..CausePrompt::default()
+        },
+        Cause::Steered { text } => CausePrompt {
+            kind: "steered",
+            text: text.clone(),
+            ..CausePrompt::default()
+        },
+        Cause::Declined { by, reason } => CausePrompt {
+            kind: "declined",
+            from: party_name(by),
+            text: reason.clone(),
+            ..CausePrompt::default()
+        },
+    };
+    prompt.render()
+}
+
+/// Returns the prompt for a question to the owner of a symbol.
+pub(crate) fn question_prompt(
+    run: &RunContext,
+    owner: &SymbolPath,
+    asker: &str,
+    question: &str,
+    intent: Option<&str>,
+) -> String {
+    let intent = intent
+        .map(|intent| format!("You mean to change it: {intent}\n"))
+        .unwrap_or_default();
+    let cause = format!("{intent}Question from {asker}: {question}");
+    symbol_prompt(run, owner, cause)
+}
+
+fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) -> String {
+    let lookup = run.lookup();
+    let caps = Caps::of(run.services.models.agent.profile());
+    if lookup.is_new_file(path) {
+        let file = &path.file;
+        return format!(
+            "Your symbol: the file {file}, which is not there yet. Propose its whole text as `source`.\n\n{cause}"
+        );
+    }
+    let found = match lookup.symbol(path) {
+        Ok(found) => found,
+        Err(error) => return format!("{error}\n\n{cause}"),
+    };
+    let (source, shortened) = excerpt(&found, lookup.focus(), caps.source);
+    let whole_file = found.symbol.kind == SymbolKind::Module;
+    let outline = match caps.outline_lines {
+        0 => String::new(),
+        _ if whole_file && shortened => String::new(),
+        lines => outline(&found.tree, lines),
+    };
+    SymbolPrompt {
+        symbol: path.to_string(),
+        kind: kind_name(found.symbol.kind).to_owned(),
+        language: fence_language(found.tree.language()).to_owned(),
+        line: found.symbol.lines.0,
+        source: source.trim_end().to_owned(),
+        shortened,
+        outline,
+        callers: callers(&lookup, path, caps),
+        callees: called_by(&lookup, path, caps),
+        tests: nearest_tests(&lookup, path, caps),
+        others: run.told_others(path),
+        cause,
+    }
+    .render()
+}
+
+/// Returns whether a model is small, so that it gets one function and one question.
+pub(crate) fn is_small(profile: &ModelProfile) -> bool {
+    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
+}
+
+/// Returns the test function of a failing test: the first frame of its traceback in a test file.
+pub(crate) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let frames = frames(&case.message);
+    let frame = frames
+        .iter()
+        .find(|frame| is_test_file(&FilePath::new(frame.path)))?;
+    let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
+    Some(tree.at_line(frame.line).path.clone())
+}
+
+pub(crate) fn kind_name(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Module => "module body",
+        SymbolKind::Class => "class",
+        SymbolKind::Function => "function",
+        SymbolKind::Method => "method",
+    }
+}
+
+pub(crate) fn fence_language(language: Language) -> &'static str {
+    match language {
+        Language::Python => "python",
+        Language::Plain => "",
+    }
+}
+
+/// Returns the lines that use a symbol, outside the symbol and outside tests, and the number of
+/// omitted lines.
+///
+/// Uncertain uses are omitted if more than two symbols share the name.
+pub(crate) fn callers(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<String> {
+    if caps.callers == 0 || path.is_module() {
+        return Vec::new();
+    }
+    let shared = lookup.index().definitions(path.base_name()).len() > 2;
+    let mut usages = lookup.index().references(&path.to_string(), USES).found;
+    usages.retain(|usage| {
+        let is_guess = usage.certainty == Certainty::Possible && shared;
+        let elsewhere = !path.encloses(&usage.symbol) && !is_test_file(&usage.file);
+        elsewhere && !is_guess && !usage.is_import
+    });
+    let line = |usage: &Usage| {
+        let text: String = usage.text.chars().take(120).collect();
+        format!(
+            "{}:{} ({}): {text}",
+            usage.file, usage.line, usage.symbol.name
+        )
+    };
+    let mut lines: Vec<String> = usages.iter().map(line).collect();
+    lines.dedup();
+    let left = lines.len().saturating_sub(caps.callers);
+    lines.truncate(caps.callers);
+    if left > 0 {
+        lines.push(format!("and {left} more: `references`"));
+    }
+    lines
+}
+
+/// Returns the functions that a function calls and that the task mentions.
+fn called_by(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    if caps.callees == 0 {
+        return Vec::new();
+    }
+    let callees = callees(lookup, path, caps.callees).into_iter();
+    callees
+        .filter_map(|callee| shown(lookup, &callee, String::new(), caps.excerpt))
+        .collect()
+}
+
+fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt> {
+    let tests = lookup
+        .index()
+        .nearest_tests(std::slice::from_ref(path), caps.tests);
+    tests
+        .iter()
+        .filter_map(|test| shown(lookup, test, String::new(), caps.excerpt))
+        .collect()
+}
+
+fn solo_prompt(run: &RunContext, material: Material, cause: String) -> String {
+    debug_assert_eq!(run.task.driver, Driver::Single);
+    let Material { shown, imports } = material;
+    SoloPrompt {
+        candidates: shown,
+        imports,
+        cause,
+    }
+    .render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_were_stopped_show_their_last_lines_only() {
+        let output: String = (0..100).map(|n| format!("creating {n}\n")).collect();
+        let mut report = TestReport {
+            outcome: TestOutcome::TimedOut,
+            exit: None,
+            command: "pytest".into(),
+            cases: Vec::new(),
+            source: Default::default(),
+            output,
+            millis: 30_000,
+        };
+        let shown = failures(&report, Tokens(4_000));
+        assert!(
+            shown.starts_with("pytest\nwas stopped at its deadline"),
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with(":\ncreating 96\ncreating 97\ncreating 98\ncreating 99"),
+            "{shown}"
+        );
+        report.cases.push(TestCase {
+            id: "t".into(),
+            status: TestStatus::Failed,
+            message: "assert 1 == 2".into(),
+        });
+        let shown = failures(&report, Tokens(4_000));
+        assert!(shown.contains("assert 1 == 2"), "{shown}");
+    }
+}

@@ -1,0 +1,272 @@
+//! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
+//! are no longer compatible, and every mention of removed symbols.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::check::checks::Draft;
+use crate::lookup::{Found, Lookup};
+use starling_index::{Certainty, Usage, is_test_file};
+use starling_syntax::{
+    Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
+};
+
+/// Maximum number of uses of one symbol that are considered.
+const REFERENCES_MOST: usize = 400;
+/// Maximum depth of the class hierarchy that is followed to subclasses.
+const HEIRS_DEEP: usize = 4;
+
+/// A place that a changed contract breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// The innermost symbol at the place.
+    pub symbol: SymbolPath,
+    pub line: u32,
+    /// Whether the place is a method that overrides the changed method.
+    pub is_override: bool,
+}
+
+/// The places that mentioned removed symbols. They are recorded before the removal, because
+/// afterwards the uses can only be found by name.
+pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
+
+/// Returns the symbols that a draft removes, with their mentions.
+pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
+    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
+    let gone = draft
+        .breaking
+        .iter()
+        .filter(|symbol| after.find(&symbol.name).is_none());
+    let mentions = |symbol: &SymbolPath| {
+        // If the name is imported under another name, only the import is wrong.
+        let name = symbol.base_name().split('#').next().unwrap_or_default();
+        let usages = sure_usages(lookup, symbol).into_iter();
+        let named = usages.filter(|usage| usage.text.contains(name));
+        let places = named.map(|usage| (usage.file, usage.text)).collect();
+        (symbol.clone(), places)
+    };
+    gone.map(mentions).collect()
+}
+
+/// The files that are searched for broken code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Code,
+    Tests,
+}
+
+impl Scope {
+    fn includes(self, file: &FilePath) -> bool {
+        is_test_file(file) == (self == Scope::Tests)
+    }
+}
+
+/// Returns the places outside tests and outside the symbol itself that a draft breaks by changing
+/// the contract of `changed`. `lookup` is the workspace before the draft, or after the draft if the
+/// mentions of removed symbols are given.
+pub(crate) fn broken(
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    broken_in(Scope::Code, lookup, draft, changed, gone)
+}
+
+/// Same as [`broken`], for the files of one scope.
+pub(crate) fn broken_in(
+    scope: Scope,
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    let contract = |text: &Arc<str>| {
+        let tree = SymbolTree::parse(draft.file.clone(), Arc::clone(text));
+        tree.find(&changed.name)
+            .map(|symbol| symbol.contract.clone())
+    };
+    let elsewhere = |symbol: &SymbolPath| !changed.encloses(symbol) && scope.includes(&symbol.file);
+    if let Some(places) = gone.get(changed) {
+        let mut sites = still_mentioned(lookup, places);
+        sites.retain(|site| elsewhere(&site.symbol));
+        return sites;
+    }
+    let (Some(old), Some(new)) = (contract(&draft.base), contract(&draft.text)) else {
+        return Vec::new();
+    };
+    let mut usages = sure_usages(lookup, changed);
+    usages.retain(|usage| usage.is_call && elsewhere(&usage.symbol));
+    usages.retain(|usage| !holds(lookup, usage, changed, &old, &new));
+    let calls = usages.into_iter().map(|usage| Site {
+        symbol: usage.symbol,
+        line: usage.line,
+        is_override: false,
+    });
+    let mut sites = match scope {
+        Scope::Code => overrides(lookup, changed, &new),
+        Scope::Tests => Vec::new(),
+    };
+    sites.extend(calls);
+    sites
+}
+
+/// Returns the certain uses of a symbol. For a constructor, the uses of its class are included.
+fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
+    let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
+    let mut found = of(symbol);
+    if makes(symbol)
+        && let Some((class, _)) = symbol.name.rsplit_once('.')
+    {
+        let made = of(&SymbolPath::new(symbol.file.clone(), class));
+        found.extend(made.into_iter().filter(|usage| usage.is_call));
+    }
+    found.retain(|usage| usage.certainty != Certainty::Possible);
+    found
+}
+
+fn makes(symbol: &SymbolPath) -> bool {
+    ["__init__", "__new__"].contains(&symbol.base_name())
+}
+
+/// Returns the lines that mentioned a removed symbol and still exist, at their current place.
+fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for (file, text) in places {
+        let Ok(tree) = lookup.tree(file) else {
+            continue;
+        };
+        let lines = (1..).zip(tree.text().lines());
+        sites.extend(
+            lines
+                .filter(|(_, line)| line.trim() == text)
+                .map(|(line, _)| Site {
+                    symbol: tree.at_line(line).path.clone(),
+                    line,
+                    is_override: false,
+                }),
+        );
+    }
+    sites
+}
+
+/// Returns whether a call has the same effect under the new contract.
+fn holds(
+    lookup: &Lookup,
+    usage: &Usage,
+    changed: &SymbolPath,
+    old: &Contract,
+    new: &Contract,
+) -> bool {
+    let Ok(tree) = lookup.tree(&usage.file) else {
+        return false;
+    };
+    let Some(given) = arguments(&tree, offset(&tree, usage)) else {
+        return false;
+    };
+    let receiver = receiver(lookup, &tree, usage, changed);
+    old.call_holds(new, &given, receiver)
+}
+
+/// Returns the byte offset of a use in its file.
+fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
+    let line = (usage.line as usize).saturating_sub(1);
+    let start = tree.line_starts().get(line).copied();
+    start.unwrap_or_default() + usage.column as usize
+}
+
+/// Returns how the first argument of a method call is passed: implicitly by the object, or
+/// explicitly if the class is named.
+fn receiver(lookup: &Lookup, tree: &SymbolTree, usage: &Usage, changed: &SymbolPath) -> Receiver {
+    let Ok(found) = lookup.symbol(changed) else {
+        return Receiver::Given;
+    };
+    if found.symbol.kind != SymbolKind::Method {
+        return Receiver::Given;
+    }
+    let decorated = |name: &str| {
+        let decorators = found.symbol.contract.decorators.iter();
+        decorators
+            .clone()
+            .any(|one| one.trim_start_matches('@') == name)
+    };
+    let class = changed.name.rsplit('.').nth(1).unwrap_or_default();
+    let object = object_of(tree, offset(tree, usage));
+    let of_class = object.is_some_and(|object| object.rsplit('.').next() == Some(class));
+    match (
+        decorated("staticmethod"),
+        decorated("classmethod"),
+        of_class,
+    ) {
+        (true, _, _) | (false, false, true) => Receiver::Given,
+        (false, true, _) | (false, false, false) => Receiver::Bound,
+    }
+}
+
+/// Returns the methods that override a changed method and are not compatible with it.
+fn overrides(lookup: &Lookup, changed: &SymbolPath, new: &Contract) -> Vec<Site> {
+    let is_private = changed.base_name().starts_with("__") && !changed.base_name().ends_with("__");
+    let Some((class, method)) = changed.name.rsplit_once('.') else {
+        return Vec::new();
+    };
+    if makes(changed) || is_private {
+        return Vec::new();
+    }
+    let mut classes = vec![SymbolPath::new(changed.file.clone(), class)];
+    let mut sites = Vec::new();
+    let mut next = 0;
+    for _ in 0..HEIRS_DEEP {
+        let (from, to) = (next, classes.len());
+        next = to;
+        for at in from..to {
+            for heir in heirs(lookup, &classes[at]) {
+                if !classes.contains(&heir.symbol.path) {
+                    sites.extend(override_in(&heir, method, new));
+                    classes.push(heir.symbol.path);
+                }
+            }
+        }
+    }
+    for path in lookup.overrides(changed) {
+        let is_known = sites.iter().any(|site| site.symbol == path);
+        let own = lookup.symbol(&path).ok().filter(|_| !is_known);
+        sites.extend(own.and_then(|own| misfit(&own.tree, &own.symbol, new)));
+    }
+    sites
+}
+
+/// Returns the direct subclasses of a class.
+fn heirs(lookup: &Lookup, class: &SymbolPath) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for usage in sure_usages(lookup, class) {
+        if usage.is_call || usage.is_import || is_test_file(&usage.file) {
+            continue;
+        }
+        let Ok(heir) = lookup.symbol(&usage.symbol) else {
+            continue;
+        };
+        let at = offset(&heir.tree, &usage);
+        let in_head = at >= heir.symbol.name.end && at < heir.symbol.body.start;
+        let is_known = found
+            .iter()
+            .any(|known| known.symbol.path == heir.symbol.path);
+        if heir.symbol.kind == SymbolKind::Class && in_head && !is_known {
+            found.push(heir);
+        }
+    }
+    found
+}
+
+fn override_in(heir: &Found, method: &str, new: &Contract) -> Option<Site> {
+    let name = format!("{}.{method}", heir.symbol.path.name);
+    misfit(&heir.tree, heir.tree.find(&name)?, new)
+}
+
+/// Returns the place of an overriding method that is not compatible with the new contract.
+fn misfit(tree: &SymbolTree, own: &Symbol, new: &Contract) -> Option<Site> {
+    (!own.contract.stands_in_for(new)).then(|| Site {
+        symbol: own.path.clone(),
+        line: tree.line_of(own),
+        is_override: true,
+    })
+}

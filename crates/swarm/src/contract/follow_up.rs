@@ -1,0 +1,295 @@
+//! Follow-ups: if an accepted change alters a contract, the owners of the code that it breaks are
+//! notified, once for each contract and in a limited number of waves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::check::checks::Draft;
+use crate::contract::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
+use crate::event::events::{ActorId, Cause, Event};
+use crate::evidence::proposal::ProposalId;
+use crate::lookup::Lookup;
+use crate::proposal::apply::Applied;
+use crate::proposal::joint_check;
+use crate::state::run_context::RunContext;
+use crate::task::asked;
+use starling_core::Driver;
+use starling_syntax::{SymbolPath, SymbolTree, signature};
+
+/// Maximum number of owners that are notified of one contract change.
+pub(crate) const OWNERS_MOST: usize = 24;
+/// Maximum number of waves. A follow-up that changes a contract starts another wave.
+pub(crate) const WAVES_MOST: u32 = 3;
+
+/// Added to the notification if a change is applied only together with the changes of its callers.
+const WAITS: &str = "That change waits for yours: both are tested together, and applied together.";
+
+/// The lines and reasons that one owner is notified of.
+#[derive(Debug, Default)]
+struct Concern {
+    lines: Vec<u32>,
+    overrides: bool,
+}
+
+/// Returns the places that a changed contract breaks and that have to follow: code, and the tests
+/// of symbols that the task asks to rename or remove.
+fn to_follow(
+    run: &RunContext,
+    lookup: &Lookup,
+    draft: &Draft,
+    changed: &SymbolPath,
+    gone: &Mentions,
+) -> Vec<Site> {
+    let mut sites = broken(lookup, draft, changed, gone);
+    if tests_follow(run, changed, gone) {
+        sites.extend(broken_in(Scope::Tests, lookup, draft, changed, gone));
+    }
+    sites
+}
+
+fn tests_follow(run: &RunContext, changed: &SymbolPath, gone: &Mentions) -> bool {
+    let name = changed.base_name();
+    gone.contains_key(changed) && asked::to_take_away(&run.task.text, name)
+}
+
+/// Returns the owners of the code that a draft would break.
+pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPath> {
+    if draft.breaking.is_empty() {
+        return Vec::new();
+    }
+    let lookup = run.lookup();
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let mut owners: Vec<SymbolPath> = Vec::new();
+    for changed in &draft.breaking {
+        let sites = to_follow(run, &lookup, draft, changed, &gone);
+        owners.extend(by_owner(run, draft, sites).into_keys());
+    }
+    owners.sort();
+    owners.dedup();
+    owners
+}
+
+/// Returns the number of tests with calls that a draft breaks and that no owner updates.
+pub(crate) fn broken_tests(run: &RunContext, draft: &Draft) -> usize {
+    if draft.breaking.is_empty() {
+        return 0;
+    }
+    let lookup = run.lookup();
+    let gone = mentions_of_the_gone(&lookup, draft);
+    let breaking = draft.breaking.iter();
+    let breaking = breaking.filter(|changed| !tests_follow(run, changed, &gone));
+    let sites = breaking.flat_map(|changed| {
+        let sites = broken_in(Scope::Tests, &lookup, draft, changed, &gone);
+        sites.into_iter().map(|site| site.symbol)
+    });
+    let mut tests: Vec<SymbolPath> = sites.filter(|symbol| !symbol.is_module()).collect();
+    tests.sort();
+    tests.dedup();
+    tests.len()
+}
+
+/// Returns the mentions of the symbols that a draft removes. Must be called before the draft is
+/// applied.
+pub(crate) fn before(run: &RunContext, draft: &Draft) -> Mentions {
+    match draft.breaking.is_empty() {
+        true => Mentions::new(),
+        false => mentions_of_the_gone(&run.lookup(), draft),
+    }
+}
+
+/// Groups broken places by owner. Methods of a class belong to the owner of the class if that owner
+/// is at work. Symbols that the draft changes are not included.
+fn by_owner(run: &RunContext, draft: &Draft, sites: Vec<Site>) -> BTreeMap<SymbolPath, Concern> {
+    let mut owners: BTreeMap<SymbolPath, Concern> = BTreeMap::new();
+    for site in sites {
+        let by_draft = draft.symbols.contains(&site.symbol) && !site.symbol.is_module();
+        if by_draft {
+            continue;
+        }
+        let owner = run.owner_of(&site.symbol).unwrap_or(site.symbol);
+        let concern = owners.entry(owner).or_default();
+        concern.lines.push(site.line);
+        concern.overrides |= site.is_override;
+    }
+    for concern in owners.values_mut() {
+        concern.lines.sort_unstable();
+        concern.lines.dedup();
+    }
+    owners
+}
+
+/// Whether the callers are notified before or after a change is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    Waits,
+    Applied,
+}
+
+/// Wakes the owners of the code that a draft will break. If no person reviews, the draft is applied
+/// only together with their changes that make the tests pass.
+pub(crate) fn before_it_is_applied(run: &Arc<RunContext>, by: &ActorId, wave: u32, draft: &Draft) {
+    if !run.task.approval.is_by_person() {
+        let gone = before(run, draft);
+        wake_broken(run, by, wave, (draft, Timing::Waits), &gone);
+    }
+}
+
+/// Wakes the owners of the code that an applied draft has broken.
+pub(crate) fn follow_up(
+    run: &Arc<RunContext>,
+    by: &ActorId,
+    wave: u32,
+    draft: &Draft,
+    gone: &Mentions,
+) {
+    wake_broken(run, by, wave, (draft, Timing::Applied), gone);
+}
+
+fn wake_broken(
+    run: &Arc<RunContext>,
+    by: &ActorId,
+    wave: u32,
+    (draft, timing): (&Draft, Timing),
+    gone: &Mentions,
+) {
+    if run.task.driver == Driver::Single {
+        return;
+    }
+    let contract = draft.contract.join("; ");
+    let soon = joint_check::with_all_that_wait(run);
+    for changed in &draft.breaking {
+        let mut owners = by_owner(
+            run,
+            draft,
+            to_follow(run, &run.lookup(), draft, changed, gone),
+        );
+        // An owner that already has a fixing proposal under review has nothing to do.
+        let still = by_owner(run, draft, to_follow(run, &soon, draft, changed, gone));
+        owners.retain(|owner, _| ActorId::Agent(owner.clone()) != *by);
+        let follow_already = !owners.is_empty();
+        owners.retain(|owner, _| still.contains_key(owner));
+        let follow_already = follow_already && owners.is_empty();
+        let change = Arc::new((draft.clone(), gone.clone()));
+        run.state().changes.insert(changed.clone(), change);
+        let visit = (changed.clone(), contract.clone());
+        let again = !run.state().followed.insert(visit);
+        let why = match (again, wave >= WAVES_MOST) {
+            (true, _) => "they were told of the same change before".to_owned(),
+            (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
+            (false, false) if follow_already => continue,
+            (false, false) => {
+                tell(run, changed, wave + 1, (draft, timing), owners);
+                continue;
+            }
+        };
+        if again && timing == Timing::Waits {
+            continue;
+        }
+        missed(run, changed, owners.into_keys().collect(), why);
+    }
+}
+
+/// Returns whether a symbol is still broken by a change that its owner was notified of.
+pub(crate) fn is_still_broken(run: &RunContext, owner: &SymbolPath, changed: &SymbolPath) -> bool {
+    let change = run.state().changes.get(changed).cloned();
+    let Some(change) = change else { return true };
+    let (draft, gone) = change.as_ref();
+    let sites = to_follow(run, &run.lookup(), draft, changed, gone);
+    by_owner(run, draft, sites).contains_key(owner)
+}
+
+/// Notifies the owners of one changed contract, as far as the budget allows.
+fn tell(
+    run: &Arc<RunContext>,
+    changed: &SymbolPath,
+    wave: u32,
+    (draft, timing): (&Draft, Timing),
+    owners: BTreeMap<SymbolPath, Concern>,
+) {
+    let after = SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text));
+    let signature = after
+        .find(&changed.name)
+        .map(|symbol| signature(&after, symbol));
+    let now = match (timing, signature) {
+        (Timing::Applied, Some(signature)) => format!("It is now: {signature}"),
+        (Timing::Applied, None) => "It is gone.".to_owned(),
+        (Timing::Waits, Some(signature)) => format!("It will be: {signature}\n{WAITS}"),
+        (Timing::Waits, None) => format!("It will be gone.\n{WAITS}"),
+    };
+    let mut told = Vec::new();
+    let mut untold: BTreeMap<String, Vec<SymbolPath>> = BTreeMap::new();
+    for (at, (owner, concern)) in owners.into_iter().enumerate() {
+        let text = match concern.overrides {
+            true => format!("{now}\nYours overrides it, so it must take the same calls."),
+            false => now.clone(),
+        };
+        let cause = Cause::FollowUp {
+            changed: changed.clone(),
+            changes: draft.contract.clone(),
+            lines: concern.lines,
+            text,
+            wave,
+        };
+        match wake(run, at, &owner, cause) {
+            Ok(()) => {
+                let mut state = run.state();
+                let told_of = state.told_of.entry(owner.clone()).or_default();
+                told_of.insert(changed.clone());
+                told.push(owner);
+            }
+            Err(why) => untold.entry(why).or_default().push(owner),
+        }
+    }
+    run.event(Event::FollowedUp {
+        changed: changed.clone(),
+        changes: draft.contract.clone(),
+        to: told,
+    });
+    for (why, owners) in untold {
+        missed(run, changed, owners, why);
+    }
+}
+
+/// Records that a proposal depends on the applied contract changes that its owner was asked to
+/// follow.
+pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
+    let mut state = run.state();
+    let told_of = by.symbol().and_then(|owner| state.told_of.get(owner));
+    let Some(changed) = told_of.filter(|changed| !changed.is_empty()) else {
+        return;
+    };
+    let has_changed = |applied: &&Applied| applied.symbols.iter().any(|one| changed.contains(one));
+    let followed = state.applied.iter().filter(has_changed);
+    let followed: BTreeSet<ProposalId> = followed.map(|applied| applied.id).collect();
+    state
+        .dependencies
+        .entry(id)
+        .or_default()
+        .set
+        .extend(followed);
+}
+
+fn wake(run: &Arc<RunContext>, at: usize, owner: &SymbolPath, cause: Cause) -> Result<(), String> {
+    if at >= OWNERS_MOST {
+        return Err(format!(
+            "{OWNERS_MOST} owners are told of one change at most"
+        ));
+    }
+    run.budget
+        .count_message()
+        .map_err(|error| error.to_string())?;
+    run.wake(owner, cause).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: String) {
+    if owners.is_empty() {
+        return;
+    }
+    run.state().missed.extend(owners.iter().cloned());
+    run.event(Event::FollowUpMissed {
+        changed: changed.clone(),
+        owners,
+        why,
+    });
+}

@@ -1,0 +1,97 @@
+//! Refuses a draft that gives names of a module another meaning for code of other owners: an import
+//! such as `from math import prod as sum` changes every function of the module that calls `sum`. So does a
+//! new file that Python finds in the place of a module which others import.
+
+use crate::agent::turns::AgentState;
+use crate::check::checks::Draft;
+use crate::event::events::ActorId;
+use crate::evidence::return_reason::ReturnReason;
+use crate::state::run_context::RunContext;
+use starling_index::{Rebound, rebound};
+use starling_syntax::{Language, SymbolPath, SymbolTree};
+
+/// How many users of a name a refusal lists.
+const USERS_MOST: usize = 4;
+
+/// Why the agent may not make this change; `None` where it may. The owner of the module body may give
+/// the module's names any meaning.
+pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Option<ReturnReason> {
+    let ActorId::Agent(own) = &agent.actor else {
+        return None;
+    };
+    if let Some(why) = hides_a_module(run, draft) {
+        return Some(why);
+    }
+    let module = SymbolPath::module(draft.file.clone());
+    if *own == module || draft.base.is_empty() || Language::of(&draft.file) == Language::Plain {
+        return None;
+    }
+    let parsed = |text| SymbolTree::parse(draft.file.clone(), text);
+    let (before, after) = (parsed(draft.base.clone()), parsed(draft.text.clone()));
+    let is_own = |symbol: &SymbolPath| match run.owner_of(symbol) {
+        Some(owner) => owner == *own,
+        None => own.encloses(symbol),
+    };
+    let found = rebound(&before, &after, is_own);
+    let first = found.first()?;
+    let others: Vec<String> = found[1..]
+        .iter()
+        .map(|one| format!("`{}`", one.name))
+        .collect();
+    let others = match others.len() {
+        0 => String::new(),
+        _ => format!(" The same holds for {}.", others.join(", ")),
+    };
+    let what = format!(
+        "the proposal gives `{}` another meaning in all of {}: {}.{}{others}",
+        first.name,
+        draft.file,
+        first.how,
+        used_by(first),
+    );
+    Some(ReturnReason::new(
+        format!(
+            "Not changed: {what} Bind another name (`... as other_name`), import inside {own}, or use \
+             `request_change` with symbol {module}."
+        ),
+        what,
+    ))
+}
+
+/// Why a new file may not be made: Python would find it in the place of a module that others import.
+fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
+    let is_new = draft.base.is_empty() && run.state().world.read(&draft.file).is_err();
+    if !is_new || Language::of(&draft.file) == Language::Plain {
+        return None;
+    }
+    let tree = SymbolTree::parse(draft.file.clone(), draft.text.clone());
+    let found = run.lookup().index().shadowing(&tree)?;
+    let what = format!(
+        "the new file {} would hide {}, which is imported by {}",
+        draft.file,
+        found.hidden,
+        listed(&found.importers),
+    );
+    Some(ReturnReason::new(
+        format!("Not changed: {what}: give the new file another name."),
+        what,
+    ))
+}
+
+fn used_by(found: &Rebound) -> String {
+    match found.users.is_empty() {
+        true => String::new(),
+        false => format!(" It is used by {}.", listed(&found.users)),
+    }
+}
+
+/// The first of some users in words.
+fn listed<T: ToString>(users: &[T]) -> String {
+    let named = users.iter().take(USERS_MOST).map(ToString::to_string);
+    let mut named: Vec<String> = named.collect();
+    match users.len().saturating_sub(USERS_MOST) {
+        0 => {}
+        more => named.push(format!("{more} more")),
+    }
+    named.join(", ")
+}

@@ -1,0 +1,750 @@
+//! Events: the closed list of things that happen in a run. All user interfaces are derived from
+//! them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::budget::Spent;
+use crate::event::dependencies::Dependencies;
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::proposal::{Evidence, FileChange, ProposalId};
+use crate::run::ending::Ending;
+use starling_core::{
+    Cost, Dollars, Driver, Exchange, Finish, Limits, ModelNotice, Role, TestReport, Usage, Verdict,
+};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::ChangeSet;
+
+/// Identifier of a run, unique on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+/// The sender or receiver of a message: an agent, identified by its symbol, or another part of a
+/// run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorId {
+    User,
+    Scout,
+    Proxy,
+    /// The engine itself: follow-ups, failed tests.
+    Starling,
+    Agent(SymbolPath),
+    /// The one agent of `--driver single`.
+    Solo,
+}
+
+impl ActorId {
+    /// Returns the symbol that an agent owns.
+    pub fn symbol(&self) -> Option<&SymbolPath> {
+        match self {
+            ActorId::Agent(symbol) => Some(symbol),
+            ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
+                None
+            }
+        }
+    }
+}
+
+/// How an answer to a question was obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    Model,
+    /// Reused from an earlier question in this run.
+    Memory,
+    /// The owner is waiting for the asker, so the known facts are returned at once.
+    Cycle,
+    /// No answer arrived in time, or the budget does not allow one.
+    Refused,
+}
+
+/// Why an agent was woken or received more work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    Picked {
+        why: String,
+    },
+    ChangeRequest {
+        from: ActorId,
+        reason: String,
+    },
+    /// A contract that the symbol relies on has changed.
+    FollowUp {
+        changed: SymbolPath,
+        changes: Vec<String>,
+        lines: Vec<u32>,
+        text: String,
+        /// Follow-ups of a change are wave 1; follow-ups of the changes made in wave 1 are wave 2.
+        #[serde(default)]
+        wave: u32,
+    },
+    FailedTests {
+        message: String,
+    },
+    /// The final check found problems that must be fixed.
+    Problems {
+        message: String,
+    },
+    Steered {
+        text: String,
+    },
+    /// Another agent declined the change that this agent requested.
+    Declined {
+        by: ActorId,
+        reason: String,
+    },
+}
+
+impl Cause {
+    /// Returns a short form of the cause, which is shown to other agents.
+    pub fn in_short(&self) -> String {
+        match self {
+            Cause::Picked { why } => why.clone(),
+            Cause::ChangeRequest { reason, .. } => reason.clone(),
+            Cause::FollowUp {
+                changed, changes, ..
+            } => format!("follow {changed}: {}", changes.join("; ")),
+            Cause::FailedTests { .. } => "mend tests that fail".to_owned(),
+            Cause::Problems { .. } => "mend problems that the changes brought".to_owned(),
+            Cause::Steered { text } => text.clone(),
+            Cause::Declined { reason, .. } => format!("declined: {reason}"),
+        }
+    }
+}
+
+/// How an agent's work ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum AgentOutcome {
+    Changed,
+    NothingToChange,
+    /// The agent gave up, or reached its limit of turns, repairs or malformed replies.
+    GaveUp {
+        why: String,
+    },
+}
+
+/// Why tests are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestPhase {
+    Before,
+    Proposal,
+    Settling,
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum StopReason {
+    /// No agent has work, and no test fails that passed before the run.
+    Settled,
+    /// No agent has work, but nothing was changed.
+    NothingChanged {
+        why: String,
+    },
+    /// No agent has work, but tests fail.
+    TestsFail {
+        failing: Vec<String>,
+    },
+    /// No agent has work, but the changes introduced problems that nobody accepted.
+    ProblemsRemain {
+        problems: Vec<String>,
+    },
+    LedgerEmpty {
+        what: String,
+    },
+    Cancelled,
+    Failed {
+        error: String,
+    },
+}
+
+impl StopReason {
+    pub fn is_settled(&self) -> bool {
+        matches!(self, StopReason::Settled)
+    }
+}
+
+/// A symbol that was located without a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub symbol: SymbolPath,
+    pub score: f64,
+    pub why: Vec<String>,
+}
+
+/// A change that was made to a file of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedChange {
+    pub file: FilePath,
+    /// The whole text before the change; empty if the change created the file.
+    pub before: Arc<str>,
+    pub changes: ChangeSet,
+    /// Whether the change created the file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub created: bool,
+    /// The directories that were created for the file, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// The proposals that this change depends on. Absent in older recordings.
+    #[serde(default, skip_serializing_if = "Dependencies::is_empty")]
+    pub dependencies: Dependencies,
+}
+
+/// One thing that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    RunStarted {
+        run: RunId,
+        task: String,
+        driver: Driver,
+        models: Vec<(Role, String)>,
+        /// True if model replies come from a recording.
+        replayed: bool,
+        limits: Limits,
+        /// Workspace directory of the run; empty in older recordings.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        root: String,
+    },
+    TestsRun {
+        phase: TestPhase,
+        proposal: Option<ProposalId>,
+        report: TestReport,
+    },
+    Located {
+        candidates: Vec<Candidate>,
+        millis: u64,
+    },
+    ScoutPicked {
+        symbols: Vec<(SymbolPath, String)>,
+    },
+    AgentWoken {
+        agent: ActorId,
+        cause: Cause,
+    },
+    AgentFinished {
+        agent: ActorId,
+        outcome: AgentOutcome,
+        summary: String,
+    },
+    TurnStarted {
+        agent: ActorId,
+        role: Role,
+        conversation: String,
+        turn: u32,
+    },
+    TurnFinished {
+        agent: ActorId,
+        role: Role,
+        model: String,
+        usage: Usage,
+        cost: Dollars,
+        calls: u32,
+        finish: Finish,
+        millis: u64,
+    },
+    TurnFailed {
+        agent: ActorId,
+        role: Role,
+        error: String,
+        /// Cost recorded for the failed requests.
+        #[serde(default)]
+        spent: Cost,
+    },
+    Notice {
+        agent: ActorId,
+        notice: ModelNotice,
+    },
+    /// A reply could not be parsed or used. The agent was notified.
+    Malformed {
+        agent: ActorId,
+        what: String,
+    },
+    ToolUsed {
+        agent: ActorId,
+        tool: String,
+        argument: String,
+        outcome: String,
+    },
+    Asked {
+        question: u32,
+        from: ActorId,
+        to: ActorId,
+        text: String,
+    },
+    Answered {
+        question: u32,
+        from: ActorId,
+        to: ActorId,
+        text: String,
+        source: AnswerSource,
+    },
+    ChangeRequested {
+        from: ActorId,
+        to: ActorId,
+        reason: String,
+    },
+    /// The owner declined a requested change.
+    ChangeDeclined {
+        by: ActorId,
+        to: ActorId,
+        reason: String,
+    },
+    IntentStated {
+        agent: ActorId,
+        intent: String,
+        reason: String,
+    },
+    IntentReviewed {
+        agent: ActorId,
+        by: ActorId,
+        verdict: Verdict,
+    },
+    ProposalMade {
+        proposal: ProposalId,
+        agent: ActorId,
+        symbols: Vec<SymbolPath>,
+        reason: String,
+        diff: String,
+        /// The previous version of this proposal, which the approver sent back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revises: Option<ProposalId>,
+    },
+    /// The state of a language server changed, for example it started or crashed.
+    LanguageServer {
+        what: String,
+    },
+    /// All changed files were diagnosed together.
+    Diagnosed {
+        files: Vec<FilePath>,
+        found: DiagnosticEvidence,
+    },
+    /// The checks refused a proposal.
+    ProposalRefused {
+        agent: ActorId,
+        /// The reason, as shown to the agent.
+        why: String,
+        /// The reason, as shown to the user; absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
+    },
+    ProposalChecked {
+        proposal: ProposalId,
+        evidence: Evidence,
+    },
+    /// Several models wrote candidates, and one candidate was chosen.
+    CandidateChosen {
+        agent: ActorId,
+        model: String,
+        among: Vec<String>,
+        why: String,
+    },
+    ReviewAsked {
+        proposal: ProposalId,
+        agent: ActorId,
+        symbol: SymbolPath,
+        diff: String,
+        reason: String,
+        evidence: Evidence,
+        /// Other proposals of the set. The verdict applies to all of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        with: Vec<ProposalId>,
+        /// The change of each proposal, stored so that the review can be shown after the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<FileChange>,
+    },
+    /// The reviewer edited a proposal. The edited change is checked and shown again with its set.
+    /// An empty diff drops the proposal.
+    ProposalEdited {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        diff: String,
+    },
+    ProposalReviewed {
+        proposal: ProposalId,
+        by: ActorId,
+        verdict: Verdict,
+    },
+    /// An accepted change is about to be sent to the editor. This event is written to the
+    /// trajectory before the editor receives the change. If the process is killed before the
+    /// outcome is recorded, the text of the file shows whether the change was applied.
+    ProposalApplying {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        change: AppliedChange,
+    },
+    ProposalApplied {
+        proposal: ProposalId,
+        symbols: Vec<SymbolPath>,
+        diff: String,
+        /// The change, stored so that it can be undone after the run. Absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<AppliedChange>,
+    },
+    /// The user edited the same lines. The symbol went back to its agent.
+    ProposalConflicted {
+        proposal: ProposalId,
+        why: String,
+    },
+    /// The proposal was accepted, but the editor refused it or the run ended first. Nothing was
+    /// changed.
+    ProposalNotApplied {
+        proposal: ProposalId,
+        why: String,
+    },
+    ProposalUndone {
+        proposal: ProposalId,
+    },
+    FollowedUp {
+        changed: SymbolPath,
+        changes: Vec<String>,
+        to: Vec<SymbolPath>,
+    },
+    /// Some owners of references that a changed contract can break were not notified.
+    FollowUpMissed {
+        changed: SymbolPath,
+        owners: Vec<SymbolPath>,
+        why: String,
+    },
+    /// The owner of a symbol could not be woken. `from` is the sender of the work.
+    NotWoken {
+        symbol: String,
+        from: ActorId,
+        why: String,
+    },
+    /// The run did not settle and no person reviewed its changes, so the changes were reverted.
+    TakenBack {
+        /// The reverted changes, as a unified diff.
+        diff: String,
+        /// Path of the file that holds the diff.
+        patch: Option<String>,
+        /// The proposals that could not be reverted, each with the reason.
+        left: Vec<(ProposalId, String)>,
+    },
+    Steered {
+        to: Option<SymbolPath>,
+        text: String,
+    },
+    RunFinished {
+        stop_reason: StopReason,
+        /// All changed symbols.
+        applied: Vec<SymbolPath>,
+        /// Unified diff of all applied changes.
+        diff: String,
+        spent: Spent,
+        summary: String,
+        /// Number of chosen candidates for each model.
+        tally: Vec<(String, u32)>,
+        /// Absent in older recordings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Ending>,
+    },
+}
+
+impl Event {
+    /// Returns whether clients receive this event. Other events are only written to the trajectory.
+    pub fn is_told(&self) -> bool {
+        !matches!(self, Event::ProposalApplying { .. })
+    }
+
+    /// Returns the changes under review; empty for events other than [`Event::ReviewAsked`].
+    pub fn parts(&self) -> &[FileChange] {
+        if let Event::ReviewAsked { parts, .. } = self {
+            parts
+        } else {
+            &[]
+        }
+    }
+}
+
+/// A line of a trajectory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "every record lives in an Arc of its own"
+)]
+pub enum Record {
+    Event(Event),
+    Exchange(Exchange),
+}
+
+/// A record with its sequence number and its time in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Sequence number, counted from 0 without gaps.
+    pub seq: u64,
+    /// Milliseconds since the start of the run.
+    pub at_ms: u64,
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// The append-only log of a run. Appending never blocks on readers, which follow with a [`Cursor`].
+/// The run's budget bounds its length.
+#[derive(Debug, Clone)]
+pub struct EventLog {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    began: Instant,
+    records: Mutex<Vec<Arc<Stamped>>>,
+    count: watch::Sender<Progress>,
+    /// Number of records in the trajectory; `None` if no trajectory is written.
+    written: watch::Sender<Option<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    count: usize,
+    closed: bool,
+}
+
+impl Inner {
+    /// Waits until the trajectory holds `count` records. Returns at once if no trajectory is
+    /// written.
+    async fn written(&self, count: usize) {
+        let mut written = self.written.subscribe();
+        // The sender is a field of `self`, so this wait cannot fail.
+        let _ = written
+            .wait_for(|written| written.is_none_or(|written| written >= count))
+            .await;
+    }
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EventLog {
+    pub fn new() -> Self {
+        let (count, _) = watch::channel(Progress {
+            count: 0,
+            closed: false,
+        });
+        let inner = Inner {
+            began: Instant::now(),
+            records: Mutex::default(),
+            count,
+            written: watch::channel(None).0,
+        };
+        EventLog {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Creates a log that continues from `records`.
+    pub fn resumed(records: Vec<Stamped>) -> Self {
+        let log = EventLog::new();
+        let at_ms = records.last().map_or(0, |last| last.at_ms);
+        let began = Instant::now().checked_sub(Duration::from_millis(at_ms));
+        let inner = Inner {
+            began: began.unwrap_or(log.inner.began),
+            count: watch::channel(Progress {
+                count: records.len(),
+                closed: false,
+            })
+            .0,
+            records: Mutex::new(records.into_iter().map(Arc::new).collect()),
+            written: watch::channel(None).0,
+        };
+        EventLog {
+            inner: Arc::new(inner),
+        }
+    }
+
+    pub fn event(&self, event: Event) {
+        tracing::debug!(?event, "event");
+        self.append(Record::Event(event));
+    }
+
+    /// Appends an event and waits until it is in the trajectory, so that it survives a crash of the
+    /// process.
+    ///
+    /// Returns at once if no trajectory is written, or if it can no longer be written.
+    pub async fn durable_event(&self, event: Event) {
+        tracing::debug!(?event, "event");
+        let count = self.append(Record::Event(event));
+        self.inner.written(count).await;
+    }
+
+    /// Appends [`Event::ProposalUndone`] unless it is already the proposal's last event. Both the
+    /// run and the editor watcher may detect the same undo. Returns whether the event was appended.
+    pub fn undone(&self, proposal: ProposalId) -> bool {
+        let mut records = self.lock();
+        let is_of = |stamped: &&Arc<Stamped>| match &stamped.record {
+            Record::Event(
+                Event::ProposalApplied { proposal: id, .. }
+                | Event::ProposalUndone { proposal: id },
+            ) => *id == proposal,
+            Record::Event(_) | Record::Exchange(_) => false,
+        };
+        let last = records.iter().rfind(is_of).map(|stamped| &stamped.record);
+        let is_known = matches!(last, Some(Record::Event(Event::ProposalUndone { .. })));
+        if !is_known {
+            self.append_to(
+                &mut records,
+                Record::Event(Event::ProposalUndone { proposal }),
+            );
+        }
+        !is_known
+    }
+
+    pub fn exchange(&self, exchange: Exchange) {
+        self.append(Record::Exchange(exchange));
+    }
+
+    /// Closes the log. Cursors end after the last record.
+    pub fn close(&self) {
+        self.inner
+            .count
+            .send_modify(|progress| progress.closed = true);
+    }
+
+    /// Returns whether [`EventLog::close`] was called. Records appended later may have no reader.
+    pub fn is_closed(&self) -> bool {
+        self.inner.count.borrow().closed
+    }
+
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.inner.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns a reader for the trajectory writer that starts at record `next`. From then on,
+    /// [`EventLog::durable_event`] waits for this reader.
+    pub fn write_from(&self, next: usize) -> Writing {
+        self.inner.written.send_replace(Some(next));
+        Writing {
+            cursor: self.follow_from(next),
+        }
+    }
+
+    /// Returns a cursor that starts at the first record.
+    pub fn follow(&self) -> Cursor {
+        self.follow_from(0)
+    }
+
+    /// Returns a cursor that starts at record `next`.
+    pub fn follow_from(&self, next: usize) -> Cursor {
+        Cursor {
+            inner: Arc::clone(&self.inner),
+            next,
+            changes: self.inner.count.subscribe(),
+        }
+    }
+
+    /// Returns the current records, starting at number `from`.
+    pub fn records(&self, from: usize) -> Vec<Arc<Stamped>> {
+        let records = self.lock();
+        records.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// Returns all current events.
+    pub fn events(&self) -> Vec<Event> {
+        let records = self.lock();
+        let event = |stamped: &Arc<Stamped>| match &stamped.record {
+            Record::Event(event) => Some(event.clone()),
+            Record::Exchange(_) => None,
+        };
+        records.iter().filter_map(event).collect()
+    }
+
+    /// Appends a record and returns the number of records.
+    fn append(&self, record: Record) -> usize {
+        self.append_to(&mut self.lock(), record)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Stamped>>> {
+        let records = &self.inner.records;
+        records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_to(&self, records: &mut Vec<Arc<Stamped>>, record: Record) -> usize {
+        let at_ms = self.elapsed_ms();
+        let stamped = Stamped {
+            seq: records.len() as u64,
+            at_ms,
+            record,
+        };
+        records.push(Arc::new(stamped));
+        let count = records.len();
+        self.inner
+            .count
+            .send_modify(|progress| progress.count = count);
+        count
+    }
+}
+
+/// The reader of the trajectory writer. After it is dropped, nothing waits for the trajectory.
+#[derive(Debug)]
+pub struct Writing {
+    cursor: Cursor,
+}
+
+impl Writing {
+    /// Waits for the next record; returns `None` after the last record of a closed log.
+    ///
+    /// Each call confirms that the previous record is written.
+    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
+        let written = Some(self.cursor.next);
+        self.cursor.inner.written.send_replace(written);
+        self.cursor.next().await
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.cursor.inner.written.send_replace(None);
+    }
+}
+
+/// A reader of an [`EventLog`].
+#[derive(Debug)]
+pub struct Cursor {
+    inner: Arc<Inner>,
+    next: usize,
+    changes: watch::Receiver<Progress>,
+}
+
+impl Cursor {
+    /// Waits until the last record that this cursor returned is in the trajectory. Returns at once
+    /// if no trajectory is written.
+    pub async fn written(&self) {
+        self.inner.written(self.next).await;
+    }
+
+    /// Waits for the next record; returns `None` after the last record of a closed log.
+    ///
+    /// This method is cancel safe.
+    pub async fn next(&mut self) -> Option<Arc<Stamped>> {
+        loop {
+            let progress = *self.changes.borrow_and_update();
+            if self.next < progress.count {
+                let records = self
+                    .inner
+                    .records
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                let record = Arc::clone(&records[self.next]);
+                self.next += 1;
+                return Some(record);
+            }
+            if progress.closed || self.changes.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The events of a run, the actors that cause them, and the log that keeps them.
+
+pub(crate) mod dependencies;
+pub(crate) mod events;

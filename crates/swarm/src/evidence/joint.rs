@@ -1,0 +1,108 @@
+//! Results of a joint check of several proposals.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::proposal::{ProposalId, TestEvidence, few, ids, write_changed};
+use starling_syntax::SymbolPath;
+
+/// Results of the joint check of a proposal with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JointEvidence {
+    /// The owners of the other proposals.
+    pub with: Vec<SymbolPath>,
+    /// The ids of the other proposals. Absent in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<ProposalId>,
+    pub tests: TestEvidence,
+    /// Diagnostics of all changed files.
+    #[serde(default)]
+    pub diagnostics: DiagnosticEvidence,
+    /// Proposals that were under review during the check and without which the proposal fails. The
+    /// proposal is applied with them or after them, never without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<ProposalId>,
+}
+
+impl JointEvidence {
+    /// Returns the results of `founder` from the view of another checked proposal.
+    pub(crate) fn as_seen_by(
+        &self,
+        other: (ProposalId, &SymbolPath),
+        founder: (ProposalId, &SymbolPath),
+    ) -> JointEvidence {
+        let mut seen = self.clone();
+        let places = seen.proposals.iter_mut().zip(&mut seen.with);
+        for (proposal, symbol) in places.filter(|(proposal, _)| **proposal == other.0) {
+            *proposal = founder.0;
+            *symbol = founder.1.clone();
+        }
+        let mut others: Vec<(ProposalId, SymbolPath)> =
+            seen.proposals.into_iter().zip(seen.with).collect();
+        others.sort();
+        (seen.proposals, seen.with) = others.into_iter().unzip();
+        seen
+    }
+
+    /// Returns the proposals outside `set` that were part of the check.
+    pub fn passes_with(&self, set: &BTreeSet<ProposalId>) -> BTreeSet<ProposalId> {
+        let others = self.needs.iter().chain(&self.proposals).copied();
+        others.filter(|id| !set.contains(id)).collect()
+    }
+
+    /// Lists the other proposals.
+    fn others(&self) -> String {
+        let names: Vec<String> = self.with.iter().map(ToString::to_string).collect();
+        match names.len() {
+            0 if !self.needs.is_empty() => "those under review".to_owned(),
+            0 => "what was accepted meanwhile".to_owned(),
+            1 => format!("the other waiting proposal ({})", names[0]),
+            count => format!("the {count} other waiting proposals ({})", few(&names)),
+        }
+    }
+
+    /// Returns whether all proposals pass together. The standalone results do not matter then.
+    pub fn passes(&self) -> bool {
+        let tests = match &self.tests {
+            TestEvidence::Unknown { .. } => true,
+            TestEvidence::Known { broken, .. } => broken.is_empty(),
+        };
+        tests && self.diagnostics.stopping().next().is_none()
+    }
+}
+
+impl fmt::Display for JointEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others = self.others();
+        if !self.needs.is_empty() {
+            let needs = ids(&self.needs);
+            writeln!(
+                f,
+                "needs {needs}: the tests pass only together; accept it with {needs} or after"
+            )?;
+        }
+        match &self.tests {
+            TestEvidence::Unknown { .. } => writeln!(f, "tests with {others}: unknown")?,
+            TestEvidence::Known {
+                outcome,
+                details,
+                broken,
+                still_failing,
+                ..
+            } => {
+                writeln!(f, "tests with {others}: {}", outcome.word())?;
+                for (fate, ids) in self.tests.fates() {
+                    writeln!(f, "  {} ({}): {}", fate.word(), ids.len(), few(ids))?;
+                }
+                write_changed(f, &self.tests)?;
+                if !broken.is_empty() || !still_failing.is_empty() {
+                    writeln!(f, "{details}")?;
+                }
+            }
+        }
+        write!(f, "{}", self.diagnostics)
+    }
+}

@@ -1,0 +1,772 @@
+//! Joint checks of proposals that wait for a verdict. Parts of one change may fail alone and pass
+//! together. Proposals that fail alone are tested with all waiting proposals. A set that passes is
+//! reviewed together, and is applied as a whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::agent::tools::test_deadline;
+use crate::check::checks::Draft;
+use crate::check::compare_tests;
+use crate::check::diagnose;
+use crate::event::events::{ActorId, Event, TestPhase};
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::joint::JointEvidence;
+use crate::evidence::proposal::{Evidence, ProposalId, TestEvidence};
+use crate::lookup::Lookup;
+use crate::proposal::landing::Landed;
+use crate::state::refresh;
+use crate::state::run_context::{Epoch, RunContext, State};
+use starling_core::{Approval, Driver, Verdict};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_text::{new_file_diff, unified_diff, visible};
+use starling_workspace::Snapshot;
+
+/// Check progress of a waiting proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Checking,
+    /// The proposal passes alone.
+    Passes,
+    /// Alone, the proposal breaks something or fixes none of the required tests.
+    NeedsOthers,
+}
+
+/// A proposal that has been drafted and has not ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting {
+    pub symbol: SymbolPath,
+    pub reason: String,
+    pub diff: String,
+    pub draft: Draft,
+    pub evidence: Option<Evidence>,
+    pub stage: Stage,
+}
+
+/// The sets of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Sets {
+    all: Vec<Set>,
+    /// Groups of proposals that failed when tested together, with the epoch of the workspace.
+    failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
+}
+
+/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
+/// holding a lock, because a person may take a day to give it.
+#[derive(Debug)]
+struct Set {
+    members: BTreeSet<ProposalId>,
+    judged: Judgement,
+    progress: Progress,
+}
+
+/// Progress of an undecided set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The checks are running.
+    Checking,
+    /// The set fails alone, and waits until it can be checked with the sets under review.
+    WaitsForReviewed,
+    UnderReview,
+}
+
+/// The set's result; `None` until the set is judged. The sender is dropped if the set is never
+/// judged.
+type Judgement = watch::Receiver<Option<Arc<Judged>>>;
+
+/// The result of a set.
+#[derive(Debug)]
+struct Judged {
+    /// All proposals that were tested together.
+    with: BTreeMap<ProposalId, SymbolPath>,
+    tests: TestEvidence,
+    diagnostics: DiagnosticEvidence,
+    /// Proposals under review that the set needs to pass.
+    needs: Vec<ProposalId>,
+    /// The approver's decision about all members; `None` if the approver was not asked because the
+    /// joint check failed.
+    verdict: Option<Decision>,
+}
+
+/// The decision about a set. If it was accepted, the changes have been applied.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    pub by: ActorId,
+    pub verdict: Verdict,
+    /// The outcome of each part.
+    pub landed: BTreeMap<ProposalId, Landed>,
+}
+
+/// The result of the joint check of one proposal.
+#[derive(Debug, Clone)]
+pub(crate) struct Company {
+    pub together: JointEvidence,
+    pub verdict: Option<Decision>,
+}
+
+/// Registers a proposal as waiting until dropped.
+pub(crate) struct Place {
+    run: Arc<RunContext>,
+    id: ProposalId,
+    /// Present while the proposal is decided alone. Proposals that can pass only with it wait for
+    /// this channel.
+    alone: Option<watch::Sender<Option<Arc<Judged>>>>,
+}
+
+impl Place {
+    pub fn take(run: &Arc<RunContext>, id: ProposalId, waiting: Waiting) -> Place {
+        run.state().waiting.insert(id, waiting);
+        let run = Arc::clone(run);
+        Place {
+            run,
+            id,
+            alone: None,
+        }
+    }
+
+    /// Stores the results of the proposal's standalone check.
+    pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
+        if let Some(waiting) = self.run.state().waiting.get_mut(&self.id) {
+            waiting.draft = draft.clone();
+            diff.clone_into(&mut waiting.diff);
+            waiting.evidence = Some(evidence.clone());
+            waiting.stage = stage;
+        }
+        self.run.waited.raise();
+    }
+}
+
+impl Place {
+    /// Removes the proposal from its set. From then on it is decided alone.
+    pub fn stand_alone(&mut self) {
+        let (tell, judged) = watch::channel(None);
+        self.alone = Some(tell);
+        self.leave_sets();
+        let members = BTreeSet::from([self.id]);
+        self.run.state().sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
+        self.run.waited.raise();
+    }
+
+    fn leave_sets(&self) {
+        let mut state = self.run.state();
+        for set in &mut state.sets.all {
+            set.members.remove(&self.id);
+        }
+        state.sets.all.retain(|set| !set.members.is_empty());
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave_sets();
+        self.alone = None;
+        self.run.state().waiting.remove(&self.id);
+        self.run.waited.raise();
+    }
+}
+
+/// Decides whether a proposal needs a joint check: it breaks tests, fixes none of the required
+/// tests, or introduces problems that must be fixed. With [`Approval::Auto`], a proposal also needs
+/// one if tests pass only with the run's changes to the tests.
+pub(crate) fn stage(
+    tests: &TestEvidence,
+    diagnostics: &DiagnosticEvidence,
+    required: &BTreeSet<String>,
+    approval: Approval,
+) -> Stage {
+    if approval == Approval::Auto && tests.only_as_changed().is_some() {
+        return Stage::NeedsOthers;
+    }
+    if diagnostics.stopping().next().is_some() {
+        return Stage::NeedsOthers;
+    }
+    match tests {
+        TestEvidence::Unknown { .. } => Stage::Passes,
+        TestEvidence::Known { broken, .. } => {
+            match broken.is_empty() && !tests.fixes_none_of(required) {
+                true => Stage::Passes,
+                false => Stage::NeedsOthers,
+            }
+        }
+    }
+}
+
+/// Tests a proposal that fails alone together with all waiting proposals, and asks for a verdict if
+/// they pass. Returns `None` if no other proposal is waiting. `ask` is called for at most one
+/// member of a set.
+///
+/// If no person reviews, this function waits while other agents are working that may make the
+/// proposal pass.
+///
+/// Undecided proposals are left out at first. Only a proposal that does not pass without them waits
+/// for their decision. If a person reviews, the proposal does not wait: it is checked together with
+/// the proposals under review, and is shown at once with the proposals that it needs.
+pub(crate) async fn join<F>(
+    run: &Arc<RunContext>,
+    id: ProposalId,
+    ask: impl FnOnce(Arc<RunContext>, ProposalId, Vec<(ProposalId, Waiting)>, JointEvidence) -> F,
+) -> Option<Company>
+where
+    F: Future<Output = Decision>,
+{
+    if run.task.driver == Driver::Single {
+        return None;
+    }
+    let person_reviews = run.task.approval == Approval::Ask;
+    let mut tried = None;
+    loop {
+        let others = others_are_ready(run, id, tried.as_ref()).await;
+        tried = Some(Ready::now(&run.state()));
+        let group = match Standing::of(run, id) {
+            Standing::Member(judged) => {
+                run.waited.wait_for(|| is_over(&judged)).await;
+                let judged = judged.borrow().clone();
+                match judged {
+                    Some(judged) => return Some(judged.as_seen_by(id)),
+                    // The set was dissolved by its founder.
+                    None => continue,
+                }
+            }
+            Standing::Alone if others == Others::AtRest => return None,
+            Standing::Alone => continue,
+            // The same proposals were tested together already, and failed.
+            Standing::Pending(_) if person_reviews => return None,
+            Standing::Pending(pending) => {
+                one_is_judged(run, id, pending).await;
+                continue;
+            }
+            Standing::First(group) => group,
+        };
+        refresh::refresh(run).await;
+        let is_single = group.with.len() < 2;
+        let mut found = match is_single {
+            true => None,
+            false => Some(checked_together(run, id, &group.with).await),
+        };
+        let mut needs = Vec::new();
+        if person_reviews && found.as_ref().is_none_or(|found| !found.passes) {
+            group.waits_for_reviewed().await;
+            if let Some((reviewed, with_them)) = with_reviewed(run, id, &group.with).await {
+                (needs, found) = (reviewed, Some(with_them));
+            }
+        }
+        let Found {
+            tests,
+            diagnostics,
+            passes,
+        } = found?;
+        if !passes && !group.pending.is_empty() && !person_reviews {
+            one_is_judged(run, id, group.put_off()).await;
+            continue;
+        }
+        if !passes && others == Others::AtWork {
+            tried = Some(group.ready());
+            group.put_off();
+            continue;
+        }
+        let with = group.with.iter().map(|(id, one)| (*id, one.symbol.clone()));
+        let mut judged = Judged {
+            with: with.collect(),
+            tests,
+            diagnostics,
+            needs,
+            verdict: None,
+        };
+        if passes {
+            let together = judged.as_seen_by(id).together;
+            let asked = ask(Arc::clone(run), id, group.members(), together);
+            judged.verdict = Some(asked.await);
+        }
+        let company = judged.as_seen_by(id);
+        group.conclude(judged);
+        return Some(company);
+    }
+}
+
+impl Judged {
+    fn as_seen_by(&self, id: ProposalId) -> Company {
+        let others = self.with.iter().filter(|(other, _)| **other != id);
+        let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
+        Company {
+            together: JointEvidence {
+                with,
+                proposals,
+                tests: self.tests.clone(),
+                diagnostics: self.diagnostics.clone(),
+                needs: self.needs.clone(),
+            },
+            verdict: self.verdict.clone(),
+        }
+    }
+}
+
+/// The position of a proposal that fails alone among the sets.
+enum Standing {
+    /// The proposal is in a set that another proposal founded.
+    Member(Judgement),
+    /// No other proposal is waiting.
+    Alone,
+    /// The proposal can pass only with members of sets that are not judged yet.
+    Pending(Vec<Judgement>),
+    /// The proposal founds a set.
+    First(Group),
+}
+
+impl Standing {
+    fn of(run: &Arc<RunContext>, id: ProposalId) -> Standing {
+        let person_reviews = run.task.approval.is_by_person();
+        let mut state = run.state();
+        let set_of = |id: &ProposalId| {
+            let mut sets = state.sets.all.iter();
+            sets.find(|set| set.members.contains(id))
+        };
+        if let Some(set) = set_of(&id) {
+            return Standing::Member(set.judged.clone());
+        }
+        let pending = state.sets.all.iter().map(|set| &set.judged);
+        let pending = pending.filter(|judged| judged.borrow().is_none());
+        let pending: Vec<Judgement> = pending.cloned().collect();
+        let counts = |id: &ProposalId, one: &Waiting| match set_of(id) {
+            None => one.stage != Stage::Checking,
+            Some(set) => match set.judged.borrow().as_deref() {
+                None => false,
+                // Decided proposals are either applied to the user's text already, or go back to
+                // their owners.
+                Some(judged) => judged.verdict.is_none(),
+            },
+        };
+        let with = state.waiting.iter().filter(|(id, one)| counts(id, one));
+        let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
+        let ids = with.iter().map(|(id, _)| *id).collect();
+        let failed = state.sets.failed.contains(&(state.epoch, ids));
+        match (with.len() < 2 || failed, pending.is_empty()) {
+            // The proposal is checked with the proposals that the person is reviewing.
+            (true, false) if person_reviews && !failed => {}
+            (true, false) => return Standing::Pending(pending),
+            (true, true) if with.len() < 2 => return Standing::Alone,
+            (true, true) | (false, _) => {}
+        }
+        let is_member = |(id, one): &&(ProposalId, Waiting)| {
+            one.stage == Stage::NeedsOthers && set_of(id).is_none()
+        };
+        let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
+        let (tell, judged) = watch::channel(None);
+        state.sets.all.push(Set {
+            members,
+            judged,
+            progress: Progress::Checking,
+        });
+        let epoch = state.epoch;
+        drop(state);
+        run.waited.raise();
+        Standing::First(Group {
+            run: Arc::clone(run),
+            founder: id,
+            epoch,
+            with,
+            pending,
+            tell,
+        })
+    }
+}
+
+/// A set, from the view of its founder. If it is dropped without a result, the set is dissolved and
+/// its members look for another set.
+struct Group {
+    run: Arc<RunContext>,
+    founder: ProposalId,
+    epoch: Epoch,
+    with: Vec<(ProposalId, Waiting)>,
+    /// Sets that were not judged when this set was founded.
+    pending: Vec<Judgement>,
+    tell: watch::Sender<Option<Arc<Judged>>>,
+}
+
+impl Group {
+    fn members(&self) -> Vec<(ProposalId, Waiting)> {
+        let state = self.run.state();
+        let set = state.sets.all.iter().find(|set| self.is_own(set));
+        let is_member = |id| set.is_some_and(|set| set.members.contains(id));
+        let members = self.with.iter().filter(|(id, _)| is_member(id));
+        members.cloned().collect()
+    }
+
+    /// Waits until the sets in `pending` are under review or over, for at most the deadline of a
+    /// test run.
+    async fn waits_for_reviewed(&self) {
+        if let Some(own) = (self.run.state().sets.all.iter_mut()).find(|set| self.is_own(set)) {
+            own.progress = Progress::WaitsForReviewed;
+        }
+        self.run.waited.raise();
+        let is_checking = |set: &Set| {
+            set.progress == Progress::Checking && !is_over(&set.judged) && !self.is_own(set)
+        };
+        let none_is = || !self.run.state().sets.all.iter().any(is_checking);
+        let waited = self.run.waited.wait_for(none_is);
+        let _ = tokio::time::timeout(test_deadline(&self.run), waited).await;
+    }
+
+    fn is_own(&self, set: &Set) -> bool {
+        set.members.contains(&self.founder)
+    }
+
+    fn ready(&self) -> Ready {
+        Ready {
+            epoch: self.epoch,
+            checked: self.with.iter().map(|(id, _)| *id).collect(),
+        }
+    }
+
+    /// Records that these proposals failed together. Returns the pending sets, with which they may
+    /// pass.
+    fn put_off(mut self) -> Vec<Judgement> {
+        let ids = self.with.iter().map(|(id, _)| *id).collect();
+        let failed = (self.epoch, ids);
+        self.run.state().sets.failed.insert(failed);
+        std::mem::take(&mut self.pending)
+    }
+
+    fn conclude(self, judged: Judged) {
+        self.tell.send_replace(Some(Arc::new(judged)));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.tell.borrow().is_none() {
+            let mut state = self.run.state();
+            state.sets.all.retain(|set| !self.is_own(set));
+            drop(state);
+            // Waiting tasks must find the sender dropped when they are woken below.
+            self.tell = watch::channel(None).0;
+        }
+        self.run.waited.raise();
+    }
+}
+
+/// Waits until one of the pending sets is judged or dissolved, or until another founder adds the
+/// proposal to a set. The approver's deadline bounds this wait.
+async fn one_is_judged(run: &Arc<RunContext>, id: ProposalId, pending: Vec<Judgement>) {
+    let is_taken = || {
+        let state = run.state();
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(&id))
+    };
+    let is_found = || pending.iter().any(is_over) || is_taken();
+    run.waited.wait_for(is_found).await;
+}
+
+/// Returns whether a set is judged or dissolved.
+fn is_over(judged: &Judgement) -> bool {
+    judged.borrow().is_some() || judged.has_changed().is_err()
+}
+
+/// The input of a joint check: an epoch of the workspace, and the proposals that have been checked
+/// alone.
+#[derive(Debug, PartialEq, Eq)]
+struct Ready {
+    epoch: Epoch,
+    checked: BTreeSet<ProposalId>,
+}
+
+impl Ready {
+    fn now(state: &State) -> Ready {
+        let waiting = state.waiting.iter();
+        let checked = waiting.filter(|(_, one)| one.stage != Stage::Checking);
+        Ready {
+            epoch: state.epoch,
+            checked: checked.map(|(id, _)| *id).collect(),
+        }
+    }
+}
+
+/// Whether other agents are at work that may still make proposals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    AtWork,
+    AtRest,
+}
+
+/// Waits until there are new proposals to test with, or no agent is left that could make one.
+///
+/// If a person reviews, a failing proposal is shown to them. Then this function waits only for
+/// proposals that are being checked or are about to be, for at most the deadline of a test run.
+/// Otherwise the limits of the run bound the wait.
+async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&Ready>) -> Others {
+    if run.task.approval.is_by_person() {
+        let deadline = tokio::time::Instant::now() + test_deadline(run);
+        let all_ready = run.waited.wait_for(|| run.state().drafts.is_empty());
+        let _ = tokio::time::timeout_at(deadline, all_ready).await;
+        let checking = being_checked(&run.state(), id);
+        let all_checked = run
+            .waited
+            .wait_for(|| checking.is_disjoint(&being_checked(&run.state(), id)));
+        let _ = tokio::time::timeout_at(deadline, all_checked).await;
+        return Others::AtRest;
+    }
+    let mut others = Others::AtWork;
+    let is_ready = run.waited.wait_for(|| {
+        others = others_of(run, id);
+        let state = run.state();
+        let is_taken = state.sets.all.iter().any(|set| set.members.contains(&id));
+        let is_new = || tried != Some(&Ready::now(&state));
+        is_taken || others == Others::AtRest || being_checked(&state, id).is_empty() && is_new()
+    });
+    is_ready.await;
+    others
+}
+
+/// Returns the other proposals whose standalone checks are running.
+fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
+    let others = state.waiting.iter();
+    let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
+    others.map(|(other, _)| *other).collect()
+}
+
+/// Returns whether other agents are at work. Agents that wait for other proposals do not count.
+fn others_of(run: &RunContext, id: ProposalId) -> Others {
+    let at_work = run.at_work();
+    let state = run.state();
+    // A member of a judged set continues, although its task may not have been woken yet.
+    let is_judged = |id: &ProposalId| {
+        let mut sets = state.sets.all.iter();
+        sets.any(|set| set.members.contains(id) && set.judged.borrow().is_some())
+    };
+    let waits = |actor: &ActorId| {
+        let mut waiting = state.waiting.iter();
+        waiting.any(|(other, one)| {
+            let needs_others = *other == id || one.stage == Stage::NeedsOthers && !is_judged(other);
+            needs_others && actor.symbol().is_none_or(|owner| *owner == one.symbol)
+        })
+    };
+    match at_work.iter().all(waits) {
+        true => Others::AtRest,
+        false => Others::AtWork,
+    }
+}
+
+/// Marks the sets of these proposals as under review, so that other proposals are checked together
+/// with them.
+pub(crate) fn are_under_review(run: &RunContext, shown: &[ProposalId]) {
+    let mut state = run.state();
+    let sets = state.sets.all.iter_mut();
+    for set in sets.filter(|set| shown.iter().any(|id| set.members.contains(id))) {
+        set.progress = Progress::UnderReview;
+    }
+    drop(state);
+    run.waited.raise();
+}
+
+/// The outcome of the proposals that another proposal needs.
+pub(crate) enum Needed {
+    Applied,
+    /// This proposal ended without being applied, or was reverted.
+    Gone(ProposalId),
+}
+
+/// Waits until all of these proposals are applied, or one of them is gone.
+pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
+    loop {
+        let fate = {
+            let state = run.state();
+            let is_applied = |id: &ProposalId| state.applied.iter().any(|one| one.id == *id);
+            match gone(&state, needs) {
+                Some(gone) => Some(Needed::Gone(gone)),
+                None => needs.iter().all(is_applied).then_some(Needed::Applied),
+            }
+        };
+        if let Some(fate) = fate {
+            return fate;
+        }
+        let is_over = || {
+            let state = run.state();
+            let is_open = |id: &ProposalId| state.applied.iter().all(|one| one.id != *id);
+            gone(&state, needs).is_some() || !needs.iter().any(is_open)
+        };
+        run.waited.wait_for(is_over).await;
+    }
+}
+
+/// Waits until one of these proposals is gone.
+pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> ProposalId {
+    loop {
+        let now = gone(&run.state(), needs);
+        if let Some(gone) = now {
+            return gone;
+        }
+        run.waited
+            .wait_for(|| gone(&run.state(), needs).is_some())
+            .await;
+    }
+}
+
+/// Returns the first of these proposals that is neither waiting nor applied.
+fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
+    let is_there = |id: &ProposalId| {
+        state.waiting.contains_key(id) || state.applied.iter().any(|one| one.id == *id)
+    };
+    ids.iter().copied().find(|id| !is_there(id))
+}
+
+/// Maximum number of sets under review that a proposal is checked with individually.
+const REVIEWED_MOST: usize = 4;
+
+/// Checks proposals that fail alone together with the proposals under review. Returns the proposals
+/// that they need and the results; `None` if they still fail.
+async fn with_reviewed(
+    run: &Arc<RunContext>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Option<(Vec<ProposalId>, Found)> {
+    let reviewed = under_review(&run.state());
+    if reviewed.is_empty() {
+        return None;
+    }
+    let with_sets = |sets: &[Vec<(ProposalId, Waiting)>]| {
+        let mut all: Vec<(ProposalId, Waiting)> = sets.concat();
+        let needs: Vec<ProposalId> = all.iter().map(|(id, _)| *id).collect();
+        all.extend(with.iter().cloned());
+        (needs, all)
+    };
+    if reviewed.len() > 1 {
+        for set in reviewed.iter().rev().take(REVIEWED_MOST) {
+            let (needs, all) = with_sets(std::slice::from_ref(set));
+            let found = checked_together(run, id, &all).await;
+            if found.passes {
+                return Some((needs, found));
+            }
+        }
+    }
+    let (needs, all) = with_sets(&reviewed);
+    let found = checked_together(run, id, &all).await;
+    found.passes.then_some((needs, found))
+}
+
+/// Returns the proposals under review, grouped by set.
+fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
+    let of = |set: &Set| {
+        let waiting = state.waiting.iter();
+        let members = waiting.filter(|(id, _)| set.members.contains(id));
+        members.map(|(id, one)| (*id, one.clone())).collect()
+    };
+    let sets = state.sets.all.iter();
+    let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
+    sets.map(of).collect()
+}
+
+/// Results of a joint check.
+pub(crate) struct Found {
+    pub tests: TestEvidence,
+    pub diagnostics: DiagnosticEvidence,
+    pub passes: bool,
+}
+
+pub(crate) async fn checked_together(
+    run: &Arc<RunContext>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> Found {
+    let (tests, diagnostics) = tokio::join!(tested(run, id, with), diagnosed(run, with));
+    let passes = stage(
+        &tests,
+        &diagnostics,
+        &run.state().required,
+        run.task.approval,
+    ) == Stage::Passes;
+    Found {
+        tests,
+        diagnostics,
+        passes,
+    }
+}
+
+/// Tests the current workspace with these proposals.
+async fn tested(
+    run: &Arc<RunContext>,
+    id: ProposalId,
+    with: &[(ProposalId, Waiting)],
+) -> TestEvidence {
+    let world = run.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let symbols: Vec<SymbolPath> = drafts().flat_map(|draft| draft.symbols.clone()).collect();
+    let together = laid_over(&world, drafts());
+    let (tests, report) = compare_tests::of_change(run, &world, &together, &symbols).await;
+    if let Some(report) = report {
+        run.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    tests
+}
+
+/// Returns the problems that these proposals introduce when all of them are applied.
+async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
+    let world = run.state().world.clone();
+    let drafts = || with.iter().map(|(_, one)| &one.draft);
+    let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
+    let files: Vec<FilePath> = files.into_iter().collect();
+    diagnose::diagnostics(run, &world, &laid_over(&world, drafts()), &files).await
+}
+
+/// Returns the combined diff of these proposals, with each file once. The diff of a proposal that
+/// conflicts with the others is appended separately.
+pub(crate) fn diff(run: &RunContext, members: &[(ProposalId, Waiting)]) -> String {
+    let world = run.state().world.clone();
+    let mut now = world.clone();
+    let mut apart = String::new();
+    for (_, one) in members {
+        match text_with(&now, &one.draft) {
+            Some(text) => now = now.with(one.draft.file.clone(), Some(text)),
+            None => apart.push_str(&one.diff),
+        }
+    }
+    let files: BTreeSet<&FilePath> = members.iter().map(|(_, one)| &one.draft.file).collect();
+    let of_file = |file: &FilePath| match (world.read(file), now.read(file)) {
+        (Ok(before), Ok(after)) => visible(&unified_diff(file.as_str(), &before, &after)),
+        (Err(_), Ok(after)) => visible(&new_file_diff(file.as_str(), &after)),
+        (_, Err(_)) => String::new(),
+    };
+    let diffs = files.into_iter().map(of_file);
+    diffs.chain([apart]).collect()
+}
+
+/// Returns a lookup over the workspace with all waiting proposals applied.
+pub(crate) fn with_all_that_wait(run: &RunContext) -> Lookup {
+    let (world, index, waiting, served) = {
+        let state = run.state();
+        let (index, served) = (Arc::clone(&state.index), Arc::clone(&state.served));
+        (state.world.clone(), index, state.waiting.clone(), served)
+    };
+    if waiting.is_empty() {
+        return Lookup::new(world, index).with_served(served);
+    }
+    let world = laid_over(&world, waiting.values().map(|one| &one.draft));
+    let index = Arc::new(index.after(world.clone()));
+    Lookup::new(world, index).with_served(served)
+}
+
+/// Applies several drafts to the workspace. A draft that conflicts with the others is skipped.
+fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
+    let mut world = world.clone();
+    for draft in drafts {
+        if let Some(text) = text_with(&world, draft) {
+            world = world.with(draft.file.clone(), Some(text));
+        }
+    }
+    world
+}
+
+/// Returns the text of the draft's file with the draft applied; `None` if the draft conflicts with
+/// the current text.
+fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
+    let now = world.read(&draft.file);
+    draft.over(&now.unwrap_or_else(|_| "".into()))
+}

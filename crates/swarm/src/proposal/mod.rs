@@ -1,0 +1,15 @@
+//! The way of a proposal: draft, joint check, review, apply, undo.
+
+pub(crate) mod apply;
+pub(crate) mod candidates;
+pub(crate) mod draft;
+pub(crate) mod edited;
+pub(crate) mod joint_check;
+pub(crate) mod landing;
+pub(crate) mod objection;
+pub(crate) mod parts;
+pub(crate) mod propose;
+pub(crate) mod review;
+pub(crate) mod send;
+pub(crate) mod set;
+pub(crate) mod undo;

@@ -1,0 +1,186 @@
+//! The proxy user: a model that reads the task and the evidence, and decides instead of the user.
+
+use std::sync::Arc;
+
+use crate::event::events::{ActorId, Event};
+use crate::lookup::cap;
+use crate::proposal::apply;
+use crate::protocol::verdict;
+use crate::state::model_call::Conversation;
+use crate::state::run_context::{Accepted, RunContext};
+use starling_core::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
+use starling_core::{
+    ChatReply, IntentView, Message, ProposalView, Role, Tokens, ToolCall, ToolCalling, Verdict,
+};
+use starling_syntax::SymbolPath;
+
+/// Maximum size of the diffs of accepted proposals.
+const ACCEPTED: Tokens = Tokens(2_000);
+/// Maximum number of symbols in the head of a proposal.
+const NAMES: usize = 8;
+/// Maximum number of replies that are read for one decision.
+const TRIES: u32 = 2;
+
+/// Decides on a proposal.
+pub(crate) async fn by_proxy(run: &Arc<RunContext>, view: &ProposalView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&run.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        symbols: changed(view),
+        reason: view.reason.clone(),
+        diff: cap(&view.diff, Tokens(4_000)),
+        evidence: cap(&view.evidence, Tokens(1_500)),
+        accepted: accepted(run),
+        others: run.told_others(&view.symbol),
+    };
+    decide(run, format!("proxy {}", view.symbol), prompt).await
+}
+
+/// Returns the symbols that a proposal changes, its owner's symbol first. Symbols nested in another
+/// changed symbol are left out.
+fn changed(view: &ProposalView) -> Vec<String> {
+    let mut names: Vec<&SymbolPath> = vec![&view.symbol];
+    for symbol in &view.symbols {
+        // Imports are not listed, because they accompany another change.
+        let is_said = names.iter().any(|said| said.encloses(symbol)) || symbol.is_module();
+        if !is_said {
+            names.push(symbol);
+        }
+    }
+    let more = names.len().saturating_sub(NAMES);
+    let mut names: Vec<String> = names.iter().take(NAMES).map(ToString::to_string).collect();
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
+/// Decides on an intent.
+pub(crate) async fn intent_by_proxy(run: &Arc<RunContext>, view: &IntentView) -> Verdict {
+    let prompt = ProxyPrompt {
+        task: cap(&run.task.text, Tokens(4_000)),
+        symbol: view.symbol.to_string(),
+        symbols: Vec::new(),
+        reason: format!("{}\nWhy: {}", view.intent, view.reason),
+        diff: String::new(),
+        evidence: String::new(),
+        accepted: accepted(run),
+        others: run.told_others(&view.symbol),
+    };
+    decide(run, format!("proxy intent {}", view.symbol), prompt).await
+}
+
+/// Lists all accepted proposals by name and reason, with their diffs as far as they fit. Accepted
+/// proposals that are not applied yet are included.
+fn accepted(run: &RunContext) -> String {
+    let (accepted, applied) = {
+        let state = run.state();
+        let applied: Vec<_> = state.applied.iter().map(|applied| applied.id).collect();
+        (state.accepted.clone(), applied)
+    };
+    if accepted.is_empty() {
+        return String::new();
+    }
+    let line = |one: &Accepted| {
+        let reason: String = one.reason.chars().take(200).collect();
+        format!("{} {}: {reason}\n", one.id, one.symbol)
+    };
+    let names: String = accepted.iter().map(line).collect();
+    let waiting = accepted.iter().filter(|one| !applied.contains(&one.id));
+    let waiting: String = waiting.map(|one| one.diff.as_str()).collect();
+    let diffs = format!("{}{waiting}", apply::whole_diff(run));
+    format!("{names}{}", cap(&diffs, ACCEPTED))
+}
+
+/// Calls the model until a reply holds one clear decision. If the last reply is unclear, the
+/// decision is a reject.
+async fn decide(run: &Arc<RunContext>, conversation: String, prompt: ProxyPrompt) -> Verdict {
+    let model = &run.services.models.proxy;
+    let name = run.unique_name(conversation);
+    let begin = || {
+        let system = match model.profile().tool_calling {
+            ToolCalling::Native => ProxySystem {}.render(),
+            ToolCalling::Text => ProxySystemText {}.render(),
+        };
+        Conversation::new(name.clone(), Role::Proxy, system)
+    };
+    let mut conversation = begin();
+    conversation.user(prompt.render());
+    for _ in 0..TRIES {
+        let calling = model.profile().tool_calling;
+        let tools = verdict::tools(calling);
+        let reply = run.call(&ActorId::Proxy, model, &mut conversation, tools);
+        let reply = match reply.await {
+            Ok(reply) => reply,
+            Err(error) if error.is_for_tools(model) => {
+                conversation.instruct(begin());
+                continue;
+            }
+            Err(error) => {
+                return Verdict::Reject {
+                    reason: format!("the proxy user could not decide: {error}"),
+                };
+            }
+        };
+        let unclear = match verdict::read(&reply) {
+            Ok(verdict) => return verdict,
+            Err(unclear) => unclear,
+        };
+        let what = format!("{unclear} {}", verdict::how(calling));
+        run.event(Event::Malformed {
+            agent: ActorId::Proxy,
+            what: what.clone(),
+        });
+        ask_again(&mut conversation, &reply, &what);
+    }
+    Verdict::Reject {
+        reason: "the proxy user gave no clear decision".to_owned(),
+    }
+}
+
+/// Continues the conversation after an unclear reply. Every tool call of the reply gets a result.
+fn ask_again(conversation: &mut Conversation, reply: &ChatReply, what: &str) {
+    let result = |call: &ToolCall| Message::Tool {
+        call_id: call.id.clone(),
+        text: what.to_owned(),
+    };
+    conversation
+        .messages
+        .push(crate::protocol::assistant_message(reply));
+    conversation
+        .messages
+        .extend(reply.tool_calls.iter().map(result));
+    if reply.tool_calls.is_empty() {
+        conversation.user(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_names_all_that_a_proposal_changes() {
+        let path = |path: &str| path.parse::<SymbolPath>().unwrap();
+        let names = |own: &str, symbols: &[&str]| {
+            changed(&ProposalView {
+                id: 1,
+                symbol: path(own),
+                symbols: symbols.iter().map(|one| path(one)).collect(),
+                reason: String::new(),
+                diff: String::new(),
+                evidence: String::new(),
+            })
+        };
+        let own = names(
+            "a.py::A.f",
+            &["a.py::A.f", "a.py::", "b.py::g", "b.py::g.h"],
+        );
+        assert_eq!(own, ["a.py::A.f", "b.py::g"]);
+        assert_eq!(names("a.py::", &["a.py::"]), ["a.py::"]);
+        let many: Vec<String> = (0..12).map(|at| format!("a.py::f{at}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let shown = names("a.py::f0", &many);
+        assert_eq!((shown.len(), shown[8].as_str()), (9, "4 more"));
+    }
+}

@@ -1,0 +1,459 @@
+//! Parses the decision of the proxy user: a call of `decide`, or the first line of a plain-text
+//! reply. An ambiguous reply is unclear.
+//!
+//! The tool has separate fields for conditions and objections, so that an acceptance with either of
+//! them is detected without parsing prose. Reasons are also compared with lists of phrases; such a
+//! list is never complete.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::protocol;
+use crate::protocol::against;
+use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
+
+/// Name of the tool for models with native tool calls.
+const TOOL: &str = "decide";
+/// Maximum length of a reason, in characters.
+const REASON_MOST: usize = 2_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    Accept,
+    Reject,
+    Steer,
+}
+
+/// A recorded decision may lack the fields for conditions and objections: they count as empty.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["conditions", "objections", "verdict"]))]
+struct Decide {
+    /// What must happen before the proposal may be applied; empty if nothing must. A proposal with a
+    /// condition cannot be accepted: reject or steer.
+    #[serde(default, deserialize_with = "words")]
+    #[schemars(with = "String")]
+    conditions: String,
+    /// What is wrong with the proposal, what it breaks, or why it is not wanted; empty if nothing is. A
+    /// proposal with an objection cannot be accepted: reject or steer.
+    #[serde(default, deserialize_with = "words")]
+    #[schemars(with = "String")]
+    objections: String,
+    verdict: Decision,
+    /// Why it is rejected, or what to do differently. Empty for an accept.
+    #[serde(default)]
+    reason: String,
+}
+
+/// Deserializes a string, a list of strings or null. Phrases that mean "nothing" become an empty
+/// string.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Words {
+        One(String),
+        Many(Vec<String>),
+    }
+    let said = match Option::<Words>::deserialize(deserializer)? {
+        Some(Words::One(text)) => vec![text],
+        Some(Words::Many(texts)) => texts,
+        None => Vec::new(),
+    };
+    let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
+    let said = said.into_iter().filter(|text| !says_nothing(text));
+    Ok(said.collect::<Vec<&str>>().join("\n"))
+}
+
+/// Returns whether a text means "nothing".
+fn says_nothing(text: &str) -> bool {
+    const NOTHING: [&str; 15] = [
+        "",
+        "none",
+        "no",
+        "nothing",
+        "n/a",
+        "na",
+        "nil",
+        "null",
+        "empty",
+        "no condition",
+        "no conditions",
+        "no objection",
+        "no objections",
+        "not applicable",
+        "none needed",
+    ];
+    let text = text.to_lowercase();
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+    NOTHING.contains(&text)
+}
+
+/// Why a reply is not a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unclear {
+    #[error("The reply holds no decision.")]
+    Missing,
+    #[error("The reply holds more than one decision.")]
+    Several,
+    #[error("An ACCEPT stands alone: conditions belong into REJECT or STEER.")]
+    Conditional,
+    #[error("An accept has no objections: what is wrong belongs into a reject or a steer.")]
+    Objected,
+    #[error("A REJECT or STEER needs its reason.")]
+    NoReason,
+    #[error("The reason speaks against the decision.")]
+    Contradicted,
+}
+
+/// Returns the tools for the proxy user; empty for the text protocol.
+pub(crate) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
+    match calling {
+        ToolCalling::Native => vec![ToolSpec {
+            name: TOOL.to_owned(),
+            description: "Decide on the proposal. Call it exactly once.".to_owned(),
+            parameters: protocol::schema::<Decide>(),
+        }],
+        ToolCalling::Text => Vec::new(),
+    }
+}
+
+/// Returns the instructions for a decision, which are sent after an unclear reply.
+pub(crate) fn how(calling: ToolCalling) -> &'static str {
+    match calling {
+        ToolCalling::Native => {
+            "Call `decide` exactly once. Leave `conditions`, `objections` and `reason` empty for an accept; else reject or steer, with the reason."
+        }
+        ToolCalling::Text => {
+            "The first line of your reply must be ACCEPT alone, or REJECT: reason, or STEER: what to do differently."
+        }
+    }
+}
+
+/// Reads the decision from a reply. Tool calls take precedence, and the text must not contradict
+/// them. A plain-text decision is also accepted from a model that has the tool.
+///
+/// # Errors
+/// Returns [`Unclear`] if the reply holds no decision or is ambiguous.
+pub(crate) fn read(reply: &ChatReply) -> Result<Verdict, Unclear> {
+    let said = match reply.tool_calls.as_slice() {
+        [] => in_text(&reply.text)?,
+        [call] => in_call(call, &reply.text)?,
+        [_, _, ..] => return Err(Unclear::Several),
+    };
+    let reason: String = said.reason.trim().chars().take(REASON_MOST).collect();
+    let beside = match reply.tool_calls.is_empty() {
+        true => "",
+        false => reply.text.as_str(),
+    };
+    match said.decision {
+        Decision::Accept if !said.conditions.is_empty() => Err(Unclear::Conditional),
+        Decision::Accept if !said.objections.is_empty() => Err(Unclear::Objected),
+        Decision::Accept if against::is_refusal(&reason) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_against(&reason) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_against(beside) => Err(Unclear::Contradicted),
+        Decision::Accept if against::is_condition(&reason) => Err(Unclear::Conditional),
+        Decision::Accept => Ok(Verdict::Accept),
+        Decision::Reject if against::is_in_favour(&reason) => Err(Unclear::Contradicted),
+        Decision::Reject | Decision::Steer => {
+            let parts = [reason, said.objections, said.conditions];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            let reason = parts.collect::<Vec<String>>().join("\n");
+            match (said.decision, reason.is_empty()) {
+                (_, true) => Err(Unclear::NoReason),
+                (Decision::Steer, false) => Ok(Verdict::Steer { text: reason }),
+                (Decision::Accept | Decision::Reject, false) => Ok(Verdict::Reject { reason }),
+            }
+        }
+    }
+}
+
+/// A decision with all its text.
+#[derive(Debug)]
+struct Said {
+    decision: Decision,
+    conditions: String,
+    objections: String,
+    reason: String,
+}
+
+fn in_call(call: &ToolCall, text: &str) -> Result<Said, Unclear> {
+    let decide = (call.name == TOOL)
+        .then(|| serde_json::from_str::<Decide>(&call.arguments).ok())
+        .flatten()
+        .ok_or(Unclear::Missing)?;
+    let mut said = text.lines().filter_map(decision_of);
+    match said.all(|(decision, _)| decision == decide.verdict) {
+        true => Ok(Said {
+            decision: decide.verdict,
+            conditions: decide.conditions,
+            objections: decide.objections,
+            reason: decide.reason,
+        }),
+        false => Err(Unclear::Several),
+    }
+}
+
+fn in_text(text: &str) -> Result<Said, Unclear> {
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    let (decision, reason) = decision_of(first).ok_or(Unclear::Missing)?;
+    let rest: Vec<&str> = lines.collect();
+    if rest.iter().any(|line| decision_of(line).is_some()) {
+        return Err(Unclear::Several);
+    }
+    let reason = format!("{reason}\n{}", rest.join("\n"));
+    if decision == Decision::Accept && !reason.trim().is_empty() {
+        return Err(Unclear::Conditional);
+    }
+    Ok(Said {
+        decision,
+        conditions: String::new(),
+        objections: String::new(),
+        reason,
+    })
+}
+
+/// Returns the decision in capitals at the start of a line and the rest of the line. Markdown
+/// emphasis is ignored.
+fn decision_of(line: &str) -> Option<(Decision, &str)> {
+    let emphasis = ['*', '`', '#', ' ', '\t'];
+    let line = line.trim_start_matches(emphasis);
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let end = line.find(|c| !is_letter(c)).unwrap_or(line.len());
+    let (word, words) = line.split_at(end);
+    let decision = match word {
+        "ACCEPT" => Decision::Accept,
+        "REJECT" => Decision::Reject,
+        "STEER" => Decision::Steer,
+        _ => return None,
+    };
+    let punctuation = |c: char| emphasis.contains(&c) || matches!(c, ':' | '.' | '-');
+    Some((decision, words.trim_start_matches(punctuation)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_core::{Dollars, Finish, Usage};
+
+    fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
+        let call = |(name, arguments): &(&str, &str)| ToolCall {
+            id: "c".to_owned(),
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+        };
+        ChatReply {
+            model: "m".to_owned(),
+            text: text.to_owned(),
+            tool_calls: calls.iter().map(call).collect(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            cost: Dollars(0.0),
+            calls: 1,
+        }
+    }
+
+    fn text(text: &str) -> Result<Verdict, Unclear> {
+        read(&reply(text, &[]))
+    }
+
+    fn reject(reason: &str) -> Result<Verdict, Unclear> {
+        Ok(Verdict::Reject {
+            reason: reason.to_owned(),
+        })
+    }
+
+    #[test]
+    fn the_first_line_decides() {
+        assert_eq!(text("ACCEPT"), Ok(Verdict::Accept));
+        assert_eq!(text("\n**ACCEPT**.\n"), Ok(Verdict::Accept));
+        assert_eq!(
+            text("REJECT: hides the symptom.\nAccept it only when g is mended too."),
+            reject("hides the symptom.\nAccept it only when g is mended too.")
+        );
+        assert_eq!(text("**REJECT:** it hides"), reject("it hides"));
+        let steer = Verdict::Steer {
+            text: "keep the name".to_owned(),
+        };
+        assert_eq!(text("STEER: keep the name"), Ok(steer));
+    }
+
+    #[test]
+    fn a_reply_that_can_be_read_in_two_ways_is_unclear() {
+        for (said, why) in [
+            ("", Unclear::Missing),
+            ("Looks good to me", Unclear::Missing),
+            ("accept", Unclear::Missing),
+            ("ACCEPTABLE? Hardly.", Unclear::Missing),
+            ("I looked at it.\nACCEPT", Unclear::Missing),
+            ("ACCEPT only when g is mended too", Unclear::Conditional),
+            ("ACCEPT\nIf g is mended.", Unclear::Conditional),
+            ("REJECT: no\nACCEPT", Unclear::Several),
+            ("ACCEPT\nREJECT: no", Unclear::Several),
+            ("REJECT", Unclear::NoReason),
+            ("STEER:", Unclear::NoReason),
+        ] {
+            assert_eq!(text(said), Err(why), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_reason_that_speaks_against_the_decision_is_unclear() {
+        let decide = |verdict: &str, reason: &str, text: &str| {
+            let arguments = serde_json::json!({"verdict": verdict, "reason": reason}).to_string();
+            read(&reply(text, &[("decide", &arguments)]))
+        };
+        for (verdict, reason) in [
+            ("accept", "This is wrong."),
+            ("accept", "It hides the symptom; f is the cause"),
+            ("accept", "Do NOT apply it"),
+            ("accept", "Don’t apply this."),
+            ("accept", "The tests fail with it"),
+            ("accept", "It should be rejected"),
+            ("accept", "This doesn't fix the cause"),
+            ("accept", "reject"),
+            ("accept", "No."),
+            ("accept", "Wrong."),
+            ("accept", "Steer: use fsum"),
+            ("accept", "It breaks callers of total"),
+            ("accept", "I would not merge this"),
+            ("accept", "This deletes data, I do not want it"),
+            ("accept", "The change breaks existing callers."),
+            ("accept", "Terrible idea, it leaks the password"),
+            ("accept", "That is incorrect for floats"),
+            ("accept", "I disagree with the approach"),
+            ("reject", "Looks right, accept"),
+            ("reject", "It is correct, accept."),
+            ("reject", "This should be accepted"),
+        ] {
+            assert_eq!(
+                decide(verdict, reason, ""),
+                Err(Unclear::Contradicted),
+                "{reason}"
+            );
+        }
+        let said = "The change is wrong.";
+        assert_eq!(decide("accept", "", said), Err(Unclear::Contradicted));
+        for reason in [
+            "",
+            "It does not hide anything",
+            "Mends the cause, and no tests fail",
+            "I see nothing that is wrong",
+            "It mends what was wrong: before this, tests fail",
+            "The tests fail without it",
+            "The tests fail no longer",
+            "No problem found",
+            "Once merged, callers get the right sum",
+            "It breaks nothing",
+            "It breaks no callers",
+            "The password leaks no longer",
+            "Takes the value that is provided by the caller",
+            "It checks for None first",
+        ] {
+            let decided = decide("accept", reason, "It is right.");
+            assert_eq!(decided, Ok(Verdict::Accept), "{reason}");
+        }
+        for reason in [
+            "It hides the symptom.\nAccept it only when g is mended too.",
+            "Tests fail",
+            "It should not be accepted",
+            "Looks right but hides the bug",
+        ] {
+            assert_eq!(decide("reject", reason, ""), reject(reason), "{reason}");
+        }
+        // A correction that steers may contain both.
+        let steer = Verdict::Steer {
+            text: "This is wrong: keep the name".to_owned(),
+        };
+        assert_eq!(text("STEER: This is wrong: keep the name"), Ok(steer));
+    }
+
+    fn decide(arguments: serde_json::Value) -> Result<Verdict, Unclear> {
+        read(&reply("", &[("decide", &arguments.to_string())]))
+    }
+
+    #[test]
+    fn an_accept_with_a_condition_in_its_reason_is_unclear() {
+        for reason in [
+            "only if the test is added first",
+            "Fine once mul has been rewritten",
+            "Accept once the tests are added",
+            "OK as long as nobody calls it with None",
+            "Good, provided mul is fixed",
+            "Provided that the tests are added.",
+            "Right after the tests have been run again",
+            "The test must be added first",
+            "Add a test first.",
+        ] {
+            let decided = decide(serde_json::json!({"verdict": "accept", "reason": reason}));
+            assert_eq!(decided, Err(Unclear::Conditional), "{reason}");
+        }
+    }
+
+    #[test]
+    fn an_accept_with_a_condition_or_an_objection_is_unclear() {
+        use serde_json::json;
+        let says = |verdict: &str, conditions, objections| {
+            decide(json!({
+                "verdict": verdict, "conditions": conditions, "objections": objections, "reason": "",
+            }))
+        };
+        let accept = |conditions, objections| says("accept", conditions, objections);
+        let test = || json!("a test for g");
+        for condition in [test(), json!(["a test for g"]), json!("No tests yet")] {
+            assert_eq!(accept(condition, json!("")), Err(Unclear::Conditional));
+        }
+        assert_eq!(accept(json!(""), json!("slow")), Err(Unclear::Objected));
+        for nothing in [
+            json!(""),
+            json!("None."),
+            json!([]),
+            json!(null),
+            json!("n/a"),
+        ] {
+            let decided = accept(nothing.clone(), nothing.clone());
+            assert_eq!(decided, Ok(Verdict::Accept), "{nothing}");
+        }
+        assert_eq!(says("reject", json!(""), json!("slow")), reject("slow"));
+        let steer = Verdict::Steer {
+            text: "a test for g".to_owned(),
+        };
+        assert_eq!(says("steer", test(), json!("none")), Ok(steer));
+    }
+
+    #[test]
+    fn the_tool_asks_for_conditions_and_objections() {
+        let tools = tools(ToolCalling::Native);
+        let required = &tools[0].parameters["required"];
+        let expected = serde_json::json!(["conditions", "objections", "verdict"]);
+        assert_eq!(*required, expected, "{}", tools[0].parameters);
+    }
+
+    #[test]
+    fn one_call_of_the_tool_decides() {
+        let accept = ("decide", r#"{"verdict": "accept"}"#);
+        let no = ("decide", r#"{"verdict": "reject", "reason": "no"}"#);
+        assert_eq!(read(&reply("It is right.", &[accept])), Ok(Verdict::Accept));
+        assert_eq!(read(&reply("REJECT: no", &[no])), reject("no"));
+        for (said, calls, why) in [
+            ("", vec![accept, no], Unclear::Several),
+            ("", vec![accept, accept], Unclear::Several),
+            ("REJECT: no", vec![accept], Unclear::Several),
+            (
+                "",
+                vec![("decide", r#"{"verdict": "reject"}"#)],
+                Unclear::NoReason,
+            ),
+            (
+                "",
+                vec![("decide", r#"{"verdict": "maybe"}"#)],
+                Unclear::Missing,
+            ),
+            ("ACCEPT", vec![("decide", "{")], Unclear::Missing),
+            ("ACCEPT", vec![("propose", "{}")], Unclear::Missing),
+        ] {
+            assert_eq!(read(&reply(said, &calls)), Err(why), "{said:?} {calls:?}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Checks whether a run changed the code that its task names. A change of other code does not prove
+//! anything about the task, even if it fixes a test.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::check::reached::is_other_language;
+use crate::evidence::proposal::failing_ids;
+use crate::lookup::Lookup;
+use crate::run::ending::{is_documentation, some_of};
+use crate::state::run_context::RunContext;
+use crate::task::goal::Goal;
+use crate::task::names::Names;
+use crate::task::required::{self, has_word, imports};
+use starling_core::TestCase;
+use starling_index::Certainty;
+use starling_syntax::{FilePath, Language, SymbolPath};
+
+/// Maximum number of steps from a symbol to its users, to their users, and so on.
+const STEPS: usize = 8;
+/// Maximum number of users. If there are more, every symbol counts as a user.
+const USERS: usize = 100;
+/// Maximum number of uses of one symbol that are considered.
+const USES: usize = 200;
+
+/// How the changes of a run relate to the names in its task.
+#[derive(Debug, Default)]
+pub(crate) struct Aim {
+    /// Why the changes miss the named code; `None` if they do not.
+    pub missed: Option<String>,
+    /// The named code, if other code was changed as well.
+    pub named: String,
+    /// Tests that failed before the run and reach only changes to code that the task does not name.
+    pub aside: BTreeSet<String>,
+}
+
+/// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
+/// `changing` those whose behaviour changed.
+pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+    let Some(names) = run.state().task_names.clone() else {
+        return Aim::default();
+    };
+    let judged: Vec<&SymbolPath> = match changing.is_empty() {
+        true => changed.iter().collect(),
+        false => changing.to_vec(),
+    };
+    let no_document = |symbol: &&SymbolPath| !is_documentation(&symbol.file);
+    let judged: Vec<&SymbolPath> = judged.into_iter().filter(no_document).collect();
+    if judged.is_empty() || !names.lead() {
+        return Aim::default();
+    }
+    let task = &run.task.text;
+    let around = Around::of(run, &names);
+    let near: Vec<SymbolPath> = judged
+        .iter()
+        .filter(|symbol| around.holds(run.goal, task, symbol))
+        .map(|symbol| (*symbol).clone())
+        .collect();
+    if near.is_empty() {
+        return Aim {
+            missed: Some(missed(&names)),
+            ..Aim::default()
+        };
+    }
+    if near.len() == judged.len() {
+        return Aim::default();
+    }
+    let failed = failed_before(run);
+    let reached = required::reached(&around.after, &near, &failed);
+    let ids = failed.into_iter().map(|case| case.id);
+    Aim {
+        missed: None,
+        named: in_words(names.code()),
+        aside: ids.filter(|id| !reached.contains(id)).collect(),
+    }
+}
+
+/// Returns the tests that failed before the run, with their messages.
+fn failed_before(run: &RunContext) -> Vec<TestCase> {
+    let state = run.state();
+    let Some(before) = &state.before else {
+        return Vec::new();
+    };
+    let failing = failing_ids(before);
+    let cases = before.cases.iter();
+    let failed = cases.filter(|case| failing.contains(&case.id));
+    failed.cloned().collect()
+}
+
+/// Describes missed code, as in `nothing in `f`, which the task names, was changed`.
+fn missed(names: &Names) -> String {
+    let there = in_words(names.code());
+    match names.not_there.first() {
+        Some(gone) if there.is_empty() => {
+            format!("the task names {}, and {}", gone.written, gone.in_words())
+        }
+        Some(_) | None => format!("nothing in {there}, which the task names, was changed"),
+    }
+}
+
+fn in_words<'s>(symbols: impl Iterator<Item = &'s SymbolPath>) -> String {
+    let name = |symbol: &SymbolPath| match symbol.is_module() {
+        true => symbol.file.to_string(),
+        false => format!("`{}`", symbol.name),
+    };
+    let names: BTreeSet<String> = symbols.map(name).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    some_of(&names)
+}
+
+/// The named code with all its users.
+struct Around {
+    before: Lookup,
+    after: Lookup,
+    named: Vec<SymbolPath>,
+    /// Files that the task may mean by a missing file, or that it asks to create.
+    files: Vec<FilePath>,
+    users: Users,
+}
+
+impl Around {
+    fn of(run: &RunContext, names: &Names) -> Around {
+        let index = &run.services.index;
+        let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+        let after = run.lookup();
+        let gone = names.not_there.iter();
+        let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
+        let named: Vec<SymbolPath> = names.sure.clone();
+        let symbols: Vec<SymbolPath> = (named.iter())
+            .filter(|one| !one.is_module())
+            .cloned()
+            .collect();
+        Around {
+            users: Users::of(&after, &symbols),
+            files: files.cloned().collect(),
+            before,
+            after,
+            named,
+        }
+    }
+
+    /// Returns whether a changed symbol is named by the task, uses named code, or is used by named
+    /// code.
+    fn holds(&self, goal: Goal, task: &str, changed: &SymbolPath) -> bool {
+        let is_made = || {
+            let is_new = self.before.tree(&changed.file).is_err();
+            is_new && self.after.files_named_in(task).contains(&changed.file)
+        };
+        if self.files.contains(&changed.file) || is_made() || is_other_language(&changed.file) {
+            return true;
+        }
+        let is_gone = |named: &SymbolPath| self.after.symbol(named).is_err();
+        let is_it = |named: &SymbolPath| {
+            named.encloses(changed) || changed.encloses(named) || is_gone(named)
+        };
+        if self.named.iter().any(is_it) || self.users.hold(changed) {
+            return true;
+        }
+        let lookup = match self.after.symbol(changed) {
+            Ok(_) => &self.after,
+            Err(_) => &self.before,
+        };
+        let used_by = Users::of(lookup, std::slice::from_ref(changed));
+        let is_used = |named: &SymbolPath| used_by.hold(named);
+        self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
+    }
+
+    /// Returns whether a changed symbol lies in the same file as named code and the task adds or
+    /// cleans up code, or whether the symbol mentions named code.
+    fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
+        let is_new = self.before.symbol(changed).is_err();
+        let may_be_beside = match goal {
+            Goal::Feature | Goal::Refactoring | Goal::NewTest | Goal::Documentation => true,
+            Goal::Bug | Goal::RedTests | Goal::Question => is_new,
+        };
+        let found = lookup.symbol(changed).ok();
+        let source = found.as_ref().map_or("", |found| found.source());
+        let is_plain = Language::of(&changed.file) == Language::Plain;
+        let stem = |file: &FilePath| {
+            let name = file.name();
+            name.split('.').next().unwrap_or(name).to_owned()
+        };
+        self.named.iter().any(|named| {
+            let is_in_file = may_be_beside && named.file == changed.file;
+            let is_said = match named.is_module() {
+                true => {
+                    has_word(source, &stem(&named.file)) || imports(lookup, &changed.file, named)
+                }
+                false => has_word(source, named.base_name()),
+            };
+            // Code refers to its data files by name.
+            let reads = || {
+                let text = self.after.tree(&named.file).ok();
+                text.is_some_and(|tree| has_word(tree.text(), &stem(&changed.file)))
+            };
+            is_in_file || is_said || is_plain && reads()
+        })
+    }
+}
+
+/// Symbols with their direct and indirect users.
+struct Users {
+    found: Vec<SymbolPath>,
+    /// Modules whose body uses the symbols, for example in a table. Any symbol of these files may
+    /// use them.
+    modules: Vec<FilePath>,
+    are_all: bool,
+}
+
+impl Users {
+    fn of(lookup: &Lookup, symbols: &[SymbolPath]) -> Users {
+        let mut users = Users {
+            found: Vec::new(),
+            modules: Vec::new(),
+            are_all: true,
+        };
+        for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
+            users.found.push(symbol.clone());
+            let Ok(tree) = lookup.tree(&symbol.file) else {
+                continue;
+            };
+            let inner = tree.symbols().iter().map(|inner| &inner.path);
+            let inner = inner.filter(|inner| *inner != symbol && symbol.encloses(inner));
+            users.found.extend(inner.cloned());
+        }
+        let mut from = 0;
+        for step in 0..STEPS {
+            let until = users.found.len();
+            for at in from..until {
+                users.follow(lookup, at, step);
+            }
+            from = until;
+        }
+        users.are_all &= users.found.len() < USERS;
+        users
+    }
+
+    fn follow(&mut self, lookup: &Lookup, at: usize, step: usize) {
+        if self.found.len() >= USERS {
+            return;
+        }
+        let uses = lookup.usages(&self.found[at].to_string(), USES);
+        for one in uses.found {
+            // Uncertain uses are followed only in the first step.
+            let is_sure = one.certainty != Certainty::Possible || step == 0;
+            if !is_sure || one.is_import {
+                continue;
+            }
+            if one.symbol.is_module() {
+                self.modules.push(one.symbol.file);
+            } else if !self.found.contains(&one.symbol) {
+                self.found.push(one.symbol);
+            }
+        }
+    }
+
+    /// Returns whether a symbol or a part of it is among the users.
+    fn hold(&self, symbol: &SymbolPath) -> bool {
+        let mut found = self.found.iter();
+        !self.are_all
+            || self.modules.contains(&symbol.file)
+            || found.any(|user| symbol.encloses(user))
+    }
+}

@@ -1,0 +1,241 @@
+//! Renamings and deletions without a model: where a task asks for nothing else and every use of the name
+//! is certain, the proposals follow from the index. They are checked and reviewed like any others.
+
+mod edits;
+mod examples;
+mod uses;
+mod variable;
+
+use crate::lookup::Lookup;
+use crate::protocol::Pick;
+use crate::state::run_context::RunContext;
+use crate::task::stated::{Named, Stated, stub_of};
+use edits::Edits;
+use starling_index::{Heritage, Usage, binds, says_plainly};
+use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+pub(crate) use uses::stands_in;
+use uses::{is_word_at, offset, places};
+
+/// The proposals that do what the task states; `None` where it asks for more than that.
+///
+/// # Errors
+/// Why that cannot be done by rule.
+pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
+    let statements = run.stated();
+    if !statements.are_by_rule() {
+        return None;
+    }
+    let lookup = run.lookup();
+    let picks = of_all(&lookup, &statements.all);
+    Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
+}
+
+fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
+    let mut edits = Edits::default();
+    let mut picks = Vec::new();
+    for stated in all {
+        match stated {
+            Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
+            Stated::Deleted { what } => picks.extend(delete(lookup, what)?),
+        }
+    }
+    picks.extend(edits.picks(lookup, &in_words(all))?);
+    Ok(picks)
+}
+
+fn in_words(all: &[Stated]) -> String {
+    let one = |stated: &Stated| {
+        let name = name_of(stated.named());
+        match stated {
+            Stated::Renamed { to, .. } => format!("rename `{name}` to `{to}`"),
+            Stated::Deleted { .. } => format!("delete `{name}`"),
+        }
+    };
+    let all: Vec<String> = all.iter().map(one).collect();
+    format!("{}, by rule: every use is certain", all.join("; "))
+}
+
+/// The whole name within its module.
+fn name_of(named: &Named) -> &str {
+    match named {
+        Named::Symbol(path) => &path.name,
+        Named::Variable(_) | Named::Word(_) | Named::File(_) => named.base_name(),
+    }
+}
+
+/// Of what the index does not know, nothing is certain.
+fn not_known(named: &Named) -> String {
+    format!("not all uses of `{}` are known", named.base_name())
+}
+
+fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<(), String> {
+    match from {
+        Named::Symbol(path) => rename_symbol(lookup, path, to, edits),
+        Named::Variable(variable) => variable::rename(lookup, variable, to, edits),
+        Named::Word(_) | Named::File(_) => Err(not_known(from)),
+    }
+}
+
+fn delete(lookup: &Lookup, what: &Named) -> Result<Vec<Pick>, String> {
+    match what {
+        Named::Symbol(path) => delete_symbol(lookup, path),
+        Named::Variable(variable) => variable::delete(lookup, variable),
+        Named::Word(_) | Named::File(_) => Err(not_known(what)),
+    }
+}
+
+fn rename_symbol(
+    lookup: &Lookup,
+    from: &SymbolPath,
+    to: &str,
+    edits: &mut Edits,
+) -> Result<(), String> {
+    let found = lookup.symbol(from)?;
+    let (tree, symbol) = (&found.tree, &found.symbol);
+    let old = from.base_name();
+    let class = symbol.parent.map(|id| tree.get(id));
+    let class = class.filter(|class| class.kind == SymbolKind::Class);
+    let sibling = match class {
+        Some(class) => format!("{}.{to}", class.path.name),
+        None => to.to_owned(),
+    };
+    if tree.find(&sibling).is_some() || binds(tree, to) {
+        return Err(format!("{} has a `{to}` already", from.file));
+    }
+    if class.is_some() {
+        only_of_its_class(lookup, from)?;
+    }
+    not_known_by_name(lookup, from, symbol)?;
+    let uses = uses::certain(lookup, from, symbol)?;
+    replace_uses(lookup, &uses, (old, to), edits)?;
+    edits.replace(&from.file, symbol.name.start, old, to);
+    if let Some(twin) = stub_symbol(lookup, from)? {
+        let tree = lookup.tree(&twin.path.file)?;
+        if tree.find(&sibling).is_some() {
+            return Err(format!("{} has a `{to}` already", twin.path.file));
+        }
+        let uses = uses::of_stub(lookup, &twin);
+        replace_uses(lookup, &uses, (old, to), edits)?;
+        edits.replace(&twin.path.file, twin.name.start, old, to);
+    }
+    Ok(())
+}
+
+/// Writes the new name at all uses.
+fn replace_uses(
+    lookup: &Lookup,
+    uses: &[Usage],
+    (old, to): (&str, &str),
+    edits: &mut Edits,
+) -> Result<(), String> {
+    for file in uses.chunk_by(|a, b| a.file == b.file) {
+        let tree = lookup.tree(&file[0].file)?;
+        let text = tree.text();
+        for usage in file {
+            let at = offset(&tree, usage);
+            // Under another name it stays; a name in `__all__` stands in quotes.
+            let start = [at, at + 1];
+            let Some(start) = start.into_iter().find(|at| is_word_at(text, *at, old)) else {
+                continue;
+            };
+            let is_plain = !text[..start].ends_with('.') && !text[..start].ends_with(['"', '\'']);
+            if is_plain && says_plainly(&tree, to) {
+                return Err(format!("{} has a `{to}` already", usage.file));
+            }
+            edits.replace(&usage.file, start, old, to);
+        }
+    }
+    Ok(())
+}
+
+/// The definition of a symbol in the stub beside its module.
+///
+/// # Errors
+/// The stub has overloads of it. They change their numbers with the first of them.
+fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, String> {
+    let Some(stub) = stub_of(lookup, &symbol.file) else {
+        return Ok(None);
+    };
+    let tree = lookup.tree(&stub)?;
+    let is_it = |one: &&Symbol| {
+        let rest = one.path.name.strip_prefix(&symbol.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#') && !rest.contains('.'))
+    };
+    let mut found = tree.symbols().iter().filter(is_it);
+    let only = found.next().cloned();
+    match found.next() {
+        Some(_) => Err(format!("{stub} has several `{}`", symbol.base_name())),
+        None => Ok(only),
+    }
+}
+
+fn delete_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Pick>, String> {
+    let found = lookup.symbol(symbol)?;
+    not_known_by_name(lookup, symbol, &found.symbol)?;
+    may_be_missed(lookup, symbol)?;
+    let twin = stub_symbol(lookup, symbol)?;
+    let mut uses = uses::certain(lookup, symbol, &found.symbol)?;
+    let mut all = vec![symbol.clone()];
+    if let Some(twin) = twin {
+        uses.extend(uses::of_stub(lookup, &twin));
+        all.push(twin.path);
+    }
+    uses.retain(|usage| !all.iter().any(|one| one.encloses(&usage.symbol)));
+    if !uses.is_empty() {
+        let places = places(&uses);
+        return Err(format!("`{}` is still used: {places}", symbol.name));
+    }
+    let pick = |one: SymbolPath| Pick {
+        symbol: one.to_string(),
+        why: format!("delete `{}`, by rule: nothing uses it", symbol.name),
+        delete: vec![one.to_string()],
+        intended_losses: true,
+        ..Pick::default()
+    };
+    Ok(all.into_iter().map(pick).collect())
+}
+
+/// A symbol that nothing can reach by its name alone: no decorator takes note of it, and it stands in no
+/// string.
+fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Result<(), String> {
+    const PLAIN: [&str; 4] = ["@property", "@staticmethod", "@classmethod", "@dataclass"];
+    let decorators = symbol.contract.decorators.iter();
+    let mut others = decorators.filter(|one| !PLAIN.contains(&one.trim()));
+    if let Some(other) = others.next() {
+        return Err(format!("`{}` is decorated with {other}", path.name));
+    }
+    uses::in_no_string(lookup, path.base_name())
+}
+
+/// A method that stands alone: no other class gives it or has it from elsewhere.
+fn only_of_its_class(lookup: &Lookup, method: &SymbolPath) -> Result<(), String> {
+    let stub = stub_of(lookup, &method.file);
+    let others = lookup.index().definitions(method.base_name());
+    let mut others = others.iter().map(|other| &other.symbol).filter(|other| {
+        let is_twin = Some(&other.file) == stub.as_ref();
+        *other != method && !is_twin
+    });
+    if let Some(other) = others.next() {
+        let name = method.base_name();
+        return Err(format!("{other} is called `{name}` as well"));
+    }
+    match lookup.index().heritage(method) {
+        Heritage::Own => Ok(()),
+        Heritage::Overrides | Heritage::Unknown => Err(may_override(method)),
+    }
+}
+
+fn may_override(method: &SymbolPath) -> String {
+    let name = &method.name;
+    format!("`{name}` may override a method of a base class")
+}
+
+/// A method that a base class calls is used, though nothing names it. A name with an underscore is its own.
+fn may_be_missed(lookup: &Lookup, symbol: &SymbolPath) -> Result<(), String> {
+    let is_own = symbol.base_name().starts_with('_') && !symbol.base_name().starts_with("__");
+    match lookup.index().heritage(symbol) {
+        Heritage::Own => Ok(()),
+        Heritage::Unknown if is_own => Ok(()),
+        Heritage::Overrides | Heritage::Unknown => Err(may_override(symbol)),
+    }
+}

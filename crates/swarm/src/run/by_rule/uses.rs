@@ -1,0 +1,140 @@
+//! Finds the uses of a name if all of them are certain.
+
+use super::examples::Examples;
+use crate::lookup::Lookup;
+use crate::run::ending::counted;
+use starling_index::{Certainty, InString, Usage, Usages};
+use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
+
+/// Maximum number of uses that are rewritten.
+const USES_MOST: usize = 2_000;
+/// Maximum number of places that a refusal names.
+const NAMED: usize = 4;
+
+/// Returns all uses of a symbol.
+///
+/// # Errors
+/// Returns a message if some uses are not certain, or if not all uses are known.
+pub(super) fn certain(
+    lookup: &Lookup,
+    path: &SymbolPath,
+    symbol: &Symbol,
+) -> Result<Vec<Usage>, String> {
+    if path.name.contains('#') {
+        return Err(format!("{} has several `{}`", path.file, path.base_name()));
+    }
+    let mut usages = lookup.usages(&path.to_string(), USES_MOST);
+    let examples = Examples::of(lookup, path.base_name());
+    if let Some(index) = &examples.index {
+        let found = index.references(&path.to_string(), USES_MOST).found;
+        let found = examples.uses(lookup, found, path.base_name());
+        usages.found.extend(found);
+    }
+    match symbol.kind {
+        // Nothing else in the project has an attribute of this name.
+        SymbolKind::Method if lookup.index().is_only_attribute(path) => {
+            for usage in &mut usages.found {
+                usage.certainty = Certainty::Certain;
+            }
+        }
+        SymbolKind::Method => {}
+        // A function of a module cannot be an attribute of an object of unknown type.
+        SymbolKind::Module | SymbolKind::Class | SymbolKind::Function => {
+            usages
+                .found
+                .retain(|usage| is_certain(usage) || !is_attribute(lookup, usage));
+        }
+    }
+    all_certain(usages, path.base_name())
+}
+
+/// Returns the uses sorted by file.
+///
+/// # Errors
+/// Returns a message if some uses are not certain, or if not all uses are known.
+pub(super) fn all_certain(usages: Usages, name: &str) -> Result<Vec<Usage>, String> {
+    let (mut sure, unsure): (Vec<Usage>, Vec<Usage>) =
+        usages.found.into_iter().partition(is_certain);
+    if !unsure.is_empty() {
+        let count = counted(unsure.len(), "place");
+        let places = places(&unsure);
+        return Err(format!("{count} may mean another `{name}`: {places}"));
+    }
+    sure.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    match usages.complete {
+        true => Ok(sure),
+        false => Err(format!("not all uses of `{name}` are known")),
+    }
+}
+
+/// Returns the certain uses of a definition in a stub. Only uses in stubs are returned.
+pub(super) fn of_stub(lookup: &Lookup, twin: &Symbol) -> Vec<Usage> {
+    let usages = lookup.usages(&twin.path.to_string(), USES_MOST);
+    let mut found = usages.found;
+    found.retain(|usage| is_certain(usage) && usage.file.as_str().ends_with(".pyi"));
+    found.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    found
+}
+
+fn is_certain(usage: &Usage) -> bool {
+    usage.certainty == Certainty::Certain
+}
+
+fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
+    let tree = lookup.tree(&usage.file);
+    tree.is_ok_and(|tree| tree.text()[..offset(&tree, usage)].ends_with('.'))
+}
+
+/// # Errors
+/// Returns a message if a string contains the name as a whole part, because code may look up the
+/// symbol by that string.
+pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
+    let found = lookup.index().in_strings(name);
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(stands_in(name, "stands", &found)),
+    }
+}
+
+/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
+/// settings.py:7``.
+pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
+    let places = strings
+        .iter()
+        .map(|one| format!("{}:{}", one.file, one.line));
+    let places = first_of(places.collect());
+    match strings.len() {
+        1 => format!("`{name}` {verb} in a string: {places}"),
+        count => format!("`{name}` {verb} in {count} strings: {places}"),
+    }
+}
+
+pub(super) fn places(uses: &[Usage]) -> String {
+    let named = uses
+        .iter()
+        .map(|usage| format!("{}:{}", usage.file, usage.line));
+    first_of(named.collect())
+}
+
+/// Joins the first places and the number of the others.
+fn first_of(mut places: Vec<String>) -> String {
+    let more = places.len().saturating_sub(NAMED);
+    places.truncate(NAMED);
+    if more > 0 {
+        places.push(format!("{more} more"));
+    }
+    places.join(", ")
+}
+
+/// Returns the byte offset of a use in its file.
+pub(super) fn offset(tree: &SymbolTree, usage: &Usage) -> usize {
+    let line = (usage.line as usize).saturating_sub(1);
+    let start = tree.line_starts().get(line).copied();
+    start.unwrap_or_default() + usage.column as usize
+}
+
+pub(super) fn is_word_at(text: &str, at: usize, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let rest = text.get(at..).and_then(|rest| rest.strip_prefix(word));
+    rest.is_some_and(|rest| !rest.starts_with(is_part)) && !text[..at].ends_with(is_part)
+}

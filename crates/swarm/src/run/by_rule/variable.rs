@@ -1,0 +1,125 @@
+//! Variables of modules: a constant is renamed with all its uses, and deleted if there are none.
+
+use super::edits::Edits;
+use super::examples::Examples;
+use super::replace_uses;
+use super::uses::{self, offset, places};
+use crate::lookup::Lookup;
+use crate::protocol::{Hunk, Pick};
+use crate::task::stated::stub_of;
+use starling_index::{Usage, Variable, binds};
+use starling_syntax::{SymbolPath, SymbolTree};
+use starling_text::ByteRange;
+
+pub(super) fn rename(
+    lookup: &Lookup,
+    variable: &Variable,
+    to: &str,
+    edits: &mut Edits,
+) -> Result<(), String> {
+    let name = &variable.name;
+    uses::in_no_string(lookup, name)?;
+    for variable in with_stub(lookup, variable) {
+        if binds(&*lookup.tree(&variable.file)?, to) {
+            return Err(format!("{} has a `{to}` already", variable.file));
+        }
+        let uses = certain(lookup, &variable)?;
+        replace_uses(lookup, &uses, (name, to), edits)?;
+    }
+    Ok(())
+}
+
+pub(super) fn delete(lookup: &Lookup, variable: &Variable) -> Result<Vec<Pick>, String> {
+    let name = &variable.name;
+    uses::in_no_string(lookup, name)?;
+    let mut picks = Vec::new();
+    for variable in with_stub(lookup, variable) {
+        let mut uses = certain(lookup, &variable)?;
+        let tree = lookup.tree(&variable.file)?;
+        let sets = |usage: &Usage| {
+            usage.file == variable.file && variable.set_at.contains(&(offset(&tree, usage) as u32))
+        };
+        uses.retain(|usage| !sets(usage));
+        if !uses.is_empty() {
+            let places = places(&uses);
+            return Err(format!("`{name}` is still used: {places}"));
+        }
+        let lines = statement(&tree, &variable).filter(|lines| {
+            let old = lines.of(tree.text());
+            tree.text().matches(old).count() == 1
+        });
+        let lines = lines.ok_or(format!("`{name}` is not set by a statement of its own"))?;
+        picks.push(Pick {
+            symbol: SymbolPath::module(variable.file.clone()).to_string(),
+            why: format!("delete `{name}`, by rule: nothing uses it"),
+            hunks: vec![Hunk {
+                old: lines.of(tree.text()).to_owned(),
+                new: String::new(),
+            }],
+            intended_losses: true,
+            ..Pick::default()
+        });
+    }
+    Ok(picks)
+}
+
+/// Returns the variable and its counterpart in the module's stub.
+fn with_stub(lookup: &Lookup, variable: &Variable) -> Vec<Variable> {
+    let mut all = vec![variable.clone()];
+    if let Some(stub) = stub_of(lookup, &variable.file) {
+        all.extend(
+            lookup
+                .index()
+                .variables(&format!("{stub}::{}", variable.name)),
+        );
+    }
+    all
+}
+
+fn certain(lookup: &Lookup, variable: &Variable) -> Result<Vec<Usage>, String> {
+    let usages = lookup.index().variable_uses(variable);
+    let mut usages = usages.ok_or(format!("not all uses of `{}` are known", variable.name))?;
+    let examples = Examples::of(lookup, &variable.name);
+    if let Some(index) = &examples.index {
+        let found = index.variable_uses(variable).map(|usages| usages.found);
+        let found = examples.uses(lookup, found.unwrap_or_default(), &variable.name);
+        usages.found.extend(found);
+    }
+    uses::all_certain(usages, &variable.name)
+}
+
+/// Returns the lines of the only statement that sets a variable, if they contain nothing else. The
+/// following blank lines are included if there are blank lines before.
+fn statement(tree: &SymbolTree, variable: &Variable) -> Option<ByteRange> {
+    let [at] = variable.set_at.as_slice() else {
+        return None;
+    };
+    let at = *at as usize;
+    let text = tree.text();
+    let name = tree
+        .root()?
+        .descendant_for_byte_range(at, at + variable.name.len())?;
+    let assignment = name.parent().filter(|node| node.kind() == "assignment")?;
+    let is_chain = assignment
+        .child_by_field_name("right")
+        .is_some_and(|right| right.kind() == "assignment");
+    let statement = assignment.parent()?;
+    let is_own = statement.kind() == "expression_statement"
+        && statement
+            .parent()
+            .is_some_and(|node| node.kind() == "module")
+        && statement.start_byte() == at;
+    let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
+    let rest = &text[statement.end_byte()..];
+    let line_end = rest.find('\n').map_or(rest.len(), |line| line + 1);
+    let after = rest[..line_end].trim();
+    if is_chain || !is_own || start != at || !(after.is_empty() || after.starts_with('#')) {
+        return None;
+    }
+    let mut end = statement.end_byte() + line_end;
+    let is_after_blank = start == 0 || text[..start].ends_with("\n\n");
+    while is_after_blank && text[end..].starts_with('\n') {
+        end += 1;
+    }
+    Some(ByteRange::new(start, end))
+}

@@ -1,0 +1,753 @@
+//! The end of a run: one sentence for people, and whether tests prove the run's changes.
+
+mod not_applied;
+mod unchanged;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::new_tests::WithoutChange;
+use crate::event::events::StopReason;
+use crate::run::aim::Aim;
+use crate::task::goal::{self, Goal};
+pub(crate) use not_applied::{left_out, rejected};
+pub(crate) use unchanged::{Unchanged, unchanged};
+
+use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
+use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// How the reason of a run begins whose last proposal was sent back.
+pub const NOT_ACCEPTED: &str = "no proposal was accepted";
+/// Names in one headline.
+const NAMES_MOST: usize = 4;
+/// Maximum length of quoted test output, in bytes.
+const QUOTED: usize = 160;
+/// File name extensions of documentation.
+const DOCUMENTATION: [&str; 4] = ["md", "markdown", "rst", "adoc"];
+
+/// Whether tests prove what a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Tests ran on the workspace as the run leaves it, and they pass.
+    Proven,
+    /// The task needed no change, or a change of documentation alone.
+    NothingToProve,
+    /// Changes are in the workspace, and no test proves them.
+    Unproven,
+    /// The task is not done.
+    NotDone,
+}
+
+/// How a run ended, for people and for scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    pub proof: Proof,
+    /// One line without a full stop.
+    pub headline: String,
+}
+
+impl Ending {
+    /// The end of a run that never began.
+    pub fn before_start(stop_reason: &StopReason) -> Ending {
+        ending(&RunFacts {
+            stop_reason,
+            task: "",
+            changed: &[],
+            taken_back: TakenBack::No,
+            last_check: LastCheck::Absent {
+                why: "the run never began",
+            },
+            failed_before: &BTreeSet::new(),
+            required: &BTreeSet::new(),
+            only_as_changed: &[],
+            unheld: &[],
+            unsteady: &[],
+            doubtful: &[],
+            new_tests: &WithoutChange::default(),
+            unreached: &[],
+            behaves_otherwise: false,
+            aim: &Aim::default(),
+            beside_failures: false,
+            left_out: &[],
+            rejected: &[],
+            problems: &[],
+            refused: None,
+            report_before: None,
+            nothing_to_change: false,
+        })
+    }
+}
+
+/// What a headline is made of.
+#[derive(Debug)]
+pub(crate) struct RunFacts<'a> {
+    pub stop_reason: &'a StopReason,
+    pub task: &'a str,
+    /// Symbols whose changes are in the workspace at the end.
+    pub changed: &'a [SymbolPath],
+    pub taken_back: TakenBack<'a>,
+    pub last_check: LastCheck<'a>,
+    pub failed_before: &'a BTreeSet<String>,
+    /// Failing tests that the task is about.
+    pub required: &'a BTreeSet<String>,
+    /// Tests that pass only with test files that the run changed.
+    pub only_as_changed: &'a [String],
+    /// Files that were changed with tests in them that could not be held to their original text.
+    pub unheld: &'a [String],
+    /// Tests that fail and pass on the text that the run leaves.
+    pub unsteady: &'a [String],
+    /// Those of which the run may be the cause: with them nothing is proven.
+    pub doubtful: &'a [String],
+    /// What the run's new tests do on the code as it was.
+    pub new_tests: &'a WithoutChange,
+    /// Changed symbols that surely no test reaches.
+    pub unreached: &'a [SymbolPath],
+    /// Whether code was changed whose behaviour tests can show.
+    pub behaves_otherwise: bool,
+    /// How the changes stand to what the task names.
+    pub aim: &'a Aim,
+    /// The task tells of a bug in code that no failing test reaches.
+    pub beside_failures: bool,
+    /// Proposals that the checks refused for good, in words.
+    pub left_out: &'a [String],
+    /// Proposals that the person rejected, in words.
+    pub rejected: &'a [String],
+    /// Problems that the changes brought, be it with the person's leave, in words.
+    pub problems: &'a [String],
+    /// Why the last proposal was refused, where none was applied.
+    pub refused: Option<&'a str>,
+    /// The test run before anything was changed.
+    pub report_before: Option<&'a TestReport>,
+    /// Every agent says that its symbol needs no change, and no test says otherwise.
+    pub nothing_to_change: bool,
+}
+
+/// Whether the changes of a run were taken back at its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TakenBack<'a> {
+    No,
+    /// With the file that keeps the changes, where it could be written.
+    Yes(Option<&'a str>),
+}
+
+/// The last test run on the workspace as the run leaves it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LastCheck<'a> {
+    Absent { why: &'a str },
+    Known(&'a TestReport),
+}
+
+/// The end of a run. Its last check decides whether the changes are proven.
+pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
+    let (proof, headline) = match facts.stop_reason {
+        StopReason::Settled => {
+            let (proof, headline) = done(facts);
+            let (proof, headline) = match proof {
+                Proof::Proven | Proof::NothingToProve if !facts.left_out.is_empty() => {
+                    (Proof::Unproven, without_the_refused(facts, &headline))
+                }
+                Proof::Proven => {
+                    let beside = without_change(facts.new_tests);
+                    (Proof::Proven, format!("{headline}{beside}"))
+                }
+                Proof::Unproven if is_mostly_refused(facts) => {
+                    (proof, partly_done(facts, what_is_done(&headline)))
+                }
+                Proof::Unproven if !facts.left_out.is_empty() => {
+                    (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+                }
+                other => (other, headline),
+            };
+            let (proof, headline) = match facts.problems {
+                [] => (proof, headline),
+                problems => (Proof::Unproven, with_problems(problems, &headline)),
+            };
+            let headline = match facts.rejected {
+                [] => headline,
+                rejected => format!("{headline}; you rejected {}", some_of(rejected)),
+            };
+            let mut untold = facts.unsteady.to_vec();
+            untold.retain(|id| !names(&headline, id));
+            let unsteady = match untold.is_empty() {
+                true => String::new(),
+                false => format!("; {}", now_and_then(&untold)),
+            };
+            (proof, format!("{headline}{unsteady}"))
+        }
+        StopReason::NothingChanged { why } if facts.nothing_to_change => {
+            let headline = match facts.task.trim_end().ends_with('?') {
+                true => "Answered; nothing was changed".to_owned(),
+                false => format!("Nothing to change: {}", first_line(why)),
+            };
+            (Proof::NothingToProve, headline)
+        }
+        StopReason::NothingChanged { .. } if facts.refused.is_some() => not_done(
+            facts,
+            &format!(
+                "{}what was proposed was refused: {}",
+                still_failing(facts),
+                first_line(facts.refused.unwrap_or_default())
+            ),
+        ),
+        StopReason::NothingChanged { why } => not_done(
+            facts,
+            &format!("{}{}", still_failing(facts), first_line(why)),
+        ),
+        StopReason::TestsFail { failing } => tests_fail(facts, failing),
+        StopReason::ProblemsRemain { problems } => not_done(facts, &some_of(problems)),
+        StopReason::LedgerEmpty { what } => (
+            Proof::NotDone,
+            format!("Stopped by the limit: {what}; {}", left_behind(facts)),
+        ),
+        StopReason::Cancelled => (
+            Proof::NotDone,
+            format!("Stopped by you; {}", left_behind(facts)),
+        ),
+        StopReason::Failed { error } => not_done(facts, first_line(error)),
+    };
+    Ending { proof, headline }
+}
+
+/// The headline of a run of which only a part was applied: that tests pass does not show that it is done.
+fn without_the_refused(facts: &RunFacts<'_>, headline: &str) -> String {
+    let done = what_is_done(headline);
+    match is_mostly_refused(facts) {
+        true => partly_done(facts, done),
+        false => format!("Done, but {}; {done}", refusals(facts)),
+    }
+}
+
+/// Whether more was refused than is in the workspace.
+fn is_mostly_refused(facts: &RunFacts<'_>) -> bool {
+    facts.left_out.len() > facts.changed.len()
+}
+
+/// The headline of a run of which the smaller part was applied.
+fn partly_done(facts: &RunFacts<'_>, done: &str) -> String {
+    let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
+    let changed = some_of(&names);
+    format!(
+        "Partly done: {}; changed only {changed}; {done}",
+        refusals(facts)
+    )
+}
+
+/// The headline of a run that leaves problems.
+fn with_problems(problems: &[String], headline: &str) -> String {
+    let (problems, rest) = (some_of(problems), what_is_done(headline));
+    match headline.starts_with("Partly done: ") {
+        true => format!("Partly done: {problems}; {rest}"),
+        false => format!("Done, but {problems}; {rest}"),
+    }
+}
+
+/// A headline without the words that it begins with.
+fn what_is_done(headline: &str) -> &str {
+    const BEGINNINGS: [&str; 5] = [
+        "Partly done: ",
+        "Done and proven: ",
+        "Done, untested: ",
+        "Done, but ",
+        "Done: ",
+    ];
+    let mut beginnings = BEGINNINGS.iter();
+    let rest = beginnings.find_map(|beginning| headline.strip_prefix(beginning));
+    rest.unwrap_or(headline)
+}
+
+/// `1 proposal was refused: a.py::f (why)`.
+fn refusals(facts: &RunFacts<'_>) -> String {
+    let names = some_of(facts.left_out);
+    match facts.left_out.len() {
+        1 => format!("1 proposal was refused: {names}"),
+        many => format!("{many} proposals were refused: {names}"),
+    }
+}
+
+/// Why no test proves the changes of a run; `None` where tests do, or where there is nothing to prove.
+pub(crate) fn unproven(facts: &RunFacts<'_>) -> Option<String> {
+    match checked(facts) {
+        Checked::Passes(_) => unshown_by_tests(facts),
+        Checked::Fails(_) if passed_beside_known_failures(facts).is_some() => {
+            unshown_by_tests(facts)
+        }
+        Checked::Fails(_) | Checked::Untested(_) if is_all_documentation(facts) => None,
+        Checked::Fails(why) | Checked::Untested(why) => Some(why),
+    }
+}
+
+fn not_done(facts: &RunFacts<'_>, why: &str) -> (Proof, String) {
+    let is_unchanged = facts.changed.is_empty() && matches!(facts.taken_back, TakenBack::No);
+    let rest = match is_unchanged {
+        true => String::new(),
+        false => format!("; {}", left_behind(facts)),
+    };
+    (Proof::NotDone, format!("Not done: {why}{rest}"))
+}
+
+/// `1 test still fails: a; `: what the task is about, where a run changed nothing.
+fn still_failing(facts: &RunFacts<'_>) -> String {
+    let failing = facts.report_before.map(failing_ids).unwrap_or_default();
+    if let (Some(report), [only]) = (facts.report_before, failing.as_slice())
+        && only == WHOLE_RUN
+    {
+        return format!("{} still fails; ", report.command);
+    }
+    let required = failing.into_iter();
+    let required = required.filter(|id| *id != WHOLE_RUN && facts.required.contains(id));
+    let required: Vec<String> = required.collect();
+    match required.len() {
+        0 => String::new(),
+        1 => format!("1 test still fails: {}; ", required[0]),
+        many => format!("{many} tests still fail: {}; ", some_of(&required)),
+    }
+}
+
+fn tests_fail(facts: &RunFacts<'_>, failing: &[String]) -> (Proof, String) {
+    if let LastCheck::Known(report) = facts.last_check
+        && let Some(cut_short) = cut_short(report)
+    {
+        return match facts.changed.is_empty() {
+            true => not_done(facts, &cut_short),
+            false => (Proof::Unproven, format!("Done, untested: {cut_short}")),
+        };
+    }
+    let command = match facts.last_check {
+        LastCheck::Known(report) => report.command.as_str(),
+        LastCheck::Absent { .. } => "the test command",
+    };
+    let others = match facts.last_check {
+        LastCheck::Known(report) => other_failures(report, failing),
+        LastCheck::Absent { .. } => String::new(),
+    };
+    let (unsteady, failing): (Vec<String>, Vec<String>) =
+        (failing.iter().cloned()).partition(|id| facts.unsteady.contains(id));
+    let mut what = Vec::new();
+    if !failing.is_empty() {
+        what.push(failures(&failing, command));
+    }
+    if !unsteady.is_empty() {
+        what.push(now_and_then(&unsteady));
+    }
+    let passing = passing(facts);
+    not_done(facts, &format!("{passing}{}{others}", what.join("; ")))
+}
+
+/// `2 tests pass; `: how many do beside those that fail.
+fn passing(facts: &RunFacts<'_>) -> String {
+    let LastCheck::Known(report) = facts.last_check else {
+        return String::new();
+    };
+    let passed = with_status(report, TestStatus::Passed);
+    let is_told = report.outcome == TestOutcome::Failed && report.source.is_reporter();
+    match is_told && passed > 0 {
+        true => format!("{} {}; ", counted(passed, "test"), pass(passed)),
+        false => String::new(),
+    }
+}
+
+/// The failing tests of a report that are no part of the task, in parentheses.
+fn other_failures(report: &TestReport, required: &[String]) -> String {
+    let is_other = |id: &&String| *id != WHOLE_RUN && !required.contains(id);
+    match failing_ids(report).iter().filter(is_other).count() {
+        0 => String::new(),
+        1 => " (1 other test fails, no part of the task)".to_owned(),
+        many => format!(" ({many} other tests fail, no part of the task)"),
+    }
+}
+
+/// Of a run that settled.
+fn done(facts: &RunFacts<'_>) -> (Proof, String) {
+    let is_documentation = is_all_documentation(facts);
+    let beside = passed_beside_known_failures(facts).filter(|_| !is_documentation);
+    let unshown = unshown_by_tests(facts).filter(|_| !is_documentation);
+    match (checked(facts), beside, unshown) {
+        (Checked::Passes(what), _, Some(why)) => {
+            (Proof::Unproven, format!("Done, but {why}; {what}"))
+        }
+        (Checked::Fails(what), Some(passed), Some(why)) => {
+            let passed = format!("{} {}", counted(passed, "test"), pass(passed));
+            (
+                Proof::Unproven,
+                format!("Done, but {why}; {passed}; {what}, no part of the task"),
+            )
+        }
+        (Checked::Fails(what), Some(passed), None) => {
+            let passed = match goal::of(facts.task) == Goal::NewTest {
+                // The tests that were added ran and pass, or the change would not have been accepted.
+                true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
+                    0 | 1 => "the new test passes".to_owned(),
+                    many => format!("the {many} new tests pass"),
+                },
+                false => format!("{} {}", counted(passed, "test"), pass(passed)),
+            };
+            let headline = format!("Done and proven: {passed}; {what}, no part of the task");
+            (Proof::Proven, headline)
+        }
+        (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
+        (Checked::Fails(what), ..) if is_documentation => (
+            Proof::NothingToProve,
+            format!(
+                "Done: only documentation was changed; {}{what}",
+                passing(facts)
+            ),
+        ),
+        (Checked::Untested(_), ..) if is_documentation => (
+            Proof::NothingToProve,
+            "Done: only documentation was changed".to_owned(),
+        ),
+        (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
+            let passing = passing(facts);
+            (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
+        }
+        (Checked::Fails(what), None, _) => (
+            Proof::Unproven,
+            format!("Done, but {}{what}", passing(facts)),
+        ),
+        (Checked::Untested(why), ..) => (Proof::Unproven, format!("Done, untested: {why}")),
+    }
+}
+
+/// Whether every test that fails failed before the run.
+fn fail_as_before(facts: &RunFacts<'_>) -> bool {
+    let LastCheck::Known(report) = facts.last_check else {
+        return false;
+    };
+    let failing = failing_ids(report);
+    !failing.is_empty() && failing.iter().all(|id| facts.failed_before.contains(id))
+}
+
+/// `no test reaches a.py::f`: why tests that pass do not prove the changes. A test that failed before and
+/// passes now proves them, and so does a new or changed one that fails without them, where they are in
+/// what the task names, use it or are used by it. Tests that passed before as well prove that behaviour stayed, and not that it changed as the task asks.
+fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let passes = |case: &&TestCase| case.status == TestStatus::Passed;
+    let is_fixed = |case: &&TestCase| facts.failed_before.contains(&case.id);
+    let fixed = || report.cases.iter().filter(passes).filter(is_fixed);
+    if fixed().any(|case| facts.required.contains(&case.id)) {
+        return None;
+    }
+    if let Some(missed) = &facts.aim.missed {
+        return Some(missed.clone());
+    }
+    let is_aside = |id: &String| facts.aim.aside.contains(id);
+    let are_all_fixed = report.outcome == TestOutcome::Passed
+        && (facts.failed_before.iter()).any(|id| !is_aside(id) && !facts.unsteady.contains(id));
+    if fixed().any(|case| !is_aside(&case.id)) || are_all_fixed || facts.new_tests.show_the_change()
+    {
+        return None;
+    }
+    if !facts.unreached.is_empty() && report.source.is_reporter() {
+        let names: Vec<String> = facts.unreached.iter().map(ToString::to_string).collect();
+        return Some(format!("no test reaches {}", some_of(&names)));
+    }
+    // Who asks for a document, or for an answer, asks for no change of code.
+    let asks_for_behaviour = match goal::of(facts.task) {
+        Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
+        Goal::NewTest | Goal::Refactoring => false,
+    };
+    let why = match facts.new_tests.passes.len() {
+        0 if fixed().next().is_some() => {
+            let named = &facts.aim.named;
+            return Some(format!(
+                "no test of {named}, which the task names, was seen to fail without it"
+            ))
+            .filter(|_| asks_for_behaviour && facts.behaves_otherwise);
+        }
+        0 => "no test was seen to fail without it",
+        1 => "the new test passes without it, too",
+        _ => "the new tests pass without it, too",
+    };
+    (asks_for_behaviour && facts.behaves_otherwise).then(|| why.to_owned())
+}
+
+/// The number of tests that pass, where all that fail failed before and are no part of the task. A bug
+/// of which no failing test tells may be the cause of any of them.
+fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
+    let LastCheck::Known(report) = facts.last_check else {
+        return None;
+    };
+    let is_told = match goal::of(facts.task) {
+        Goal::Bug | Goal::RedTests => !facts.required.is_empty() || facts.beside_failures,
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => true,
+    };
+    let is_other = |id: &String| {
+        *id != WHOLE_RUN && facts.failed_before.contains(id) && !facts.required.contains(id)
+    };
+    let is_proven = is_told
+        && report.outcome == TestOutcome::Failed
+        && report.source.is_reporter()
+        && facts.only_as_changed.is_empty()
+        && facts.doubtful.is_empty()
+        && facts.unheld.is_empty()
+        && failing_ids(report).iter().all(is_other);
+    let passed = with_status(report, TestStatus::Passed);
+    (is_proven && passed > 0).then_some(passed)
+}
+
+/// What the last check shows, in words.
+enum Checked {
+    Passes(String),
+    Fails(String),
+    Untested(String),
+}
+
+fn checked(facts: &RunFacts<'_>) -> Checked {
+    let report = match facts.last_check {
+        LastCheck::Absent { why } => return Checked::Untested(format!("no test ran ({why})")),
+        LastCheck::Known(report) => report,
+    };
+    if let Some(cut_short) = cut_short(report) {
+        return Checked::Untested(cut_short);
+    }
+    let passed = with_status(report, TestStatus::Passed);
+    match report.outcome {
+        TestOutcome::Passed if !facts.only_as_changed.is_empty() => {
+            Checked::Fails(pass_as_changed(facts.only_as_changed, &report.command))
+        }
+        TestOutcome::Passed if !facts.unheld.is_empty() => Checked::Fails(format!(
+            "the run also changed tests in {}, and could not run them with their original text",
+            some_of(facts.unheld)
+        )),
+        TestOutcome::Passed if !facts.doubtful.is_empty() => {
+            Checked::Fails(now_and_then(facts.doubtful))
+        }
+        TestOutcome::Passed if passed == 0 && !facts.unsteady.is_empty() => {
+            Checked::Fails(now_and_then(facts.unsteady))
+        }
+        TestOutcome::Passed if passed == 0 && !report.cases.is_empty() => {
+            let skipped = counted(report.cases.len(), "test");
+            Checked::Untested(format!("no test ran ({skipped} skipped)"))
+        }
+        TestOutcome::Passed if passed > 0 && report.source.is_reporter() => {
+            Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
+        }
+        TestOutcome::Passed => by_command(facts, report, passed),
+        TestOutcome::NotRun => Checked::Untested(format!(
+            "no test ran (`{}`: {})",
+            report.command,
+            last_line(&report.output)
+        )),
+        TestOutcome::Failed
+        | TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => {
+            let failing = failing_ids(report);
+            let before = failed_before(&failing, facts.failed_before);
+            Checked::Fails(format!("{}{before}", failures(&failing, &report.command)))
+        }
+    }
+}
+
+/// Of a command that passes without a reporter. The code under test can print what looks like results;
+/// that the command failed before the run is known from its exit status.
+fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
+    let command = &report.command;
+    let printed = format!("{} {}", counted(passed, "test"), pass(passed));
+    let did_fail = facts.report_before.is_some_and(|before| {
+        let is_same = before.command == report.command;
+        is_same && before.outcome == TestOutcome::Failed && before.exit != Some(0)
+    });
+    match (did_fail, passed) {
+        (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
+        (true, _) => Checked::Passes(format!(
+            "`{command}` failed before and passes now ({printed} by what it printed)"
+        )),
+        (false, 0) => {
+            let status = report.exit.unwrap_or_default();
+            Checked::Untested(format!(
+                "the test command ran no test that Starling can see (its exit status was {status})"
+            ))
+        }
+        (false, _) => Checked::Fails(format!("{printed} only by what `{command}` printed")),
+    }
+}
+
+/// How a test run that did not come to its end was stopped.
+fn cut_short(report: &TestReport) -> Option<String> {
+    match report.outcome {
+        TestOutcome::TimedOut
+        | TestOutcome::OutOfMemory
+        | TestOutcome::TooManyProcesses
+        | TestOutcome::OutputTooLong
+        | TestOutcome::WroteTooMuch => Some(format!(
+            "the tests {} after {} s",
+            report.outcome.word(),
+            report.millis.div_ceil(1000)
+        )),
+        TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => None,
+    }
+}
+
+/// `2 tests fail: a, b`.
+fn failures(failing: &[String], command: &str) -> String {
+    let named: Vec<String> = failing
+        .iter()
+        .filter(|id| *id != WHOLE_RUN)
+        .cloned()
+        .collect();
+    match named.len() {
+        0 => format!("`{command}` fails"),
+        1 => format!("1 test fails: {}", named[0]),
+        many => format!("{many} tests fail: {}", some_of(&named)),
+    }
+}
+
+/// Whether a headline tells of a test that fails now and then.
+fn names(headline: &str, id: &str) -> bool {
+    let told = headline.split("now and then").nth(1);
+    let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
+    let is_it = |one: &str| id == WHOLE_RUN || one.trim() == id;
+    ids.as_mut().is_some_and(|ids| ids.any(is_it))
+}
+
+/// `1 test fails now and then: a`.
+fn now_and_then(ids: &[String]) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => "the test command fails now and then".to_owned(),
+        1 => format!("1 test fails now and then: {}", named[0]),
+        many => format!("{many} tests fail now and then: {}", some_of(&named)),
+    }
+}
+
+/// `; the new test fails without the change`: what shows that new tests test the change.
+fn without_change(found: &WithoutChange) -> String {
+    let WithoutChange {
+        fails,
+        passes,
+        changed_fail,
+    } = found;
+    match (fails.len(), passes.len()) {
+        (0, 0) => match changed_fail.as_slice() {
+            [] => String::new(),
+            [only] => format!("; {only} as it was changed fails without the change"),
+            many => format!(
+                "; {} as they were changed fail without the change",
+                some_of(many)
+            ),
+        },
+        (1, 0) => "; the new test fails without the change".to_owned(),
+        (fails, 0) => format!("; the {fails} new tests fail without the change"),
+        (0, 1) => "; the new test passes without the change, too".to_owned(),
+        (0, passes) => format!("; the {passes} new tests pass without the change, too"),
+        (fails, count) => {
+            let names = some_of(passes);
+            let pass = pass(count);
+            let fail = if fails == 1 { "fails" } else { "fail" };
+            let fails = counted(fails, "new test");
+            format!("; {fails} {fail} without the change, {names} {pass} without it, too")
+        }
+    }
+}
+
+/// `2 tests pass only as they were changed: a, b`.
+fn pass_as_changed(ids: &[String], command: &str) -> String {
+    let named: Vec<String> = ids.iter().filter(|id| *id != WHOLE_RUN).cloned().collect();
+    match named.len() {
+        0 => format!("`{command}` passes only with test files that were changed"),
+        1 => format!("1 test passes only as it was changed: {}", named[0]),
+        many => format!(
+            "{many} tests pass only as they were changed: {}",
+            some_of(&named)
+        ),
+    }
+}
+
+/// Which of the failing tests failed before the run, in parentheses.
+fn failed_before(failing: &[String], before: &BTreeSet<String>) -> String {
+    let known = failing.iter().filter(|id| before.contains(*id)).count();
+    match (known, failing.len()) {
+        (0, _) => String::new(),
+        (1, 1) => " (it failed before)".to_owned(),
+        (2, 2) => " (both failed before)".to_owned(),
+        (known, all) if known == all => " (all failed before)".to_owned(),
+        (known, _) => format!(" ({known} failed before)"),
+    }
+}
+
+/// What the run leaves in the workspace.
+fn left_behind(facts: &RunFacts<'_>) -> String {
+    let kept = match facts.taken_back {
+        TakenBack::No if facts.changed.is_empty() => return "nothing was changed".to_owned(),
+        TakenBack::No => String::new(),
+        TakenBack::Yes(Some(patch)) => {
+            format!("the changes were taken back and are kept in {patch}")
+        }
+        TakenBack::Yes(None) => "the changes were taken back; the run's log holds them".to_owned(),
+    };
+    if facts.changed.is_empty() {
+        return kept;
+    }
+    let names: Vec<String> = facts.changed.iter().map(ToString::to_string).collect();
+    let tested = match checked(facts) {
+        Checked::Passes(what) | Checked::Fails(what) => what,
+        Checked::Untested(_) => "untested".to_owned(),
+    };
+    let stays = format!("changed {} ({tested})", some_of(&names));
+    match kept.is_empty() {
+        true => stays,
+        false => format!("{kept}; still {stays}"),
+    }
+}
+
+fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
+    let mut files = facts.changed.iter().map(|symbol| &symbol.file);
+    files.all(is_documentation)
+}
+
+pub(crate) fn is_documentation(file: &FilePath) -> bool {
+    let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|extension| DOCUMENTATION.contains(&extension))
+}
+
+fn with_status(report: &TestReport, status: TestStatus) -> usize {
+    let cases = report.cases.iter();
+    cases.filter(|case| case.status == status).count()
+}
+
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    }
+}
+
+fn pass(number: usize) -> &'static str {
+    match number {
+        1 => "passes",
+        _ => "pass",
+    }
+}
+
+pub(crate) fn some_of(names: &[String]) -> String {
+    let shown = names[..names.len().min(NAMES_MOST)].join(", ");
+    match names.len().saturating_sub(NAMES_MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_end()
+}
+
+fn last_line(output: &str) -> &str {
+    let line = output.trim_end().lines().last();
+    tail(line.unwrap_or("it printed nothing"), QUOTED)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,793 @@
+use super::*;
+use crate::{ActorId, AgentOutcome, Event};
+use starling_core::{ResultSource, Verdict};
+
+fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
+    TestReport {
+        command: "make check".to_owned(),
+        output: "usage: make\nno rule\n".to_owned(),
+        millis: 5_400,
+        ..TestReport::of_cases(outcome, cases)
+    }
+}
+
+fn passing(count: usize) -> TestReport {
+    let ids: Vec<String> = (0..count).map(|at| format!("t{at}")).collect();
+    let cases: Vec<(&str, TestStatus)> = ids
+        .iter()
+        .map(|id| (id.as_str(), TestStatus::Passed))
+        .collect();
+    report(TestOutcome::Passed, &cases)
+}
+
+fn failing(ids: &[&str]) -> TestReport {
+    let cases: Vec<_> = ids.iter().map(|id| (*id, TestStatus::Failed)).collect();
+    report(TestOutcome::Failed, &cases)
+}
+
+/// Facts of a run that changed these symbols.
+struct Run<'a> {
+    stop_reason: StopReason,
+    task: &'a str,
+    changed: &'a [&'a str],
+    taken_back: TakenBack<'a>,
+    last: Option<TestReport>,
+    before: &'a [&'a str],
+    required: &'a [&'a str],
+    as_changed: &'a [&'a str],
+    unreached: &'a [&'a str],
+    behaves_otherwise: bool,
+    aim: Aim,
+    beside_failures: bool,
+    left_out: &'a [&'a str],
+    rejected: &'a [&'a str],
+    problems: &'a [&'a str],
+    unheld: &'a [&'a str],
+    unsteady: &'a [&'a str],
+    doubtful: &'a [&'a str],
+    report_before: Option<TestReport>,
+    nothing_to_change: bool,
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Run {
+            stop_reason: StopReason::Settled,
+            task: "mend it",
+            changed: &["a.py::f"],
+            taken_back: TakenBack::No,
+            last: None,
+            before: &[],
+            required: &[],
+            as_changed: &[],
+            unreached: &[],
+            behaves_otherwise: false,
+            aim: Aim::default(),
+            beside_failures: false,
+            left_out: &[],
+            rejected: &[],
+            problems: &[],
+            unheld: &[],
+            unsteady: &[],
+            doubtful: &[],
+            report_before: None,
+            nothing_to_change: false,
+        }
+    }
+}
+
+fn ends(run: &Run<'_>) -> (Proof, String) {
+    let changed: Vec<SymbolPath> = run.changed.iter().map(|one| one.parse().unwrap()).collect();
+    let before = run.before.iter().map(|id| (*id).to_owned()).collect();
+    let required = run.required.iter().map(|id| (*id).to_owned()).collect();
+    let as_changed: Vec<String> = run.as_changed.iter().map(|id| (*id).to_owned()).collect();
+    let left_out: Vec<String> = run.left_out.iter().map(|one| (*one).to_owned()).collect();
+    let unreached: Vec<SymbolPath> = run
+        .unreached
+        .iter()
+        .map(|one| one.parse().unwrap())
+        .collect();
+    let owned = |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+    let (unsteady, doubtful) = (owned(run.unsteady), owned(run.doubtful));
+    let unheld = owned(run.unheld);
+    let (rejected, problems) = (owned(run.rejected), owned(run.problems));
+    let ending = ending(&RunFacts {
+        stop_reason: &run.stop_reason,
+        task: run.task,
+        changed: &changed,
+        taken_back: run.taken_back,
+        last_check: match &run.last {
+            Some(report) => LastCheck::Known(report),
+            None => LastCheck::Absent {
+                why: "no tests were found",
+            },
+        },
+        failed_before: &before,
+        required: &required,
+        new_tests: &crate::check::new_tests::WithoutChange::default(),
+        unreached: &unreached,
+        behaves_otherwise: run.behaves_otherwise,
+        aim: &run.aim,
+        beside_failures: run.beside_failures,
+        left_out: &left_out,
+        rejected: &rejected,
+        problems: &problems,
+        refused: None,
+        only_as_changed: &as_changed,
+        unheld: &unheld,
+        unsteady: &unsteady,
+        doubtful: &doubtful,
+        report_before: run.report_before.as_ref(),
+        nothing_to_change: run.nothing_to_change,
+    });
+    (ending.proof, ending.headline)
+}
+
+fn settled(last: TestReport, before: &[&str]) -> (Proof, String) {
+    ends(&Run {
+        last: Some(last),
+        before,
+        ..Run::default()
+    })
+}
+
+fn is(proof: Proof, headline: &str) -> (Proof, String) {
+    (proof, headline.to_owned())
+}
+
+#[test]
+fn passing_tests_prove_a_change() {
+    let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
+    assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
+    assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
+}
+
+#[test]
+fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
+    let ends_with = |task, before, last| {
+        ends(&Run {
+            task,
+            last: Some(last),
+            before,
+            behaves_otherwise: true,
+            ..Run::default()
+        })
+    };
+    let proven = is(Proof::Proven, "Done and proven: 2 tests pass");
+    let but = "Done, but no test was seen to fail without it; 2 tests pass";
+    for task in [
+        "Fix f.",
+        "Add an option -v to f.",
+        "f is wrong",
+        "Update the README",
+        "How does f work?",
+    ] {
+        assert_eq!(ends_with(task, &[], passing(2)), is(Proof::Unproven, but));
+        assert_eq!(ends_with(task, &["t1"], passing(2)), proven, "{task}");
+    }
+    // That behaviour stays is proven by the tests that passed before.
+    assert_eq!(ends_with("Rename f to g.", &[], passing(2)), proven);
+    let red = || {
+        let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
+        report(TestOutcome::Failed, &cases)
+    };
+    let but = "Done, but no test was seen to fail without it; 1 test passes; 1 test fails: red (it \
+               failed before)";
+    assert_eq!(
+        ends_with("f is wrong", &["red"], red()),
+        is(Proof::Unproven, but)
+    );
+    let but = "Done, but no test was seen to fail without it; 1 test passes; 1 test fails: red (it \
+               failed before), no part of the task";
+    assert_eq!(
+        ends_with("Add an option -v.", &["red"], red()),
+        is(Proof::Unproven, but)
+    );
+}
+
+#[test]
+fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
+    let ends_with = |changed, left_out| {
+        let last = Some(passing(3));
+        let run = Run {
+            changed,
+            left_out,
+            last,
+            ..Run::default()
+        };
+        ends(&run)
+    };
+    let but = "Done, but 1 proposal was refused: a.py::g (tests fail); 3 tests pass";
+    let one = &["a.py::g (tests fail)"][..];
+    assert_eq!(ends_with(&["a.py::f"], one), is(Proof::Unproven, but));
+    assert_eq!(ends_with(&["README.md::"], one), is(Proof::Unproven, but));
+    let both = ends_with(&["a.py::f"], &["a.py::g (x)", "b.py::h (y)"]);
+    let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
+                  a.py::f; 3 tests pass";
+    assert_eq!(both, is(Proof::Unproven, partly));
+    let unshown = ends(&Run {
+        task: "f gets a new parameter",
+        behaves_otherwise: true,
+        left_out: &["a.py::g (x)", "b.py::h (y)"],
+        last: Some(passing(3)),
+        ..Run::default()
+    });
+    let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
+                  a.py::f; no test was seen to fail without it; 3 tests pass";
+    assert_eq!(unshown, is(Proof::Unproven, partly));
+    let as_many = ends_with(&["a.py::f", "a.py::k"], &["a.py::g (x)", "b.py::h (y)"]);
+    let but = "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass";
+    assert_eq!(as_many, is(Proof::Unproven, but));
+}
+
+#[test]
+fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
+    let refused = |agent: &str| Event::ProposalRefused {
+        agent: ActorId::Agent(agent.parse().unwrap()),
+        why: "for the agent".to_owned(),
+        shown: Some("tests fail\nmore".to_owned()),
+    };
+    let applied = |symbol: &str| Event::ProposalApplied {
+        proposal: crate::ProposalId(1),
+        symbols: vec![symbol.parse().unwrap()],
+        diff: String::new(),
+        change: None,
+    };
+    let events = [
+        refused("a.py::f"),
+        refused("a.py::g"),
+        refused("a.py::g"),
+        applied("a.py::f"),
+    ];
+    assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
+    assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
+}
+
+#[test]
+fn tests_that_reach_no_changed_function_prove_it_only_by_a_repair() {
+    let ends_with = |before| {
+        ends(&Run {
+            last: Some(passing(2)),
+            before,
+            unreached: &["a.py::f", "b.sh::"],
+            ..Run::default()
+        })
+    };
+    let but = "Done, but no test reaches a.py::f, b.sh::; 2 tests pass";
+    assert_eq!(ends_with(&[]), is(Proof::Unproven, but));
+    let proven = "Done and proven: 2 tests pass";
+    assert_eq!(ends_with(&["t1"]), is(Proof::Proven, proven));
+    let red = ends(&Run {
+        task: "Simplify f.",
+        last: Some(report(
+            TestOutcome::Failed,
+            &[("a", TestStatus::Passed), ("red", TestStatus::Failed)],
+        )),
+        before: &["red"],
+        unreached: &["a.py::f"],
+        ..Run::default()
+    });
+    let but = "Done, but no test reaches a.py::f; 1 test passes; 1 test fails: red (it failed \
+               before), no part of the task";
+    assert_eq!(red, is(Proof::Unproven, but));
+}
+
+fn red() -> TestReport {
+    TestReport {
+        exit: Some(2),
+        ..report(TestOutcome::Failed, &[])
+    }
+}
+
+#[test]
+fn a_command_without_results_proves_only_that_it_failed_before() {
+    let no_test = "Done, untested: the test command ran no test that Starling can see (its exit status was 0)";
+    assert_eq!(settled(passing(0), &[]), is(Proof::Unproven, no_test));
+    let ends_after = |report_before| {
+        ends(&Run {
+            last: Some(passing(0)),
+            report_before: Some(report_before),
+            ..Run::default()
+        })
+    };
+    let proven = "Done and proven: `make check` failed before and passes now";
+    assert_eq!(ends_after(red()), is(Proof::Proven, proven));
+    let other = TestReport {
+        command: "make check a".to_owned(),
+        ..red()
+    };
+    for report_before in [passing(0), other] {
+        assert_eq!(ends_after(report_before), is(Proof::Unproven, no_test));
+    }
+}
+
+#[test]
+fn what_a_command_printed_is_no_proof() {
+    let printed = || TestReport {
+        source: ResultSource::Printed,
+        ..passing(12)
+    };
+    let but = "Done, but 12 tests pass only by what `make check` printed";
+    assert_eq!(settled(printed(), &[]), is(Proof::Unproven, but));
+    let after_red = ends(&Run {
+        last: Some(printed()),
+        report_before: Some(red()),
+        ..Run::default()
+    });
+    let proven = "Done and proven: `make check` failed before and passes now (12 tests pass by what it printed)";
+    assert_eq!(after_red, is(Proof::Proven, proven));
+}
+
+#[test]
+fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
+    let ends_with = |as_changed| {
+        ends(&Run {
+            last: Some(passing(12)),
+            as_changed,
+            ..Run::default()
+        })
+    };
+    let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
+    assert_eq!(
+        ends_with(&["a"]),
+        but("1 test passes only as it was changed: a")
+    );
+    assert_eq!(
+        ends_with(&["a", "b"]),
+        but("2 tests pass only as they were changed: a, b")
+    );
+    assert_eq!(
+        ends_with(&[WHOLE_RUN]),
+        but("`make check` passes only with test files that were changed")
+    );
+}
+
+#[test]
+fn a_new_test_is_proven_although_others_fail_as_before() {
+    use TestStatus::{Failed, Passed};
+    let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
+    let ended = |task: &str, before: &[&str]| {
+        ends(&Run {
+            last: Some(last()),
+            before,
+            task,
+            ..Run::default()
+        })
+    };
+    let headline = "Done and proven: the new test passes; 1 test fails: red (it failed before), \
+                    no part of the task";
+    assert_eq!(
+        ended("Add a test for parse.", &["red"]),
+        is(Proof::Proven, headline)
+    );
+    assert_eq!(ended("Add a test for parse.", &[]).0, Proof::Unproven);
+    assert_eq!(ended("Fix parse.", &["red"]).0, Proof::Unproven);
+}
+
+#[test]
+fn a_failing_task_names_how_many_other_tests_fail() {
+    let told = |ids: &[&str]| {
+        ends(&Run {
+            stop_reason: StopReason::TestsFail {
+                failing: vec!["a".to_owned()],
+            },
+            last: Some(failing(ids)),
+            ..Run::default()
+        })
+        .1
+    };
+    let is = |ids: &[&str], expected: &str| {
+        let told = told(ids);
+        assert!(told.starts_with(expected), "{told}");
+    };
+    is(&["a"], "Not done: 1 test fails: a;");
+    let others = "Not done: 1 test fails: a (3 other tests fail, no part of the task);";
+    is(&["a", "b", "c", "d"], others);
+}
+
+#[test]
+fn without_a_test_that_ran_a_change_is_untested() {
+    let untested = |why: &str| is(Proof::Unproven, &format!("Done, untested: {why}"));
+    let none = untested("no test ran (no tests were found)");
+    assert_eq!(ends(&Run::default()), none);
+    let skipped = report(TestOutcome::Passed, &[("a", TestStatus::Skipped)]);
+    assert_eq!(
+        settled(skipped, &[]),
+        untested("no test ran (1 test skipped)")
+    );
+    let not_run = report(TestOutcome::NotRun, &[]);
+    assert_eq!(
+        settled(not_run, &[]),
+        untested("no test ran (`make check`: no rule)")
+    );
+    let hanging = report(TestOutcome::TimedOut, &[("a", TestStatus::Passed)]);
+    assert_eq!(
+        settled(hanging, &[WHOLE_RUN]),
+        untested("the tests timed out after 6 s")
+    );
+}
+
+#[test]
+fn a_run_without_a_change_names_the_tests_that_it_should_have_repaired() {
+    let told = |required| {
+        ends(&Run {
+            stop_reason: StopReason::NothingChanged { why: "done".into() },
+            changed: &[],
+            report_before: Some(failing(&["a", "b"])),
+            required,
+            ..Run::default()
+        })
+    };
+    let expected = "Not done: 1 test still fails: a; done";
+    assert_eq!(told(&["a"]), is(Proof::NotDone, expected));
+    let expected = "Not done: 2 tests still fail: a, b; done";
+    assert_eq!(told(&["a", "b"]), is(Proof::NotDone, expected));
+    assert_eq!(told(&[]), is(Proof::NotDone, "Not done: done"));
+}
+
+#[test]
+fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
+    let ends = |task, last: &[(&str, TestStatus)], required| {
+        ends(&Run {
+            task,
+            last: Some(report(TestOutcome::Failed, last)),
+            before: &["red"],
+            required,
+            ..Run::default()
+        })
+    };
+    let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
+    let headline = "Done and proven: 1 test passes; 1 test fails: red (it failed before), no part \
+                    of the task";
+    assert_eq!(
+        ends("Simplify f.", &cases, &[]),
+        is(Proof::Proven, headline)
+    );
+    assert_eq!(
+        ends("a fails, mend f", &cases, &["a"]),
+        is(Proof::Proven, headline)
+    );
+    // A bug of which no test tells may be the cause of any failure.
+    let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
+    unproven(ends("f is wrong", &cases, &[]));
+    unproven(ends("Simplify f.", &cases, &["red"]));
+    unproven(ends("Simplify f.", &cases[1..], &[]));
+    let new = [cases[0], ("new", TestStatus::Failed)];
+    unproven(ends("Simplify f.", &new, &[]));
+}
+
+#[test]
+fn tests_that_failed_before_leave_a_change_unproven() {
+    let but = |what: &str| is(Proof::Unproven, &format!("Done, but {what}"));
+    assert_eq!(
+        settled(failing(&["a", "b"]), &["a", "b"]),
+        but("2 tests fail: a, b (both failed before)")
+    );
+    assert_eq!(
+        settled(failing(&["a"]), &["a"]),
+        but("1 test fails: a (it failed before)")
+    );
+    let many = ["a", "b", "c", "d", "e"];
+    assert_eq!(
+        settled(failing(&many), &many),
+        but("5 tests fail: a, b, c, d and 1 more (all failed before)")
+    );
+    assert_eq!(
+        settled(failing(&["a", "b"]), &["a"]),
+        but("2 tests fail: a, b (1 failed before)")
+    );
+    assert_eq!(
+        settled(failing(&[]), &[WHOLE_RUN]),
+        but("`make check` fails (it failed before)")
+    );
+}
+
+#[test]
+fn beside_failing_tests_it_is_said_how_many_pass() {
+    use TestStatus::{Failed, Passed};
+    let cases = [("a", Passed), ("b", Passed), ("red", Failed)];
+    let last = || report(TestOutcome::Failed, &cases);
+    let headline = "Done, but 2 tests pass; 1 test fails: red (it failed before)";
+    assert_eq!(settled(last(), &["red"]), is(Proof::Unproven, headline));
+    let (proof, headline) = ends(&Run {
+        stop_reason: StopReason::TestsFail {
+            failing: vec!["red".to_owned()],
+        },
+        last: Some(last()),
+        ..Run::default()
+    });
+    assert_eq!(proof, Proof::NotDone);
+    assert!(
+        headline.starts_with("Not done: 2 tests pass; 1 test fails: red;"),
+        "{headline}"
+    );
+}
+
+#[test]
+fn documentation_needs_no_proof() {
+    let only = "Done: only documentation was changed";
+    let docs = |changed, last| {
+        ends(&Run {
+            changed,
+            last,
+            before: &["a"],
+            ..Run::default()
+        })
+    };
+    assert_eq!(
+        docs(&["README.md::"], None),
+        is(Proof::NothingToProve, only)
+    );
+    assert_eq!(
+        docs(&["docs/a.rst::"], Some(failing(&["a"]))),
+        is(
+            Proof::NothingToProve,
+            &format!("{only}; 1 test fails: a (it failed before)")
+        )
+    );
+    assert_eq!(docs(&["README.md::", "a.py::f"], None).0, Proof::Unproven);
+}
+
+#[test]
+fn a_task_that_needs_no_change_has_nothing_to_prove() {
+    let unchanged = |task, nothing_to_change| {
+        ends(&Run {
+            stop_reason: StopReason::NothingChanged {
+                why: "f returns 2 already\nsee line 3".to_owned(),
+            },
+            task,
+            changed: &[],
+            nothing_to_change,
+            ..Run::default()
+        })
+    };
+    assert_eq!(
+        unchanged("What does f return?\n", true),
+        is(Proof::NothingToProve, "Answered; nothing was changed")
+    );
+    assert_eq!(
+        unchanged("Make f return 2.", true),
+        is(
+            Proof::NothingToProve,
+            "Nothing to change: f returns 2 already"
+        )
+    );
+    assert_eq!(
+        unchanged("What does f return?", false),
+        is(Proof::NotDone, "Not done: f returns 2 already")
+    );
+}
+
+#[test]
+fn what_is_left_behind_is_said_of_a_run_that_is_not_done() {
+    let fails = |ids: &[&str]| StopReason::TestsFail {
+        failing: ids.iter().map(|id| (*id).to_owned()).collect(),
+    };
+    let run = Run {
+        stop_reason: fails(&["a", "b"]),
+        changed: &[],
+        taken_back: TakenBack::Yes(Some("/c/1.patch")),
+        last: Some(failing(&["a", "b"])),
+        ..Run::default()
+    };
+    let taken_back = "the changes were taken back and are kept in /c/1.patch";
+    assert_eq!(
+        ends(&run),
+        is(
+            Proof::NotDone,
+            &format!("Not done: 2 tests fail: a, b; {taken_back}")
+        )
+    );
+    let kept = Run {
+        stop_reason: StopReason::ProblemsRemain {
+            problems: vec!["a.py:1: undefined name `x`".to_owned()],
+        },
+        last: Some(passing(2)),
+        ..Run::default()
+    };
+    let expected = "Not done: a.py:1: undefined name `x`; changed a.py::f (2 \
+                    tests pass)";
+    assert_eq!(ends(&kept), is(Proof::NotDone, expected));
+    let failed = Run {
+        stop_reason: StopReason::Failed {
+            error: "no answer\nmore".to_owned(),
+        },
+        changed: &[],
+        ..Run::default()
+    };
+    assert_eq!(ends(&failed), is(Proof::NotDone, "Not done: no answer"));
+}
+
+#[test]
+fn tests_that_hang_with_a_change_leave_it_untested_or_end_without_it() {
+    let hanging = |changed: &'static [&'static str], taken_back| {
+        ends(&Run {
+            stop_reason: StopReason::TestsFail {
+                failing: vec![WHOLE_RUN.to_owned()],
+            },
+            changed,
+            taken_back,
+            last: Some(report(TestOutcome::TimedOut, &[])),
+            ..Run::default()
+        })
+    };
+    assert_eq!(
+        hanging(&["a.py::f"], TakenBack::No),
+        is(
+            Proof::Unproven,
+            "Done, untested: the tests timed out after 6 s"
+        )
+    );
+    let (proof, headline) = hanging(&[], TakenBack::Yes(None));
+    assert_eq!(proof, Proof::NotDone);
+    assert!(
+        headline.starts_with("Not done: the tests timed out after 6 s; the changes were"),
+        "{headline}"
+    );
+}
+
+#[test]
+fn a_stop_names_who_stopped_and_what_stays() {
+    let stopped = |stop_reason, changed, last| {
+        ends(&Run {
+            stop_reason,
+            changed,
+            last,
+            ..Run::default()
+        })
+    };
+    assert_eq!(
+        stopped(StopReason::Cancelled, &[], None),
+        is(Proof::NotDone, "Stopped by you; nothing was changed")
+    );
+    assert_eq!(
+        stopped(StopReason::Cancelled, &["a.py::f"], None),
+        is(Proof::NotDone, "Stopped by you; changed a.py::f (untested)")
+    );
+    let what = "2 of 2 model calls".to_owned();
+    assert_eq!(
+        stopped(
+            StopReason::LedgerEmpty { what },
+            &["a.py::f", "a.py::g"],
+            Some(passing(1))
+        ),
+        is(
+            Proof::NotDone,
+            "Stopped by the limit: 2 of 2 model calls; changed a.py::f, a.py::g (1 test passes)"
+        )
+    );
+}
+
+fn finished(agent: &str, outcome: AgentOutcome, summary: &str) -> Event {
+    Event::AgentFinished {
+        agent: ActorId::Agent(agent.parse().unwrap()),
+        outcome,
+        summary: summary.to_owned(),
+    }
+}
+
+#[test]
+fn the_last_words_of_the_agents_say_why_nothing_was_changed() {
+    let nothing = |agent, summary| finished(agent, AgentOutcome::NothingToChange, summary);
+    let gave_up = |agent, why: &str| {
+        let why = why.to_owned();
+        finished(agent, AgentOutcome::GaveUp { why }, "")
+    };
+    let by_all = unchanged(&[
+        gave_up("a.py::f", "no time"),
+        nothing("a.py::f", "f is right"),
+        nothing("b.py::g", "f is right"),
+    ]);
+    assert_eq!((by_all.why.as_str(), by_all.by_all), ("f is right", true));
+    let one_gave_up = unchanged(&[
+        nothing("b.py::g", "g is right"),
+        gave_up("a.py::f", "20 turns without an end"),
+    ]);
+    assert_eq!(one_gave_up.why, "a.py::f gave up: 20 turns without an end");
+    assert!(!one_gave_up.by_all);
+    assert!(!unchanged(&[]).by_all, "nobody looked");
+    let missed = Event::NotWoken {
+        symbol: "b.py::g".to_owned(),
+        from: ActorId::Scout,
+        why: "no room".to_owned(),
+    };
+    assert!(!unchanged(&[nothing("a.py::f", "fine"), missed]).by_all);
+    let rejected = Event::ProposalReviewed {
+        proposal: crate::ProposalId(1),
+        by: ActorId::User,
+        verdict: Verdict::Reject {
+            reason: "too long\nby far".to_owned(),
+        },
+    };
+    let refused = unchanged(&[rejected, nothing("a.py::f", "given up")]);
+    assert_eq!(refused.why, "no proposal was accepted: too long");
+    assert!(!refused.by_all);
+}
+
+#[test]
+fn tests_that_fail_now_and_then_prove_nothing() {
+    use TestStatus::{Passed, Unsteady};
+    let cases = [("a", Passed), ("b", Unsteady)];
+    let run = |doubtful, stop_reason| Run {
+        stop_reason,
+        last: Some(report(TestOutcome::Passed, &cases)),
+        unsteady: &["b"],
+        doubtful,
+        ..Run::default()
+    };
+    let said = |run: &Run<'_>, proof: Proof, headline: &str| {
+        assert_eq!(ends(run), (proof, headline.to_owned()));
+    };
+    said(
+        &run(&[], StopReason::Settled),
+        Proof::Proven,
+        "Done and proven: 1 test passes; 1 test fails now and then: b",
+    );
+    said(
+        &run(&["b"], StopReason::Settled),
+        Proof::Unproven,
+        "Done, but 1 test fails now and then: b",
+    );
+    let failing = vec!["b".to_owned()];
+    said(
+        &run(&["b"], StopReason::TestsFail { failing }),
+        Proof::NotDone,
+        "Not done: 1 test fails now and then: b; changed a.py::f (1 test fails now and then: b)",
+    );
+    let only = Run {
+        last: Some(report(TestOutcome::Passed, &cases[1..])),
+        ..run(&[], StopReason::Settled)
+    };
+    said(
+        &only,
+        Proof::Unproven,
+        "Done, but 1 test fails now and then: b",
+    );
+    let beside = Run {
+        task: "Make a pass.",
+        last: Some(report(
+            TestOutcome::Failed,
+            &[("a", Passed), ("b", Unsteady), ("c", TestStatus::Failed)],
+        )),
+        before: &["c", "a"],
+        required: &["a"],
+        ..run(&["b"], StopReason::Settled)
+    };
+    said(
+        &beside,
+        Proof::Unproven,
+        "Done, but 1 test passes; 1 test fails: c (it failed before); 1 test fails now and then: b",
+    );
+}
+
+#[test]
+fn tests_that_could_not_be_held_to_their_original_text_prove_nothing() {
+    let run = Run {
+        last: Some(passing(3)),
+        unheld: &["calc.py"],
+        ..Run::default()
+    };
+    let headline = "Done, but the run also changed tests in calc.py, and could not run them with their \
+                    original text";
+    assert_eq!(ends(&run), (Proof::Unproven, headline.to_owned()));
+}
+
+#[test]
+fn what_a_person_left_undone_is_told() {
+    let rejected = ends(&Run {
+        last: Some(passing(3)),
+        rejected: &["#2 (a.py::g)"],
+        ..Run::default()
+    });
+    let headline = "Done and proven: 3 tests pass; you rejected #2 (a.py::g)";
+    assert_eq!(rejected, is(Proof::Proven, headline));
+    let broken = ends(&Run {
+        last: Some(passing(3)),
+        rejected: &["#2 (a.py::g)"],
+        problems: &["b.py:1: `h` is not defined in a.py"],
+        ..Run::default()
+    });
+    let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass; \
+                    you rejected #2 (a.py::g)";
+    assert_eq!(broken, is(Proof::Unproven, headline));
+}

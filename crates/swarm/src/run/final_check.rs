@@ -1,0 +1,89 @@
+//! The final check: when no agent is at work, all changed files are diagnosed together, by the
+//! thorough service if there is one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::check::diagnose;
+use crate::check::names_check;
+use crate::event::events::{ActorId, Cause, Event};
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::proposal::apply;
+use crate::state::run_context::RunContext;
+use starling_core::{Effort, Problem};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Diagnoses all changed files together and returns the problems that the accepted changes
+/// introduced. If only one change was applied and there is no thorough service, its own diagnostics
+/// are known, and only undefined names are checked.
+pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
+    let (before, after, files, changes) = {
+        let state = run.state();
+        let before = run.services.index.snapshot().clone();
+        let files = apply::untouched_since(&state);
+        (before, state.world.clone(), files, state.applied.len())
+    };
+    let language = &run.services.language;
+    let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
+    let is_known = changes < 2 && !files.iter().any(is_thorough);
+    let found = match is_known {
+        true => names_check::check(run, &before, &after, &files),
+        false => diagnose::last_look(run, &before, &after, &files).await,
+    };
+    match found {
+        DiagnosticEvidence::Absent => {}
+        DiagnosticEvidence::Unknown { .. } | DiagnosticEvidence::Known { .. } => {
+            let found = found.clone();
+            run.event(Event::Diagnosed { files, found });
+        }
+    }
+    found
+}
+
+/// Returns the problems that nobody has accepted, as text.
+pub(crate) fn news(run: &RunContext, found: &DiagnosticEvidence) -> Vec<String> {
+    let state = run.state();
+    let news = found.stopping();
+    news.filter(|one| !state.accepted_problems.contains(&one.message))
+        .map(in_words)
+        .collect()
+}
+
+/// Returns all problems that the accepted changes introduced, as text.
+pub(crate) fn all(found: &DiagnosticEvidence) -> Vec<String> {
+    found.stopping().map(in_words).collect()
+}
+
+fn in_words(one: &Problem) -> String {
+    format!("{}:{}: {}", one.file, one.line, one.message)
+}
+
+/// Wakes the owners of problems that nobody has accepted. Returns whether an owner was woken.
+pub(crate) fn wake_owners(run: &Arc<RunContext>, found: &DiagnosticEvidence) -> bool {
+    let lookup = run.lookup();
+    let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
+    let is_news = |problem: &&Problem| !run.state().accepted_problems.contains(&problem.message);
+    for problem in found.stopping().filter(is_news) {
+        let Ok(tree) = lookup.tree(&problem.file) else {
+            continue;
+        };
+        let symbol = tree.at_line(problem.line).path.clone();
+        let owner = run.owner_of(&symbol).unwrap_or(symbol);
+        let text = messages.entry(owner).or_default();
+        let Problem {
+            file,
+            line,
+            message,
+            ..
+        } = problem;
+        text.push_str(&format!("{file}:{line}: {message}\n"));
+    }
+    let mut woken = false;
+    for (owner, message) in messages {
+        match run.wake(&owner, Cause::Problems { message }) {
+            Ok(_) => woken = true,
+            Err(error) => run.not_woken(owner.to_string(), &ActorId::Starling, error.to_string()),
+        }
+    }
+    woken
+}

@@ -1,0 +1,754 @@
+//! Running a task from the request to the stop reason.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::budget::Budget;
+use crate::check::selection::{self, Extent, TestScope};
+use crate::check::{checks, expected, new_tests, original_tests, reached, scripts, steady};
+use crate::context::prompt_parts;
+use crate::event::events::{ActorId, Cause, Event, EventLog, RunId, StopReason, TestPhase};
+use crate::evidence::proposal::{ProposalId, WHOLE_RUN, failing_ids, ids};
+use crate::excerpt::Focus;
+use crate::proposal::{apply, undo};
+use crate::protocol::Pick;
+use crate::run::aim::Aim;
+use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
+use crate::run::scout::NoPick;
+use crate::run::settle::Left;
+use crate::run::{aim, scout, settle, unsettled};
+use crate::state::model_call::CallFailed;
+use crate::state::run_context::RunContext;
+use crate::task::goal::Goal;
+use crate::task::required;
+use crate::task::stated;
+use starling_core::{
+    Approval, Approver, AskIntent, ChatModel, Chosen, Driver, Editor, LanguageService, Limits,
+    Role, TestOutcome, TestReport, TestRunner, Tokens,
+};
+use starling_index::Index;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Maximum size of the failing tests' output that is used for the focus of excerpts.
+const FOCUS_MOST: Tokens = Tokens(4_000);
+
+/// The user's request.
+#[derive(Debug, Clone)]
+pub struct Task {
+    pub text: String,
+    pub driver: Driver,
+    pub approval: Approval,
+    pub ask_intent: AskIntent,
+    pub limits: Limits,
+    /// Deadline of one test run.
+    pub test_deadline: std::time::Duration,
+    /// Symbols to begin with. If empty, the scout picks them.
+    pub begin: Vec<SymbolPath>,
+    /// Whether changes that no test proves are rejected. It has an effect only if no person
+    /// approves.
+    pub require_tests: bool,
+    /// File for the patch of a run that no person reviewed and that did not settle.
+    pub patch: Option<PathBuf>,
+}
+
+/// The models of a run.
+#[derive(Clone)]
+pub struct RoleModels {
+    pub scout: Arc<dyn ChatModel>,
+    pub agent: Arc<dyn ChatModel>,
+    /// Models that each write an additional candidate.
+    pub editors: Vec<Arc<dyn ChatModel>>,
+    pub proxy: Arc<dyn ChatModel>,
+}
+
+/// The services that a run uses.
+#[derive(Clone)]
+pub struct RunServices {
+    pub models: RoleModels,
+    pub editor: Arc<dyn Editor>,
+    /// Used when [`Task::approval`] is [`Approval::Ask`].
+    pub approver: Arc<dyn Approver>,
+    pub tests: Arc<dyn TestRunner>,
+    pub language: Arc<dyn LanguageService>,
+    /// Index of the workspace at the start, including unsaved buffers.
+    pub index: Arc<Index>,
+}
+
+/// Why an undo failed. Nothing was changed, except with [`UndoError::Stay`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UndoError {
+    #[error("there is no applied proposal {0}")]
+    Unknown(ProposalId),
+    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
+    Gone(Vec<ProposalId>),
+    /// The text had their changes already when they were applied.
+    #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
+    Empty(Vec<ProposalId>),
+    #[error("{symbol} was changed by you since: {why}")]
+    Conflict { symbol: SymbolPath, why: String },
+    #[error("{0}")]
+    Editor(String),
+    /// Another proposal that depends on this one stays applied.
+    #[error("{why}")]
+    Held { why: String },
+    /// Some of several proposals stay applied, each with the reason. The others are undone.
+    #[error("{}", stay_in_words(.stay))]
+    Stay {
+        undone: Vec<ProposalId>,
+        stay: Vec<(ProposalId, String)>,
+    },
+}
+
+fn are_in_words(ids: &[ProposalId]) -> String {
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let are = if named.len() == 1 { "is" } else { "are" };
+    format!("{} {are}", named.join(", "))
+}
+
+fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
+    let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}. Undo one proposal alone to take it back all the same",
+        told.join("; ")
+    )
+}
+
+/// Controls a run. Dropping the handle does not end the run.
+#[derive(Clone)]
+pub struct RunHandle {
+    pub id: RunId,
+    pub log: EventLog,
+    run: Arc<RunContext>,
+    ended: watch::Receiver<bool>,
+}
+
+impl RunHandle {
+    /// Cancels the run. No model call starts after this method returns.
+    pub fn cancel(&self) {
+        self.run.cancel.cancel();
+    }
+
+    /// Sends a message to the owner of a symbol, or to all working agents. An agent reads the
+    /// message at its next turn. Has no effect after the end of the run.
+    pub fn steer(&self, to: Option<SymbolPath>, text: String) {
+        if *self.ended.borrow() {
+            return;
+        }
+        self.log.event(Event::Steered {
+            to: to.clone(),
+            text: text.clone(),
+        });
+        match to {
+            Some(symbol) => {
+                let (owner, text) = self.run.addressee(&symbol, &text);
+                if let Err(error) = self.run.wake(&owner, Cause::Steered { text }) {
+                    let agent = ActorId::Agent(symbol);
+                    self.log.event(Event::Malformed {
+                        agent,
+                        what: error.to_string(),
+                    });
+                }
+            }
+            None => {
+                let cause = Cause::Steered { text };
+                for actor in self.run.at_work() {
+                    self.run.tell_if_working(&actor, cause.clone());
+                }
+            }
+        }
+    }
+
+    /// Returns why no agent can be steered about a symbol: it does not exist, or agents may not
+    /// change its file. Returns `None` if an agent can be steered.
+    pub fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
+        match self.run.task.driver {
+            Driver::Single => None,
+            Driver::Swarm => {
+                let (owner, _) = self.run.addressee(symbol, "");
+                self.run.lookup().symbol(&owner).err()
+            }
+        }
+    }
+
+    /// Undoes one applied proposal, or all of them, last first. The inverse changes are applied to
+    /// the agents' own spans in the current text of the user.
+    /// # Errors
+    /// Returns an [`UndoError`] if a proposal stays applied.
+    pub async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        undo::undo(&self.run, proposal).await
+    }
+
+    /// The budget of the run.
+    pub fn budget(&self) -> &Budget {
+        &self.run.budget
+    }
+
+    /// Waits for the end of the run.
+    pub async fn finished(&self) {
+        let mut ended = self.ended.clone();
+        // The sender is dropped only when the run's task is gone, which also ends the run.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+/// Starts a run on the current runtime and returns at once. All later results are in the log, which
+/// is closed after [`crate::Event::RunFinished`].
+pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
+    let log = EventLog::new();
+    let run = RunContext::new(task, services, log.clone());
+    let (end, ended) = watch::channel(false);
+    let handle = RunHandle {
+        id: id.clone(),
+        log: log.clone(),
+        run: Arc::clone(&run),
+        ended,
+    };
+    run.event(started(&run, id));
+    tokio::spawn(async move {
+        let stop_reason = until_stopped(&run).await;
+        // No work of agents may continue after the last event, so an edit in progress is completed
+        // first.
+        run.cancel.cancel();
+        run.quiet().await;
+        let stop_reason = without_proof(&run, stop_reason);
+        unsettled::take_back(&run, &stop_reason).await;
+        let applying = run.applying.lock().await;
+        run.event(finished(&run, stop_reason));
+        drop(applying);
+        log.close();
+        end.send_replace(true);
+    });
+    handle
+}
+
+fn started(run: &RunContext, id: RunId) -> Event {
+    let models = &run.services.models;
+    let mut named = vec![
+        (Role::Scout, models.scout.profile()),
+        (Role::Agent, models.agent.profile()),
+        (Role::Proxy, models.proxy.profile()),
+    ];
+    named.extend(
+        models
+            .editors
+            .iter()
+            .map(|model| (Role::Editor, model.profile())),
+    );
+    Event::RunStarted {
+        run: id,
+        task: run.task.text.clone(),
+        driver: run.task.driver,
+        replayed: named.iter().any(|(_, profile)| profile.replayed),
+        models: named
+            .into_iter()
+            .map(|(role, profile)| (role, profile.name.clone()))
+            .collect(),
+        limits: run.task.limits.clone(),
+        root: run
+            .services
+            .index
+            .snapshot()
+            .root()
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
+/// Runs the task until it stops, is cancelled or reaches the time limit.
+async fn until_stopped(run: &Arc<RunContext>) -> StopReason {
+    tokio::select! {
+        biased;
+        () = run.cancel.cancelled() => StopReason::Cancelled,
+        () = run.budget.time_up() => {
+            StopReason::LedgerEmpty { what: time_limit(run) }
+        }
+        driven = drive(run) => driven.unwrap_or_else(|reason| reason),
+    }
+}
+
+/// Describes the time limit, and names the test command if the first test run used up the time.
+fn time_limit(run: &RunContext) -> String {
+    let limit = format!("{} seconds", run.budget.limits().seconds);
+    let is_before = {
+        let state = run.state();
+        let before = state.before.as_ref();
+        let is_cut = before.is_none_or(|report| report.outcome == TestOutcome::TimedOut);
+        run.frozen.get().is_none() && is_cut
+    };
+    match run.services.tests.command().filter(|_| is_before) {
+        Some(command) => {
+            format!("{limit}, and the tests before the change did not end (`{command}`)")
+        }
+        None => limit,
+    }
+}
+
+/// Changes a settled stop reason to a failure if the run must prove its changes and no test does.
+fn without_proof(run: &RunContext, stop_reason: StopReason) -> StopReason {
+    let why = match run.must_prove() && stop_reason.is_settled() {
+        true => unproven(run, &stop_reason),
+        false => None,
+    };
+    match why {
+        Some(why) => StopReason::Failed {
+            error: format!("no test proves the change: {why}"),
+        },
+        None => stop_reason,
+    }
+}
+
+/// Returns why the run's changes are not proven by tests; `None` if they are proven or need no
+/// proof.
+pub(crate) fn unproven(run: &RunContext, stop_reason: &StopReason) -> Option<String> {
+    with_facts(run, stop_reason, &changed(run), ending::unproven)
+}
+
+/// Runs the tests, locates symbols, picks owners, wakes them and settles.
+async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
+    if run.state().world.files().is_empty() {
+        return Err(StopReason::Failed {
+            error: no_files(run),
+        });
+    }
+    if run.must_prove() && run.services.tests.command().is_none() {
+        return Err(StopReason::Failed {
+            error: format!("tests are required, and there are none: {}", no_tests(run)),
+        });
+    }
+    for file in run.lookup().not_there(&run.task.text) {
+        run.not_woken(file.written.clone(), &ActorId::User, file.in_words());
+    }
+    let index = Arc::clone(&run.state().index);
+    let reading = tokio::task::spawn_blocking(move || index.warm());
+    if run.services.tests.selects() {
+        // A panic during this read occurs again at the first query.
+        let _ = reading.await;
+        test_some_before(run).await?;
+    } else {
+        test_before(run, Vec::new(), Duration::MAX).await?;
+        let _ = reading.await;
+    }
+    required::note_names(run);
+    let candidates = scout::locate(run);
+    run.state().located = candidates;
+    let frozen = prompt_parts::frozen(run);
+    if run.frozen.set(frozen).is_err() {
+        return Err(StopReason::Failed {
+            error: "a run was driven twice".to_owned(),
+        });
+    }
+    wake_first(run).await?;
+    let mut left = settle::settle(run).await;
+    left.problems.extend(new_tests::missing(run));
+    let unmet = stated::unmet(run);
+    run.state().problems.extend(unmet.clone());
+    left.problems.extend(unmet);
+    left.problems.extend(original_tests::at_end(run).await);
+    let stop_reason = stop_reason(run, left);
+    if stop_reason.is_settled() {
+        new_tests::try_without_the_change(run).await;
+    }
+    Ok(stop_reason)
+}
+
+fn no_files(run: &RunContext) -> String {
+    format!(
+        "{} holds no file to work on (what .gitignore names is not looked at): run in the folder of \
+         a project, or make its first file",
+        run.services.index.snapshot().root().display()
+    )
+}
+
+/// Runs the tests before the change if tests can be selected. All tests run only if there are few,
+/// or if the task is about failing tests and names none. Otherwise the named tests run.
+async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
+    let lookup = run.lookup();
+    let named = selection::named_in(&lookup, &run.task.text);
+    run.state().named.clone_from(&named);
+    let longest = match selection::are_few(&lookup) {
+        true => Some(Duration::MAX),
+        // No other work runs during this test run.
+        false if named.is_empty() && run.goal == Goal::RedTests => Some(selection::LONGEST),
+        false => None,
+    };
+    let reach = match (longest, named.is_empty()) {
+        (Some(longest), _) => test_before(run, Vec::new(), longest)
+            .await?
+            .map_or(TestScope::WHOLE, |report| TestScope::after(&report)),
+        (None, false) => {
+            test_before(run, named, Duration::MAX).await?;
+            TestScope::NEAREST
+        }
+        (None, true) => TestScope::NEAREST,
+    };
+    run.state().reach = reach;
+    Ok(())
+}
+
+/// Runs the tests before the change, and records the failing tests, which do not count against
+/// proposals.
+///
+/// Returns an error if the user's own test command cannot run: without tests, model calls would be
+/// wasted.
+async fn test_before(
+    run: &Arc<RunContext>,
+    select: Vec<String>,
+    longest: Duration,
+) -> Result<Option<TestReport>, StopReason> {
+    if run.services.tests.command().is_none() {
+        return Ok(None);
+    }
+    let world = run.state().world.clone();
+    let is_whole = select.is_empty();
+    let report = checks::run_tests_within(run, &world, select, longest).await;
+    run.event(Event::TestsRun {
+        phase: TestPhase::Before,
+        proposal: None,
+        report: report.clone(),
+    });
+    if report.outcome == TestOutcome::NotRun && run.services.tests.chosen() == Chosen::ByUser {
+        return Err(StopReason::Failed {
+            error: not_run(&report),
+        });
+    }
+    let failing = failing_ids(&report);
+    let mut state = run.state();
+    state.failing = failing.iter().cloned().collect();
+    if is_whole {
+        state.expected = expected::ran(&report);
+    }
+    state.failing_before = failing.into_iter().collect();
+    state.before = Some(report.clone());
+    drop(state);
+    required::note_names(run);
+    required::note_before(run, &report);
+    let shown = required::shown(run);
+    let failures = shown.map(|shown| prompt_parts::failures(&shown, FOCUS_MOST));
+    let focus = format!("{}\n{}", run.task.text, failures.unwrap_or_default());
+    run.state().focus = Arc::new(Focus::of(&focus));
+    Ok(Some(report))
+}
+
+/// Describes why the user's test command gave no result, and what to do.
+fn not_run(report: &TestReport) -> String {
+    const LINES: usize = 6;
+    let how = match report.exit {
+        Some(status) => format!("exit status {status}"),
+        None => "it could not be started".to_owned(),
+    };
+    let said: Vec<&str> = report.output.lines().map(str::trim_end).collect();
+    let said: Vec<&str> = said.into_iter().filter(|line| !line.is_empty()).collect();
+    let last: String = said[said.len().saturating_sub(LINES)..]
+        .iter()
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    format!(
+        "the test command runs no test: `{}` ({how}){last}\nNo model was asked. Try the command in a \
+         shell, then give it by --test or `tests.command`; without one, Starling looks for the tests.",
+        report.command
+    )
+}
+
+/// Wakes the owners of the first symbols.
+async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
+    if run.task.driver == Driver::Single {
+        let symbol = SymbolPath::module(FilePath::new(""));
+        let why = "carry out the task".to_owned();
+        return run
+            .wake(&symbol, Cause::Picked { why })
+            .map(drop)
+            .map_err(|error| failed(&error));
+    }
+    let picks = if run.task.begin.is_empty() {
+        match scout::pick(run).await {
+            Ok(picks) => picks,
+            Err(NoPick::Call(CallFailed::Budget(exhausted))) => {
+                return Err(StopReason::LedgerEmpty {
+                    what: exhausted.what,
+                });
+            }
+            Err(NoPick::Call(CallFailed::Model(error))) => return Err(failed(&error)),
+            // The user may have steered an agent in the meantime.
+            Err(NoPick::Unknown(why)) => {
+                return match run.end_unless_at_work() {
+                    true => Err(StopReason::NothingChanged { why }),
+                    false => Ok(()),
+                };
+            }
+        }
+    } else {
+        let named = |symbol: &SymbolPath| Pick {
+            symbol: symbol.to_string(),
+            why: "named by the user".to_owned(),
+            ..Pick::default()
+        };
+        run.task.begin.iter().map(named).collect()
+    };
+    let picks: Vec<(SymbolPath, Pick)> = picks
+        .into_iter()
+        .filter_map(|pick| Some((pick.symbol.parse().ok()?, pick)))
+        .collect();
+    let named = picks
+        .iter()
+        .map(|(symbol, pick)| (symbol.clone(), pick.why.clone()))
+        .collect();
+    run.event(Event::ScoutPicked { symbols: named });
+    let targets: Vec<SymbolPath> = picks.iter().map(|(symbol, _)| symbol.clone()).collect();
+    let from = match run.task.begin.is_empty() {
+        true => ActorId::Scout,
+        false => ActorId::User,
+    };
+    match run.task.begin.is_empty() {
+        true => required::note_targets(run, &targets),
+        false => required::note_begin(run, &targets),
+    }
+    let mut woken = 0;
+    let mut last = "no symbol was found to begin with; name one in the task".to_owned();
+    for (symbol, pick) in picks {
+        match run.wake_with(
+            &symbol,
+            Cause::Picked {
+                why: pick.why.clone(),
+            },
+            pick.draft(),
+        ) {
+            Ok(_) => woken += 1,
+            Err(error) => {
+                last = error.to_string();
+                run.not_woken(symbol.to_string(), &from, last.clone());
+            }
+        }
+    }
+    if woken == 0 && run.end_unless_at_work() {
+        Err(StopReason::NothingChanged { why: last })
+    } else {
+        Ok(())
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> StopReason {
+    StopReason::Failed {
+        error: error.to_string(),
+    }
+}
+
+/// Returns the stop reason when no agent is at work.
+fn stop_reason(run: &RunContext, left: Left) -> StopReason {
+    let state = run.state();
+    if let Some(what) = state.exhausted.clone() {
+        return StopReason::LedgerEmpty { what };
+    }
+    if let Some(error) = state.unapplied.values().next().cloned() {
+        return StopReason::Failed { error };
+    }
+    let wanted = |id: &String| state.required.contains(id) || !state.failing_before.contains(id);
+    let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
+    if state.applied.is_empty() {
+        let Unchanged { why, .. } = unchanged(&run.log.events());
+        return StopReason::NothingChanged { why };
+    }
+    if !failing.is_empty() {
+        StopReason::TestsFail { failing }
+    } else if !left.problems.is_empty() && !run.task.approval.is_by_person() {
+        StopReason::ProblemsRemain {
+            problems: left.problems,
+        }
+    } else {
+        StopReason::Settled
+    }
+}
+
+/// Returns the symbols whose changes are applied.
+fn changed(run: &RunContext) -> Vec<SymbolPath> {
+    let state = run.state();
+    let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+    let symbols: BTreeSet<SymbolPath> = symbols.collect();
+    symbols.into_iter().collect()
+}
+
+fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
+    let applied = changed(run);
+    let tally = {
+        let state = run.state();
+        let tally = state.tally.iter();
+        tally.map(|(model, wins)| (model.clone(), *wins)).collect()
+    };
+    let spent = run.budget.spent();
+    let summary = summary(&stop_reason, &applied, run);
+    let ending = with_facts(run, &stop_reason, &applied, ending::ending);
+    Event::RunFinished {
+        ending: Some(ending),
+        stop_reason,
+        applied,
+        diff: apply::whole_diff(run),
+        spent,
+        summary,
+        tally,
+    }
+}
+
+/// Returns why there is no test command.
+pub(crate) fn no_tests(run: &RunContext) -> String {
+    let missing = run.services.tests.missing();
+    let why = missing.unwrap_or("no tests were found; give a command with --test");
+    why.to_owned()
+}
+
+/// Returns why the last proposal was refused, in the form for the user.
+fn last_refusal(events: &[Event]) -> Option<String> {
+    events.iter().rev().find_map(|event| match event {
+        Event::ProposalRefused { why, shown, .. } => Some(shown.as_ref().unwrap_or(why).clone()),
+        _ => None,
+    })
+}
+
+/// Facts about the changes of a run that do not come from test results.
+#[derive(Default)]
+struct Changes {
+    /// Whether code changed whose behaviour a test can show.
+    behave_otherwise: bool,
+    /// The changed symbols that no test of the last test run can reach.
+    unreached: Vec<SymbolPath>,
+    aim: Aim,
+}
+
+fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
+    let (before, after, latest) = {
+        let state = run.state();
+        let before = apply::without_the_run(&state);
+        (before, state.world.clone(), state.latest.clone())
+    };
+    let scripts = scripts::of_test_command(run);
+    let found =
+        latest.map(|report| reached::unreached(&before, &after, changed, &report, &scripts));
+    let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
+    Changes {
+        behave_otherwise: !changing.is_empty(),
+        unreached: found.unwrap_or_default(),
+        aim: aim::of(run, changed, &changing),
+    }
+}
+
+/// Collects the facts at the end of a run and passes them to `read`.
+fn with_facts<R>(
+    run: &RunContext,
+    stop_reason: &StopReason,
+    changed: &[SymbolPath],
+    read: impl FnOnce(&RunFacts<'_>) -> R,
+) -> R {
+    let by_all = unchanged(&run.log.events()).by_all;
+    let has_command = run.services.tests.command().is_some();
+    let count = run.lookup().index().test_count();
+    let only_as_changed = original_tests::known(run).unwrap_or_default();
+    let changes = match changed.is_empty() {
+        true => Changes::default(),
+        false => changes(run, changed),
+    };
+    // If required tests pass, the refused changes were not needed.
+    let left_out = match run.state().required.is_empty() {
+        true => ending::left_out(&run.log.events()),
+        false => Vec::new(),
+    };
+    let rejected = ending::rejected(&run.log.events());
+    let unsteady = steady::known(run);
+    let goal = required::goal(run);
+    let state = run.state();
+    let untested = match (has_command, state.reach.end) {
+        (false, _) => no_tests(run),
+        (true, Extent::Nearest) if stop_reason.is_settled() => match count {
+            1 => "the only test was not found near the change".to_owned(),
+            count => format!("none of the {count} tests was found near the change"),
+        },
+        (true, Extent::Whole | Extent::Nearest) => "the tests did not run after it".to_owned(),
+    };
+    let refused = match changed {
+        [] => last_refusal(&run.log.events()),
+        _ => None,
+    };
+    // If the command reports no single tests, its failure is the only known result.
+    let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
+    let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
+        || is_to_pass
+            && state.failing.iter().all(|id| id == WHOLE_RUN)
+            && !state.failing.is_empty();
+    read(&RunFacts {
+        stop_reason,
+        task: &run.task.text,
+        changed,
+        taken_back: match &state.taken_back {
+            Some(patch) => TakenBack::Yes(patch.as_deref()),
+            None => TakenBack::No,
+        },
+        last_check: match &state.latest {
+            Some(report) => LastCheck::Known(report),
+            None => LastCheck::Absent { why: &untested },
+        },
+        failed_before: &state.failing_before,
+        required: &state.required,
+        only_as_changed: &only_as_changed.tests,
+        unheld: &only_as_changed.unheld,
+        unsteady: &unsteady.all,
+        doubtful: &unsteady.doubtful,
+        new_tests: &state.new_tests,
+        unreached: &changes.unreached,
+        behaves_otherwise: changes.behave_otherwise,
+        aim: &changes.aim,
+        beside_failures: state.beside_failures,
+        left_out: &left_out,
+        rejected: &rejected,
+        problems: &state.problems,
+        refused: refused.as_deref(),
+        report_before: state.before.as_ref(),
+        nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
+    })
+}
+
+fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -> String {
+    let names: Vec<String> = applied.iter().map(ToString::to_string).collect();
+    let changed = if names.is_empty() {
+        "nothing was changed".to_owned()
+    } else {
+        format!("changed {}", names.join(", "))
+    };
+    let why = match stop_reason {
+        StopReason::Settled if run.state().latest.is_some() => {
+            "settled, and the tests agree".to_owned()
+        }
+        StopReason::Settled => "settled".to_owned(),
+        StopReason::NothingChanged { why } => why.clone(),
+        StopReason::TestsFail { failing } => {
+            let verb = if failing.len() == 1 { "fails" } else { "fail" };
+            let count = counted(failing.len(), "test");
+            format!("{count} {verb}: {}", failing.join(", "))
+        }
+        StopReason::ProblemsRemain { problems } => {
+            let count = counted(problems.len(), "new problem");
+            format!("{count}: {}", problems.join("; "))
+        }
+        StopReason::LedgerEmpty { what } => format!("the budget is used up: {what}"),
+        StopReason::Cancelled => "cancelled".to_owned(),
+        StopReason::Failed { error } => error.clone(),
+    };
+    let missed = match run.state().missed.len() {
+        0 => String::new(),
+        1 => "; 1 caller of a changed contract was not told".to_owned(),
+        count => format!("; {count} callers of changed contracts were not told"),
+    };
+    let not_woken: Vec<String> = run.state().not_woken.iter().cloned().collect();
+    let not_woken = match not_woken.len() {
+        0 => String::new(),
+        1 => format!("; the owner of {} was not woken", not_woken[0]),
+        count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
+    };
+    let taken_back = match run.state().taken_back.clone() {
+        Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
+        Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
+        None => String::new(),
+    };
+    format!("{changed}; {why}{missed}{not_woken}{taken_back}")
+}

@@ -1,0 +1,11 @@
+//! A run from the request to its stop reason.
+
+pub(crate) mod aim;
+pub(crate) mod by_rule;
+pub(crate) mod ending;
+pub(crate) mod final_check;
+pub(crate) mod lifecycle;
+pub(crate) mod scout;
+pub(crate) mod settle;
+pub(crate) mod suspects;
+pub(crate) mod unsettled;

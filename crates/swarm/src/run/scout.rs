@@ -1,0 +1,336 @@
+//! The scout: picks the symbols where work begins, from what was located without a model.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use tokio::time::Instant;
+
+use crate::agent::small;
+use crate::agent::tools;
+use crate::context::agent_context::{Material, material};
+use crate::context::prompt_parts;
+use crate::event::events::{ActorId, Candidate, Event};
+use crate::lookup::{Lookup, Mention};
+use crate::protocol::{self, Action, Asked, Pick, ToolSet};
+use crate::run::by_rule;
+use crate::run::ending::some_of;
+use crate::run::suspects::suspects;
+use crate::state::model_call::{CallFailed, Conversation};
+use crate::state::run_context::RunContext;
+use crate::task::required;
+use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
+use starling_core::{ChatReply, Finish, Role, Tokens, ToolCalling};
+use starling_index::is_test_file;
+use starling_syntax::{Language, SymbolPath};
+
+/// Turns until the best candidates are taken without the scout's word.
+const TURNS: u32 = 5;
+const CANDIDATES: usize = 30;
+/// How often a model may answer in words alone.
+const WORDS_TIMES: u32 = 2;
+/// Characters of its words that are told.
+const WORDS_MOST: usize = 300;
+/// Why a file is a candidate.
+const NAMED: &str = "named in the task";
+
+/// Finds candidates for the task without a model, and tells the user.
+pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
+    let began = Instant::now();
+    let failing = required::shown(run)
+        .map(|report| prompt_parts::failures(&report, Tokens(4_000)))
+        .unwrap_or_default();
+    let text = format!("{}\n{failing}", run.task.text);
+    let lookup = run.lookup();
+    let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
+    for (written, why) in unknown {
+        // Files that are not there were told at once.
+        if run.state().not_woken.contains(&written) {
+            continue;
+        }
+        run.not_woken(written, &ActorId::User, why);
+    }
+    for file in lookup.files_named_in(&run.task.text) {
+        let symbol = SymbolPath::module(file);
+        if !candidates.iter().any(|known| known.symbol == symbol) {
+            candidates.push(named(symbol, NAMED.to_owned()));
+        }
+    }
+    for found in lookup.index().locate(&text, CANDIDATES) {
+        if !candidates.iter().any(|known| known.symbol == found.symbol) {
+            candidates.push(Candidate {
+                symbol: found.symbol,
+                score: found.score,
+                why: found.why,
+            });
+        }
+    }
+    let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    run.event(Event::Located {
+        candidates: candidates.clone(),
+        millis,
+    });
+    candidates
+}
+
+fn named(symbol: SymbolPath, why: String) -> Candidate {
+    Candidate {
+        symbol,
+        score: 1.0,
+        why: vec![why],
+    }
+}
+
+/// The candidates that a text names by `@path` and `#Symbol`, and the mentions that name nothing, each
+/// with the reason.
+fn mentioned(lookup: &Lookup, text: &str) -> (Vec<Candidate>, Vec<(String, String)>) {
+    let (mut candidates, mut unknown): (Vec<Candidate>, Vec<_>) = Default::default();
+    for mention in lookup.mentions_in(text) {
+        match mention {
+            Mention::One(symbol) => candidates.push(named(symbol, NAMED.to_owned())),
+            Mention::Several {
+                name,
+                symbols,
+                count,
+            } => {
+                let why = format!("one of {count} symbols that `#{name}` in the task may mean");
+                candidates.extend(symbols.into_iter().map(|symbol| named(symbol, why.clone())));
+            }
+            Mention::Unknown { written, why } => unknown.push((written, why)),
+        }
+    }
+    let mut known = BTreeSet::new();
+    candidates.retain(|candidate| known.insert(candidate.symbol.clone()));
+    (candidates, unknown)
+}
+
+/// Why the scout picked no symbol.
+#[derive(Debug)]
+pub(crate) enum NoPick {
+    /// The scout's model failed or the ledger is empty.
+    Call(CallFailed),
+    /// Nothing can be woken; the text says why, in the user's words.
+    Unknown(String),
+}
+
+impl From<CallFailed> for NoPick {
+    fn from(error: CallFailed) -> Self {
+        NoPick::Call(error)
+    }
+}
+
+/// The symbols where work begins, with what their owners should know.
+///
+/// # Errors
+/// See [`NoPick`].
+pub(crate) async fn pick(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
+    match pick_once(run).await {
+        Err(NoPick::Call(error)) if error.is_for_tools(&run.services.models.scout) => {
+            pick_once(run).await
+        }
+        picked => picked,
+    }
+}
+
+async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
+    let model = &run.services.models.scout;
+    if prompt_parts::is_small(model.profile()) {
+        if let Some(picks) = by_rule::picks(run) {
+            let world = run.state().world.clone();
+            run.state().scouted_in = Some(world);
+            return picks.map_err(NoPick::Unknown);
+        }
+        if let Some(pick) = small::pick(run) {
+            return pick.map(|pick| vec![pick]).map_err(NoPick::Unknown);
+        }
+        let mut suspects = suspects(run);
+        if let Some(first) = suspects.pop_front() {
+            run.state().suspects = suspects;
+            return Ok(vec![first.pick]);
+        }
+    }
+    let calling = model.profile().tool_calling;
+    let system = match calling {
+        ToolCalling::Native => ScoutSystem {}.render(),
+        ToolCalling::Text => ScoutSystemText {}.render(),
+    };
+    let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
+    let world = run.state().world.clone();
+    run.state().scouted_in = Some(world);
+    let Material { shown, imports } = material(run, Role::Scout);
+    let candidates = ScoutPrompt {
+        candidates: shown,
+        imports,
+    };
+    let frozen = run.frozen.get().cloned().unwrap_or_default();
+    conversation.user(format!("{frozen}\n{}", candidates.render()));
+    let mut refused = None;
+    let mut words = Words::default();
+    for _ in 0..TURNS {
+        let reply = run
+            .call(
+                &ActorId::Scout,
+                model,
+                &mut conversation,
+                protocol::tools(calling, ToolSet::Scout),
+            )
+            .await?;
+        conversation
+            .messages
+            .push(protocol::assistant_message(&reply));
+        let asked = protocol::parse(calling, ToolSet::Scout, &reply, &run.unusual_paths());
+        if calling == ToolCalling::Native && names_nothing(&asked) {
+            words.hear(&reply);
+            if words.are_final() {
+                return Err(NoPick::Unknown(words.quoted()));
+            }
+        }
+        if asked.is_empty() {
+            let what = protocol::nothing_asked(calling, ToolSet::Scout, &reply);
+            run.event(Event::Malformed {
+                agent: ActorId::Scout,
+                what: what.clone(),
+            });
+            conversation.user(what);
+            continue;
+        }
+        let results = join_all(asked.into_iter().map(|one| async move {
+            let text = match &one.action {
+                Err(error) => error.clone(),
+                Ok(Action::Wake(_)) => String::new(),
+                Ok(action) => tools::look(run, None, action).await.unwrap_or_default(),
+            };
+            (one, text)
+        }))
+        .await;
+        let mut results = results;
+        for (one, text) in &mut results {
+            if let Ok(Action::Wake(wake)) = &one.action {
+                match usable(run, &wake.symbols) {
+                    Ok(picks) => return Ok(picks),
+                    Err(error) => {
+                        refused = Some(not_there(&wake.symbols));
+                        *text = error;
+                    }
+                }
+            }
+            tools::report(run, &ActorId::Scout, one, text);
+        }
+        conversation
+            .messages
+            .extend(protocol::result_messages(results));
+    }
+    match refused {
+        Some(_) if words.times > 0 => Err(NoPick::Unknown(words.quoted())),
+        Some(why) => Err(NoPick::Unknown(why)),
+        None => Ok(fallback(run)),
+    }
+}
+
+/// Whether an answer asks for nothing, or wakes nobody.
+fn names_nothing(asked: &[Asked]) -> bool {
+    let mut actions = asked.iter().map(|one| &one.action);
+    actions.all(|action| matches!(action, Ok(Action::Wake(wake)) if wake.symbols.is_empty()))
+}
+
+/// What a model says in place of naming where to begin: that a name is not there, or a question.
+#[derive(Default)]
+struct Words {
+    last: String,
+    times: u32,
+}
+
+impl Words {
+    fn hear(&mut self, reply: &ChatReply) {
+        let said: Vec<&str> = reply.text.split_whitespace().collect();
+        match reply.finish {
+            Finish::Stop | Finish::ToolCalls if !said.is_empty() => {
+                self.last = said.join(" ");
+                self.times += 1;
+            }
+            Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Filtered => {}
+        }
+    }
+
+    /// Who says so twice has nothing else to say.
+    fn are_final(&self) -> bool {
+        self.times >= WORDS_TIMES
+    }
+
+    fn quoted(&self) -> String {
+        let mut said: String = self.last.chars().take(WORDS_MOST).collect();
+        if said.len() < self.last.len() {
+            said.push('…');
+        }
+        format!("the model named no place to begin, and said: \"{said}\"")
+    }
+}
+
+/// What the user is told of picks none of which is there.
+fn not_there(picks: &[Pick]) -> String {
+    let names: Vec<String> = picks
+        .iter()
+        .map(|pick| format!("`{}`", pick.symbol))
+        .collect();
+    match names.len() {
+        0 => "the model named no place to begin".to_owned(),
+        1 => format!(
+            "the model would begin at {}, which is not in the project",
+            names[0]
+        ),
+        _ => format!(
+            "the model would begin at {}, which are not in the project",
+            some_of(&names)
+        ),
+    }
+}
+
+/// Picks that exist or are files to be made; an error text when none is. The user is told of the others.
+fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
+    let lookup = run.lookup();
+    let mut errors = Vec::new();
+    let mut good: Vec<Pick> = Vec::new();
+    for pick in picks {
+        let found = lookup
+            .address(&pick.symbol)
+            .and_then(|path| match lookup.is_new_file(&path) {
+                true => Ok(path),
+                false => lookup.symbol(&path).map(|_| path),
+            });
+        match found.map(|path| path.to_string()) {
+            Ok(symbol) if good.iter().any(|other| other.symbol == symbol) => {}
+            Ok(symbol) => good.push(Pick {
+                symbol,
+                ..pick.clone()
+            }),
+            Err(error) => errors.push((pick.symbol.clone(), error)),
+        }
+    }
+    if good.is_empty() {
+        let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
+        return Err(format!("None of these can be woken. {}", errors.join(" ")));
+    }
+    for (symbol, error) in errors {
+        run.not_woken(symbol, &ActorId::Scout, error);
+    }
+    Ok(good)
+}
+
+/// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that
+/// its words lead to says more than the whole.
+fn fallback(run: &RunContext) -> Vec<Pick> {
+    let located = run.state().located.clone();
+    let is_code_file =
+        |symbol: &SymbolPath| symbol.is_module() && Language::of(&symbol.file) != Language::Plain;
+    let (whole, mut located): (Vec<_>, Vec<_>) = located.into_iter().partition(|candidate| {
+        is_code_file(&candidate.symbol) && candidate.why.iter().any(|why| why == NAMED)
+    });
+    located.extend(whole);
+    located.retain(|candidate| !is_test_file(&candidate.symbol.file));
+    let pick = |candidate: &Candidate| Pick {
+        symbol: candidate.symbol.to_string(),
+        why: candidate.why.join(", "),
+        ..Pick::default()
+    };
+    located.iter().take(1).map(pick).collect()
+}

@@ -1,0 +1,419 @@
+//! Decides from the tests whether the run is finished, when no agent has work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::check::checks;
+use crate::check::compare_tests;
+use crate::check::expected::{self, Worlds};
+use crate::check::selection::{Extent, Selection};
+use crate::check::steady;
+use crate::context::failing::compared;
+use crate::event::events::{ActorId, Cause, Event, TestPhase};
+use crate::evidence::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
+use crate::proposal::apply;
+use crate::run::final_check::{self, last_look};
+use crate::run::suspects;
+use crate::state::refresh;
+use crate::state::run_context::{Epoch, RunContext};
+use starling_core::{Driver, TestCase, TestOutcome, TestReport, TestStatus};
+use starling_index::{frames, is_test_file};
+use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::Snapshot;
+
+/// Maximum number of rounds in which failing tests wake their owners.
+const ROUNDS: u32 = 2;
+/// Maximum size in bytes of the output of a test command that named no test.
+const OUTPUT_MOST: usize = 4_000;
+
+/// Waits until no agent is at work, runs the tests and diagnostics, and wakes the owners of
+/// failures while that may help. No owner is woken twice for the same text. Agents that the user
+/// steers in the meantime are waited for.
+pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
+    let mut round = 0;
+    let mut asked = Asked::default();
+    loop {
+        run.quiet().await;
+        refresh::refresh(run).await;
+        let (report, problems) = tokio::join!(latest_report(run), last_look(run));
+        let failing = match &report {
+            Some(report) => steady::failing_at_end(run, report),
+            None => known_failures(run),
+        };
+        run.state().problems = final_check::all(&problems);
+        let left = Left {
+            failing,
+            problems: final_check::news(run, &problems),
+        };
+        if round >= ROUNDS || run.state().exhausted.is_some() {
+            match run.end_unless_at_work() {
+                true => return left,
+                false => continue,
+            }
+        }
+        let mut woken = final_check::wake_owners(run, &problems);
+        if !woken && suspects::wake_next(run) {
+            continue;
+        }
+        if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
+            asked.about(run.state().epoch);
+            asked.owners.extend(run.gave_up_on_this());
+            woken |= wake_owners(run, &report, &mut asked);
+        }
+        if woken {
+            round += 1;
+        } else if run.end_unless_at_work() {
+            return left;
+        }
+    }
+}
+
+/// Returns the required tests that failed in their last run.
+fn known_failures(run: &RunContext) -> Vec<String> {
+    let state = run.state();
+    state
+        .required
+        .intersection(&state.failing)
+        .cloned()
+        .collect()
+}
+
+/// The remaining failures when no agent has work.
+pub(crate) struct Left {
+    /// Failing tests: those that the changes broke, and those that failed before.
+    pub failing: Vec<String>,
+    /// Problems that the changes introduced and nobody accepted.
+    pub problems: Vec<String>,
+}
+
+/// The owners that were woken for failing tests since the last change.
+#[derive(Default)]
+struct Asked {
+    epoch: Epoch,
+    owners: BTreeSet<SymbolPath>,
+}
+
+impl Asked {
+    /// Resets the record if `epoch` is new.
+    fn about(&mut self, epoch: Epoch) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.owners.clear();
+        }
+    }
+}
+
+/// Returns the test report for the current workspace. If nothing changed since the tests of the
+/// last proposal, that report is used.
+async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
+    run.services.tests.command()?;
+    if run.state().applied.is_empty() {
+        return run.state().before.clone();
+    }
+    let latest = run.state().latest.clone();
+    let is_told = latest.is_none();
+    let mut report = match latest {
+        Some(report) => report,
+        None => test_accepted(run).await?,
+    };
+    let is_changed = steady::at_end(run, &mut report).await;
+    if is_changed || !is_told {
+        note(run, &report);
+    }
+    let failing = steady::failing_at_end(run, &report);
+    run.state().failing = failing.into_iter().collect();
+    Some(report)
+}
+
+/// Runs the whole command over the current workspace, unless it ran since the last change of the
+/// run or of the user. Two proposals that pass alone may fail together, and such failures must not
+/// count against the next proposal.
+pub(crate) async fn learn_what_fails(run: &Arc<RunContext>) {
+    let _one_at_a_time = run.learning.lock().await;
+    let is_known = {
+        let state = run.state();
+        state.latest.is_some() || state.epoch == Epoch::default()
+    };
+    if !is_known {
+        test_accepted(run).await;
+    }
+}
+
+/// Tests the current workspace. If all tests would take long, only the files of the nearest tests
+/// run.
+async fn test_accepted(run: &Arc<RunContext>) -> Option<TestReport> {
+    refresh::refresh(run).await;
+    let (world, epoch, applied, extent) = {
+        let state = run.state();
+        let (world, applied) = (state.world.clone(), state.applied.clone());
+        (world, state.epoch, applied, state.reach.end)
+    };
+    let report = match extent {
+        Extent::Whole => {
+            let report = checks::run_tests(run, &world, Vec::new()).await;
+            let mut report = compare_tests::failed_if_none_ran(run, report);
+            let (without, let_go) = {
+                let state = run.state();
+                (apply::without_the_run(&state), state.let_go.clone())
+            };
+            let worlds = Worlds {
+                without: &without,
+                with: &world,
+            };
+            expected::mark_missing(run, worlds, &let_go, &mut report).await;
+            steady::confirm(run, &world, &known_before(run), &mut report).await;
+            report
+        }
+        Extent::Nearest => {
+            let symbols: Vec<SymbolPath> =
+                applied.iter().flat_map(|one| one.symbols.clone()).collect();
+            by_nearest(run, &world, Selection::at_end(run, &symbols)).await?
+        }
+    };
+    note(run, &report);
+    let mut state = run.state();
+    if state.epoch == epoch {
+        state.failing = failing_ids(&report).into_iter().collect();
+        if extent == Extent::Whole {
+            state.expected.extend(expected::ran(&report));
+        }
+        state.latest = Some(report.clone());
+    }
+    drop(state);
+    Some(report)
+}
+
+/// Returns the tests that failed before the run and the required tests.
+fn known_before(run: &RunContext) -> BTreeSet<String> {
+    let state = run.state();
+    state
+        .failing_before
+        .union(&state.required)
+        .cloned()
+        .collect()
+}
+
+/// Runs the selected tests, or as many of the nearest ones as finish in time, and determines which
+/// of the failing tests failed before the run.
+async fn by_nearest(
+    run: &Arc<RunContext>,
+    world: &Snapshot,
+    mut selection: Selection,
+) -> Option<TestReport> {
+    if selection.len() == 0 {
+        return None;
+    }
+    loop {
+        let report = checks::run_tests(run, world, selection.entries()).await;
+        if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
+            selection.keep_nearest(selection.len() / 4);
+            continue;
+        }
+        let mut report = with_missing(run, world, &selection, report).await;
+        learn_what_failed_before(run, &report, selection).await;
+        steady::confirm(run, world, &known_before(run), &mut report).await;
+        return Some(report);
+    }
+}
+
+/// Adds the tests that ran before the run and did not run now to a report of selected tests.
+async fn with_missing(
+    run: &Arc<RunContext>,
+    world: &Snapshot,
+    selection: &Selection,
+    mut report: TestReport,
+) -> TestReport {
+    let entries = selection.entries();
+    let mut unseen = expected::unseen(&entries, &report);
+    unseen.retain(|entry| !run.state().never_run.contains(entry));
+    if !unseen.is_empty() {
+        let (without, let_go) = {
+            let state = run.state();
+            (apply::without_the_run(&state), state.let_go.clone())
+        };
+        let worlds = Worlds {
+            without: &without,
+            with: world,
+        };
+        let before = checks::run_tests(run, &without, entries.clone()).await;
+        let never = expected::unseen(&entries, &before);
+        run.state().never_run.extend(never);
+        expected::mark_missing_of_selection(run, worlds, &let_go, &before, &mut report);
+    }
+    report
+}
+
+/// Runs new failures on the original workspace, unless that was done already. If the failures name
+/// tests, only these tests run.
+async fn learn_what_failed_before(
+    run: &Arc<RunContext>,
+    report: &TestReport,
+    selection: Selection,
+) {
+    let mut new = failing_ids(report);
+    {
+        let state = run.state();
+        new.retain(|id| !state.failing_before.contains(id));
+    }
+    if new.is_empty() {
+        return;
+    }
+    let select = match new.iter().any(|id| id == WHOLE_RUN) {
+        true => selection.entries(),
+        false => new,
+    };
+    let original = run.services.index.snapshot().clone();
+    let before = checks::run_tests(run, &original, select).await;
+    run.state().failing_before.extend(failing_ids(&before));
+}
+
+fn note(run: &RunContext, report: &TestReport) {
+    run.event(Event::TestsRun {
+        phase: TestPhase::Settling,
+        proposal: None,
+        report: report.clone(),
+    });
+}
+
+/// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
+/// already or cannot be woken. Returns whether an owner was woken.
+fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) -> bool {
+    if run.task.driver == Driver::Single && !asked.owners.is_empty() {
+        return false;
+    }
+    let before: BTreeSet<String> = run.state().failing_before.clone();
+    let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
+        return false;
+    };
+    let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
+    let is_listed = report.cases.iter().any(|case| case.id == WHOLE_RUN);
+    let whole_run = failing_ids(report)
+        .into_iter()
+        .filter(|_| !is_listed)
+        .filter(|id| id == WHOLE_RUN)
+        .map(|id| TestCase {
+            id,
+            status: TestStatus::Error,
+            message: tail(&report.output, OUTPUT_MOST).to_owned(),
+        });
+    for case in report.cases.iter().cloned().chain(whole_run) {
+        let failed = match case.status {
+            TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => true,
+            TestStatus::Passed | TestStatus::Skipped => false,
+        };
+        if !failed || !broken.contains(&case.id) && !run.state().required.contains(&case.id) {
+            continue;
+        }
+        let known = |symbol: SymbolPath| run.owner_of(&symbol).unwrap_or(symbol);
+        let is_new = |owner: &SymbolPath| !asked.owners.contains(owner);
+        let mut owners: Vec<_> = owners_of(run, &case).into_iter().map(known).collect();
+        if !owners.iter().any(is_new) {
+            owners = who_changed(run).into_iter().map(known).collect();
+        }
+        for owner in owners.into_iter().filter(is_new) {
+            let text = messages.entry(owner).or_default();
+            text.push_str(&format!("{}\n{}\n", case.id, case.message));
+        }
+    }
+    let (mut woken, unheard) = wake_each(run, messages, asked);
+    if !woken && !unheard.is_empty() {
+        // Owners of changed symbols already count against the limit of agents.
+        let known = |symbol: SymbolPath| run.owner_of(&symbol).unwrap_or(symbol);
+        let changed = who_changed(run).into_iter().map(known);
+        let changed = changed.filter(|owner| !asked.owners.contains(owner));
+        let messages = changed.map(|owner| (owner, unheard.clone())).collect();
+        woken = wake_each(run, messages, asked).0;
+    }
+    woken
+}
+
+/// Wakes the owners. Returns whether an owner was woken, and the messages that could not be
+/// delivered.
+fn wake_each(
+    run: &Arc<RunContext>,
+    messages: BTreeMap<SymbolPath, String>,
+    asked: &mut Asked,
+) -> (bool, String) {
+    let (mut woken, mut unheard) = (false, String::new());
+    asked.owners.extend(messages.keys().cloned());
+    for (owner, message) in messages {
+        let cause = Cause::FailedTests {
+            message: message.clone(),
+        };
+        match run.wake(&owner, cause) {
+            Ok(_) => woken = true,
+            Err(error) => {
+                unheard.push_str(&message);
+                run.not_woken(owner.to_string(), &ActorId::Starling, error.to_string());
+            }
+        }
+    }
+    (woken, unheard)
+}
+
+/// Returns the owners of the innermost traceback frames outside tests. If there are none, returns
+/// the owner of the function that the test compares, otherwise the agents that changed something.
+fn owners_of(run: &Arc<RunContext>, case: &TestCase) -> Vec<SymbolPath> {
+    let lookup = run.lookup();
+    let frames = frames(&case.message);
+    let in_code = frames.iter().filter_map(|frame| {
+        let tree = lookup.tree(&file_of(run, frame.path)).ok()?;
+        Some(tree.at_line(frame.line).path.clone())
+    });
+    let mut owners: Vec<SymbolPath> = in_code.filter(|path| !is_test_file(&path.file)).collect();
+    owners.dedup();
+    if owners.len() > 2 {
+        owners = owners.split_off(owners.len() - 2);
+    }
+    if let Some(module) = imported_from(run, &case.message)
+        && !owners.contains(&module)
+    {
+        owners.push(module);
+    }
+    if owners.is_empty() {
+        let named = compared(case)
+            .map(|name| lookup.index().definitions(&name))
+            .unwrap_or_default();
+        let outside = named.into_iter().map(|found| found.symbol);
+        owners = outside
+            .filter(|path| !is_test_file(&path.file))
+            .take(1)
+            .collect();
+    }
+    if owners.is_empty() {
+        owners = who_changed(run);
+    }
+    if run.task.driver == Driver::Single {
+        owners.truncate(1);
+    }
+    owners
+}
+
+/// Returns the file of a traceback path, which may be absolute.
+fn file_of(run: &RunContext, path: &str) -> FilePath {
+    let world = run.state().world.clone();
+    let inside = Path::new(path).strip_prefix(world.root());
+    FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
+}
+
+/// Returns the module from which the import of a name failed. No frame of the traceback names that
+/// module.
+fn imported_from(run: &RunContext, message: &str) -> Option<SymbolPath> {
+    let lines = message.lines().rev();
+    let mut errors = lines.filter(|line| line.contains("ImportError: cannot import name "));
+    let (_, path) = errors
+        .next()?
+        .trim_end()
+        .strip_suffix(')')?
+        .rsplit_once(" (")?;
+    let file = file_of(run, path);
+    let is_known = run.lookup().tree(&file).is_ok() && !is_test_file(&file);
+    is_known.then(|| SymbolPath::module(file))
+}
+
+fn who_changed(run: &RunContext) -> Vec<SymbolPath> {
+    let state = run.state();
+    let symbols = state.applied.iter().flat_map(|one| &one.symbols);
+    symbols.filter(|path| !path.is_module()).cloned().collect()
+}

@@ -1,0 +1,171 @@
+//! Orders the functions in which a small model looks for the cause of failing tests, the most
+//! likely first.
+//!
+//! Words and calls are a better guide than a pick of the model. Only one agent works at a time,
+//! because two agents that each make a test pass in a different way would interfere.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::context::failing::{compared, in_words};
+use crate::event::events::{ActorId, Cause};
+use crate::evidence::proposal::failing_ids;
+use crate::lookup::Lookup;
+use crate::lookup::callees::callees;
+use crate::protocol::Pick;
+use crate::state::run_context::RunContext;
+use crate::task::required;
+use starling_core::{TestCase, TestReport};
+use starling_index::is_test_file;
+use starling_syntax::{SymbolKind, SymbolPath};
+
+/// Maximum number of functions that are tried before the run gives up.
+const MOST: usize = 3;
+/// Seconds after the start of the run during which functions are tried a second time. The second
+/// pass seldom finds a cause that the first pass missed, and the user is waiting.
+const AGAIN_WITHIN: f64 = 120.0;
+/// Added to a score between 0 and 1 if a failing test compares the result of the function, or if
+/// such a function calls it.
+const COMPARED: f64 = 0.3;
+const CALLED: f64 = 0.15;
+/// Maximum number of callees of a compared function that are considered.
+const CALLEES: usize = 4;
+
+/// A function that may be the cause.
+#[derive(Debug, Clone)]
+pub(crate) struct Suspect {
+    pub pick: Pick,
+    /// True in the second pass, in which the owner continues with the slower ways.
+    pub again: bool,
+}
+
+/// Returns the functions and methods outside tests that may be the cause, the most likely first;
+/// empty if no test fails. A model with fast ways to try makes a first pass over all functions
+/// before the second pass.
+pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
+    let Some(before) = required::shown(run) else {
+        return VecDeque::new();
+    };
+    let lookup = run.lookup();
+    let located = run.state().located.clone();
+    let mut suspects: Vec<(f64, Pick)> = Vec::new();
+    for candidate in located {
+        raise(&mut suspects, &candidate.symbol, candidate.score, || {
+            candidate.why.join(", ")
+        });
+    }
+    for case in failing_cases(&before) {
+        let Some(symbol) = compared_by(&lookup, case) else {
+            continue;
+        };
+        raise(&mut suspects, &symbol, COMPARED, || in_words(case));
+        for callee in callees(&lookup, &symbol, CALLEES) {
+            raise(&mut suspects, &callee, CALLED, || {
+                format!("called by {}", symbol.name)
+            });
+        }
+    }
+    suspects.retain(|(_, pick)| is_function_of_code(&lookup, &pick.symbol));
+    suspects.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let picks: Vec<Pick> = suspects.into_iter().map(|(_, pick)| pick).collect();
+    let looks: &[bool] = match run.services.models.agent.fills() && picks.len() > 1 {
+        true => &[false, true],
+        false => &[false],
+    };
+    let look = |again: &bool| {
+        let again = *again;
+        let picks = picks.iter().take(MOST).cloned();
+        picks.map(move |pick| Suspect { pick, again })
+    };
+    looks.iter().flat_map(look).collect()
+}
+
+/// Returns whether the owner of a symbol is woken again if nothing helps.
+pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
+    let symbol = symbol.to_string();
+    let state = run.state();
+    let mut later = state.suspects.iter();
+    later.any(|suspect| suspect.again && suspect.pick.symbol == symbol)
+}
+
+/// Wakes the owner of the next suspect while required tests fail. Returns `false` if no owner was
+/// woken.
+pub(crate) fn wake_next(run: &Arc<RunContext>) -> bool {
+    while has_failing(run) {
+        let Some(Suspect { pick, again }) = run.state().suspects.pop_front() else {
+            return false;
+        };
+        if again && run.budget.spent().seconds > AGAIN_WITHIN {
+            continue;
+        }
+        let Ok(symbol) = pick.symbol.parse::<SymbolPath>() else {
+            continue;
+        };
+        if !again && run.gave_up_on_this().contains(&symbol) {
+            continue;
+        }
+        required::note_targets(run, std::slice::from_ref(&symbol));
+        match run.wake(&symbol, Cause::Picked { why: pick.why }) {
+            Ok(_) => return true,
+            Err(error) => run.not_woken(symbol.to_string(), &ActorId::Starling, error.to_string()),
+        }
+    }
+    false
+}
+
+fn has_failing(run: &RunContext) -> bool {
+    !required::to_mend(&run.state()).is_empty()
+}
+
+fn failing_cases(report: &TestReport) -> impl Iterator<Item = &TestCase> {
+    let failing = failing_ids(report);
+    let cases = report.cases.iter();
+    cases.filter(move |case| failing.contains(&case.id))
+}
+
+/// Returns the function whose result a failing test compares, if it has one definition outside
+/// tests.
+fn compared_by(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let name = compared(case)?;
+    let mut defined = lookup.index().definitions(&name);
+    defined.retain(|found| !is_test_file(&found.symbol.file));
+    match defined.as_slice() {
+        [only] => Some(only.symbol.clone()),
+        _ => None,
+    }
+}
+
+/// Adds to the score of a symbol, and keeps its first reason.
+fn raise(
+    suspects: &mut Vec<(f64, Pick)>,
+    symbol: &SymbolPath,
+    by: f64,
+    why: impl FnOnce() -> String,
+) {
+    let symbol = symbol.to_string();
+    match suspects.iter_mut().find(|(_, pick)| pick.symbol == symbol) {
+        Some((score, _)) => *score += by,
+        None => suspects.push((
+            by,
+            Pick {
+                symbol,
+                why: why(),
+                ..Pick::default()
+            },
+        )),
+    }
+}
+
+fn is_function_of_code(lookup: &Lookup, symbol: &str) -> bool {
+    let Ok(found) = lookup
+        .address(symbol)
+        .and_then(|symbol| lookup.symbol(&symbol))
+    else {
+        return false;
+    };
+    let is_function = match found.symbol.kind {
+        SymbolKind::Function | SymbolKind::Method => true,
+        SymbolKind::Module | SymbolKind::Class => false,
+    };
+    is_function && !is_test_file(&found.symbol.path.file)
+}

@@ -1,0 +1,276 @@
+//! One model call of a run, with its budget, its watcher and its record in the log.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use crate::budget::{CallBudget, Exhausted, ExternalTime};
+use crate::event::events::{ActorId, Event};
+use crate::state::run_context::RunContext;
+use starling_core::{
+    ChatModel, ChatReply, ChatRequest, ChatWatch, Exchange, Message, ModelError, ModelNotice, Role,
+    Tokens, ToolCalling, ToolSpec, WorstCase,
+};
+
+/// Maximum length of a reply to one request. Longer replies are continued in further requests.
+pub(crate) const LONGEST_ANSWER: Tokens = Tokens(8192);
+
+/// A conversation with a model.
+#[derive(Debug, Clone)]
+pub(crate) struct Conversation {
+    /// Name of the conversation. It is the same in every run of the same task, so that a recording
+    /// can be matched.
+    pub name: String,
+    pub role: Role,
+    pub messages: Vec<Message>,
+    /// Sampling temperature; 0 means greedy.
+    pub temperature: f32,
+    /// Prefix of every reply.
+    pub beginning: String,
+    /// Text after a reply that fills a hole; empty for other conversations.
+    pub following: String,
+    /// Stop sequences.
+    pub stop: Vec<String>,
+    /// Maximum length of a reply.
+    pub longest: Tokens,
+    ordinal: u32,
+    recorded: usize,
+}
+
+/// Why a call returned no reply.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum CallFailed {
+    #[error(transparent)]
+    Budget(#[from] Exhausted),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl CallFailed {
+    /// Returns whether the model rejected tools and can be called again with the text protocol.
+    pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
+        let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
+        is_refusal && model.profile().tool_calling == ToolCalling::Text
+    }
+}
+
+impl Conversation {
+    pub fn new(name: String, role: Role, system: String) -> Self {
+        let messages = vec![Message::System { text: system }];
+        Conversation {
+            name,
+            role,
+            messages,
+            temperature: 0.0,
+            beginning: String::new(),
+            following: String::new(),
+            stop: Vec::new(),
+            longest: LONGEST_ANSWER,
+            ordinal: 0,
+            recorded: 0,
+        }
+    }
+
+    pub fn user(&mut self, text: impl Into<String>) {
+        self.messages.push(Message::User { text: text.into() });
+    }
+
+    /// Replaces the system message by that of another conversation.
+    pub fn instruct(&mut self, other: Conversation) {
+        if let (Some(mine), Some(system)) =
+            (self.messages.first_mut(), other.messages.into_iter().next())
+        {
+            *mine = system;
+        }
+    }
+
+    /// Replaces the system message.
+    pub fn say_first(&mut self, system: String) {
+        if let Some(first) = self.messages.first_mut() {
+            *first = Message::System { text: system };
+        }
+    }
+
+    /// Returns whether the conversation contains a reply.
+    pub fn is_answered(&self) -> bool {
+        let says = |message: &Message| matches!(message, Message::Assistant { .. });
+        self.messages.iter().any(says)
+    }
+
+    /// Removes all messages except the system message, and resets the temperature to greedy.
+    pub fn forget(&mut self) {
+        self.messages.truncate(1);
+        self.temperature = 0.0;
+        self.beginning.clear();
+        self.recorded = self.recorded.min(self.messages.len());
+    }
+
+    /// Builds the next request of the conversation.
+    fn request(&self, tools: Vec<ToolSpec>, max_output: Tokens) -> ChatRequest {
+        ChatRequest {
+            conversation: self.name.clone(),
+            messages: self.messages.clone(),
+            tools,
+            max_output,
+            temperature: self.temperature,
+            seed: Some(u64::from(self.ordinal)),
+            beginning: self.beginning.clone(),
+            following: self.following.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+}
+
+impl RunContext {
+    /// Calls a model for the next message of a conversation. The reply is not added to the
+    /// conversation.
+    ///
+    /// # Errors
+    /// Returns [`CallFailed`]. The failure has been logged as an event.
+    pub async fn call(
+        &self,
+        who: &ActorId,
+        model: &Arc<dyn ChatModel>,
+        conversation: &mut Conversation,
+        tools: Vec<ToolSpec>,
+    ) -> Result<ChatReply, CallFailed> {
+        let profile = model.profile();
+        let longest = profile.max_output.min(conversation.longest);
+        let mut request = conversation.request(tools, longest);
+        let worst = WorstCase::of(&request, profile);
+        let budget = match CallBudget::open(&self.budget, worst).await {
+            Ok(budget) => budget,
+            Err(exhausted) => {
+                self.is_exhausted(&exhausted);
+                return Err(exhausted.into());
+            }
+        };
+        request.max_output = budget.max_output();
+        let role = conversation.role;
+        let ordinal = conversation.ordinal;
+        self.event(Event::TurnStarted {
+            agent: who.clone(),
+            role,
+            conversation: conversation.name.clone(),
+            turn: ordinal + 1,
+        });
+        let began = Instant::now();
+        let result = {
+            let watch = Watch {
+                run: self,
+                who,
+                budget: &budget,
+            };
+            let _work = self.budget.work();
+            model.chat(&request, &watch).await
+        };
+        self.budget
+            .was_outside(ExternalTime::Model, began.elapsed());
+        let cost = budget.close(Some(&result));
+        let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &result {
+            Ok(reply) => {
+                self.event(Event::TurnFinished {
+                    agent: who.clone(),
+                    role,
+                    model: reply.model.clone(),
+                    usage: cost.usage,
+                    cost: cost.dollars,
+                    calls: cost.calls,
+                    finish: reply.finish,
+                    millis,
+                });
+            }
+            Err(error) => {
+                self.event(Event::TurnFailed {
+                    agent: who.clone(),
+                    role,
+                    error: error.to_string(),
+                    spent: cost,
+                });
+            }
+        }
+        // A replay uses the text protocol from the start.
+        if let Err(ModelError::NoTools { .. }) = &result {
+            return Ok(result?);
+        }
+        self.log.exchange(Exchange {
+            conversation: request.conversation,
+            role,
+            ordinal,
+            prompt: request
+                .messages
+                .iter()
+                .skip(conversation.recorded)
+                .cloned()
+                .collect(),
+            tools: request.tools.into_iter().map(|tool| tool.name).collect(),
+            capability: Some((profile.tool_calling, profile.context_window)),
+            reply: result.clone(),
+            millis,
+        });
+        conversation.recorded = conversation.messages.len();
+        conversation.ordinal += 1;
+        Ok(result?)
+    }
+
+    /// Records that the budget has no room for a request. The run ends when no agent is at work.
+    fn is_exhausted(&self, exhausted: &Exhausted) {
+        self.state()
+            .exhausted
+            .get_or_insert_with(|| exhausted.what.clone());
+    }
+}
+
+/// Converts the progress of a call to events, and tracks its budget.
+struct Watch<'a> {
+    run: &'a RunContext,
+    who: &'a ActorId,
+    budget: &'a CallBudget,
+}
+
+#[async_trait]
+impl ChatWatch for Watch<'_> {
+    fn delta(&self, text: &str) {
+        self.budget.delta(text);
+    }
+
+    fn notice(&self, notice: ModelNotice) {
+        self.run.event(Event::Notice {
+            agent: self.who.clone(),
+            notice,
+        });
+    }
+
+    fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
+        self.budget.request_ended(end);
+    }
+
+    async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
+        let reserved = self.budget.reserve_next(next).await;
+        reserved
+            .inspect_err(|exhausted| self.run.is_exhausted(exhausted))
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_conversation_is_greedy_again() {
+        let mut conversation = Conversation::new("c".into(), Role::Agent, "system".into());
+        conversation.user("first");
+        conversation.temperature = 0.7;
+        conversation.beginning = "def".to_owned();
+        let request = conversation.request(Vec::new(), Tokens(10));
+        assert_eq!((request.messages.len(), request.temperature), (2, 0.7));
+        assert_eq!(request.beginning, "def");
+        conversation.forget();
+        let request = conversation.request(Vec::new(), Tokens(10));
+        assert_eq!((request.messages.len(), request.temperature), (1, 0.0));
+        assert_eq!(request.beginning, "");
+    }
+}

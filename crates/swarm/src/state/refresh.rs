@@ -1,0 +1,95 @@
+//! Updates the run's workspace with the user's current texts. All checks use these texts instead of
+//! the texts from the start of the run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::state::run_context::RunContext;
+use starling_core::EditorError;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// Time limit for the editor's reply.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Maximum number of attempts to read a consistent state while texts change.
+const TRIES: u32 = 8;
+/// Maximum number of closed files that are read from disk. All open files are read.
+const CLOSED_MOST: usize = 256;
+
+type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
+
+/// Returns the run's workspace with the user's current texts.
+pub(crate) async fn world(run: &Arc<RunContext>) -> Snapshot {
+    refresh(run).await;
+    run.state().world.clone()
+}
+
+/// Updates the run's workspace with the user's texts. The workspace stays unchanged if the editor
+/// does not reply.
+pub(crate) async fn refresh(run: &Arc<RunContext>) {
+    for _ in 0..TRIES {
+        let epoch = run.state().epoch;
+        let Ok(Ok(texts)) = timeout(DEADLINE, texts(run)).await else {
+            return;
+        };
+        let texts = texts.iter().map(|(file, text)| (file, text.as_ref()));
+        if run.saw(epoch, texts) {
+            return;
+        }
+    }
+}
+
+/// Returns the user's current text of one file, and updates the run's workspace.
+///
+/// # Errors
+/// See [`EditorError`].
+pub(crate) async fn text(run: &Arc<RunContext>, file: &FilePath) -> Result<Arc<str>, EditorError> {
+    let unreadable = |message: String| EditorError::Unreadable {
+        file: file.clone(),
+        message,
+    };
+    for _ in 0..TRIES {
+        let epoch = run.state().epoch;
+        let current = timeout(DEADLINE, run.services.editor.current(file)).await;
+        let current = current.unwrap_or_else(|_| {
+            let message = format!("the editor did not give its text within {DEADLINE:?}");
+            Err(unreadable(message))
+        })?;
+        if run.saw(epoch, [(file, Some(&current.text))]) {
+            return Ok(current.text);
+        }
+    }
+    let message = format!("the workspace changed {TRIES} times while it was read");
+    Err(unreadable(message))
+}
+
+/// Returns the texts of all open files, and of files in the workspace overlay that may have been
+/// closed.
+async fn texts(run: &Arc<RunContext>) -> Result<Texts, EditorError> {
+    let editor = &run.services.editor;
+    let open = editor.open_texts().await?;
+    let mut texts: Texts = open
+        .into_iter()
+        .map(|(file, text)| (file, Some(text)))
+        .collect();
+    let closed: Vec<FilePath> = {
+        let state = run.state();
+        let laid_over = state.world.overlay().keys();
+        let closed = laid_over.filter(|file| !texts.contains_key(file));
+        closed.take(CLOSED_MOST).cloned().collect()
+    };
+    for file in closed {
+        match editor.current(&file).await {
+            Ok(current) => drop(texts.insert(file, Some(current.text))),
+            Err(EditorError::Missing { .. }) => drop(texts.insert(file, None)),
+            Err(EditorError::Unreadable { .. } | EditorError::Forbidden { .. }) => {}
+            Err(gone @ EditorError::Gone) => return Err(gone),
+        }
+    }
+    let policy = run.policy();
+    texts.retain(|file, _| policy.may_read(file).is_ok());
+    Ok(texts)
+}

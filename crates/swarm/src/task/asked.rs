@@ -1,0 +1,526 @@
+//! Parses the task text for requested changes to tests: which tests may be removed, and which test
+//! files may be changed. No model is called.
+//!
+//! Naming a test does not request a change to it: "make test_f pass" names the test that proves the
+//! work.
+
+use std::collections::BTreeSet;
+
+use starling_syntax::FilePath;
+
+/// Words of a task that removes, moves or renames something.
+const REMOVAL: [&str; 20] = [
+    "remove", "removes", "removed", "delete", "deletes", "deleted", "drop", "drops", "dropped",
+    "rename", "renames", "renamed", "skip", "move", "moves", "moved", "inline", "inlined",
+    "replace", "replaced",
+];
+/// Words of a task that changes a signature.
+const SIGNATURE: [&str; 8] = [
+    "parameter",
+    "parameters",
+    "argument",
+    "arguments",
+    "signature",
+    "keyword",
+    "positional",
+    "required",
+];
+/// Verbs that request a change of their object.
+const CHANGE: [&str; 40] = [
+    "update",
+    "updating",
+    "change",
+    "changing",
+    "rewrite",
+    "rewriting",
+    "adjust",
+    "adjusting",
+    "adapt",
+    "adapting",
+    "edit",
+    "editing",
+    "modify",
+    "modifying",
+    "refactor",
+    "refactoring",
+    "simplify",
+    "parametrize",
+    "parametrise",
+    "port",
+    "migrate",
+    "move",
+    "rename",
+    "remove",
+    "delete",
+    "drop",
+    "skip",
+    "replace",
+    "split",
+    "merge",
+    "clean",
+    "tidy",
+    "reformat",
+    "format",
+    "convert",
+    "relax",
+    "loosen",
+    "strengthen",
+    "tighten",
+    "reorganize",
+];
+/// More verbs, for files that contain no tests. For a test, "fix" can mean to fix the code.
+const MEND: [&str; 7] = [
+    "fix", "mend", "repair", "correct", "improve", "extend", "debug",
+];
+/// Words before a verb that negate it.
+const NEGATION: [&str; 9] = [
+    "not", "never", "without", "don't", "dont", "no", "cannot", "avoid", "nor",
+];
+/// Words between a verb and a name that show that the name is not the object of the verb.
+const OTHER_CLAUSE: &[&str] = &[
+    "so", "that", "to", "until", "for", "because", "since", "when", "while", "if", "unless",
+    "make", "makes", "get", "let", "pass", "passes", "run", "but", "keep", "keeping", "leave",
+    "what", "whatever", "where", "how", "which", "as", "with", "by", "per", "against", "see",
+    "satisfy", "break", "breaking", "fails", "fail", "without", "not", "like", "ensure",
+    "ensuring", "sure", "check", "verify", "confirm", "have", "having", "using", "via", "through",
+    "after", "before", "once", "from",
+];
+/// Words after a name that make the name the subject of a clause.
+const SUBJECT: &[&str] = &[
+    "must", "should", "has", "have", "needs", "need", "can", "is", "are", "may", "shall", "will",
+    "pass", "passes", "passing", "fail", "fails", "failing", "green", "stay", "stays", "remain",
+    "keep", "run", "runs", "still", "work",
+];
+/// Maximum number of words between a verb and its object.
+const BETWEEN: usize = 6;
+/// Words that stand for all tests.
+const ALL_TESTS: [&str; 4] = ["tests", "suite", "testsuite", "fixtures"];
+/// Words between a name and a participle of [`CHANGED`].
+const AUXILIARY: [&str; 16] = [
+    "must", "should", "has", "have", "needs", "need", "to", "be", "can", "is", "are", "also",
+    "may", "shall", "will", "being",
+];
+/// Participles and adjectives that request a change of the name before them.
+const CHANGED: [&str; 17] = [
+    "updated",
+    "changed",
+    "rewritten",
+    "adjusted",
+    "adapted",
+    "edited",
+    "modified",
+    "replaced",
+    "renamed",
+    "removed",
+    "deleted",
+    "dropped",
+    "moved",
+    "outdated",
+    "obsolete",
+    "stale",
+    "updating",
+];
+
+/// Returns whether a task asks to remove or rename the test `id`.
+pub(crate) fn to_remove(task: &str, id: &str) -> bool {
+    let name = name_of(id);
+    let is_it = |token: &str| token == id || name_of(token) == name;
+    asks(task, &is_it, &[&REMOVAL])
+}
+
+/// Returns whether a task asks to rename, move or remove something and mentions `name`.
+pub(crate) fn to_take_away(task: &str, name: &str) -> bool {
+    let is_removal = |word: &str| REMOVAL.contains(&word.to_lowercase().as_str());
+    words(task).any(is_removal) && words(task).any(|word| word == name)
+}
+
+/// Returns whether a task asks to change the test `id`.
+pub(crate) fn to_change_test(task: &str, id: &str) -> bool {
+    let name = name_of(id);
+    let is_it = |token: &str| token == id || name_of(token) == name;
+    asks(task, &is_it, &[&CHANGE])
+}
+
+/// Returns whether a task asks to change a test file, by its path, by its name or with all tests.
+///
+/// For a file without tests, such as a `conftest.py`, the task may also ask to fix the file.
+/// `is_code` returns whether a name also belongs to a file of the code; the name then refers to
+/// that file. Returns false if the task forbids the change.
+pub(crate) fn to_change_file(
+    task: &str,
+    file: &FilePath,
+    holds_tests: bool,
+    is_code: &dyn Fn(&str) -> bool,
+) -> bool {
+    let path = file.as_str();
+    let is_it = |token: &str| {
+        let is_path = token.trim_start_matches("./") == path;
+        names_file(token, file) && (is_path || !is_code(token))
+    };
+    let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
+    if forbids(task, file) {
+        return false;
+    }
+    let mends = !holds_tests && asks(task, &is_it, &[&MEND]);
+    mends || asks(task, &is_it, &[&CHANGE]) || asks(task, &is_all, &[&CHANGE])
+}
+
+/// Returns whether a task asks to change all tests and does not forbid it for a file.
+pub(crate) fn to_change_all_tests(task: &str, file: &FilePath) -> bool {
+    let is_all = |token: &str| ALL_TESTS.contains(&token.to_lowercase().as_str());
+    !forbids(task, file) && asks(task, &is_all, &[&CHANGE])
+}
+
+/// Returns whether a task asks to change docstrings or their examples.
+pub(crate) fn to_change_examples(task: &str) -> bool {
+    const EXAMPLES: [&str; 6] = [
+        "docstring",
+        "docstrings",
+        "doctest",
+        "doctests",
+        "example",
+        "examples",
+    ];
+    let is_it = |token: &str| EXAMPLES.contains(&token.to_lowercase().as_str());
+    asks(task, &is_it, &[&CHANGE, &MEND])
+}
+
+/// Returns whether a word is the path of a file or the end of its path.
+pub(crate) fn names_file(token: &str, file: &FilePath) -> bool {
+    let token = token.trim_start_matches("./");
+    let path = file.as_str();
+    token == path || token == file.name() || path.ends_with(&format!("/{token}"))
+}
+
+/// Returns whether a task forbids changes to a test file, by its name, by a parent directory or
+/// with all tests.
+fn forbids(task: &str, file: &FilePath) -> bool {
+    let is_meant = |token: &str| {
+        let folder = token.trim_start_matches("./").trim_end_matches('/');
+        let is_above = !folder.is_empty() && file.as_str().starts_with(&format!("{folder}/"));
+        let is_all = ALL_TESTS.contains(&token.to_lowercase().as_str());
+        is_above || is_all || names_file(token, file)
+    };
+    sentences(task).iter().any(|sentence| {
+        let mut objects = (0..sentence.len()).filter(|at| is_meant(&sentence[*at].word));
+        objects.any(|at| is_forbidden(&sentence[..at]))
+    })
+}
+
+/// Returns whether the words before an object forbid changing the object, as in "do not touch any
+/// file under".
+fn is_forbidden(before: &[Token]) -> bool {
+    const TOUCH: [&str; 5] = ["touch", "touching", "alter", "altering", "weaken"];
+    let lower = |token: &Token| token.word.to_lowercase();
+    let near = before
+        .iter()
+        .rev()
+        .take(BETWEEN + 4)
+        .take_while(|token| !token.ends_clause);
+    let near: Vec<String> = near.map(lower).collect();
+    let verb = near.iter().position(|word| {
+        let known = [&CHANGE[..], &MEND, &TOUCH].concat();
+        known.contains(&word.as_str())
+    });
+    let negated = |word: &String| NEGATION.contains(&word.as_str());
+    verb.is_some_and(|at| near[at + 1..].iter().take(3).any(negated))
+}
+
+/// Returns whether a test fails because of a name or parameter that the task asks to change. The
+/// task must name it, and ask for a removal, a rename, a move or a new signature.
+pub(crate) fn for_other_names(task: &str, message: &str) -> bool {
+    !other_names(task, message).is_empty()
+}
+
+/// Returns the names and parameters in the task that a test fails to find, if the task asks to
+/// change them.
+pub(crate) fn other_names(task: &str, message: &str) -> BTreeSet<String> {
+    const MISSING: [&str; 4] = [
+        "ImportError: ",
+        "ModuleNotFoundError: ",
+        "AttributeError: ",
+        "NameError: ",
+    ];
+    let has =
+        |known: &[&str]| words(task).any(|word| known.contains(&word.to_lowercase().as_str()));
+    let line = message
+        .lines()
+        .rev()
+        .map(|line| line.trim_start_matches("E ").trim())
+        .find(|line| line.contains("Error: "));
+    let Some(line) = line else {
+        return BTreeSet::new();
+    };
+    let is_missing = MISSING.iter().any(|error| line.starts_with(error));
+    let is_signature = line.starts_with("TypeError: ") && line.contains("argument");
+    let is_asked =
+        is_missing && has(&REMOVAL) || is_signature && (has(&REMOVAL) || has(&SIGNATURE));
+    let named = names_in(line).filter(|name| is_asked && words(task).any(|word| word == *name));
+    named.map(str::to_owned).collect()
+}
+
+/// Returns the names that an error line quotes and the functions before `()`. For a dotted name,
+/// returns the last part.
+fn names_in(line: &str) -> impl Iterator<Item = &str> {
+    let quoted = line.split('\'').skip(1).step_by(2);
+    let called = line.match_indices("()").filter_map(|(end, _)| {
+        line[..end]
+            .rsplit([' ', '.'])
+            .next()
+            .filter(|name| !name.is_empty())
+    });
+    let quoted = quoted.map(|name| name.rsplit('.').next().unwrap_or(name));
+    quoted.chain(called).filter(|name| !name.is_empty())
+}
+
+/// Returns the function name of a test: `test_x` for `tests/test_a.py::T::test_x[1]`.
+pub(crate) fn name_of(id: &str) -> &str {
+    let plain = id.split('[').next().unwrap_or(id);
+    plain.rsplit([':', '.']).next().unwrap_or(plain)
+}
+
+fn words(task: &str) -> impl Iterator<Item = &str> {
+    task.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+}
+
+/// Returns whether a text asks to change an object, by a verb before it or by a participle after
+/// it.
+fn asks(text: &str, is_object: &dyn Fn(&str) -> bool, verbs: &[&[&str]]) -> bool {
+    sentences(text).iter().any(|sentence| {
+        let objects = (0..sentence.len()).filter(|at| is_object(&sentence[*at].word));
+        let mut objects = objects.collect::<Vec<_>>().into_iter();
+        objects.any(|at| {
+            let (before, after) = (&sentence[..at], &sentence[at + 1..]);
+            !is_subject(after) && has_verb(before, verbs) || must_change(after)
+        })
+    })
+}
+
+/// Returns whether the words before an object end in a verb that requests its change.
+fn has_verb(before: &[Token], verbs: &[&[&str]]) -> bool {
+    for (distance, token) in before.iter().rev().take(BETWEEN + 1).enumerate() {
+        let word = token.word.to_lowercase();
+        if verbs.iter().any(|known| known.contains(&word.as_str())) {
+            let at = before.len() - 1 - distance;
+            let mut earlier = before[at.saturating_sub(3)..at].iter();
+            let is_negated =
+                earlier.any(|token| NEGATION.contains(&token.word.to_lowercase().as_str()));
+            return !is_negated;
+        }
+        if token.ends_clause || OTHER_CLAUSE.contains(&word.as_str()) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Returns whether the words after a name make the name a subject.
+fn is_subject(after: &[Token]) -> bool {
+    let next = after.first().map(|token| token.word.to_lowercase());
+    next.is_some_and(|word| SUBJECT.contains(&word.as_str()))
+}
+
+/// Returns whether the words after a name say that it must be changed or is outdated.
+fn must_change(after: &[Token]) -> bool {
+    let mut rest = after
+        .iter()
+        .map(|token| token.word.to_lowercase())
+        .skip_while(|word| AUXILIARY.contains(&word.as_str()));
+    let is_said = after
+        .first()
+        .is_some_and(|token| AUXILIARY.contains(&token.word.to_lowercase().as_str()));
+    is_said
+        && rest
+            .next()
+            .is_some_and(|word| CHANGED.contains(&word.as_str()))
+}
+
+pub(crate) struct Token {
+    /// The word without surrounding quotes and punctuation.
+    pub word: String,
+    /// The word with its leading dashes, as in a command-line option.
+    pub with_dashes: String,
+    /// Whether the word is enclosed in backquotes.
+    pub is_quoted: bool,
+    /// Whether a comma or colon follows the word.
+    pub ends_clause: bool,
+}
+
+/// Splits a text into sentences of words. Names with dots and slashes are one word.
+pub(crate) fn sentences(text: &str) -> Vec<Vec<Token>> {
+    let mut all = vec![Vec::new()];
+    for line in text.lines() {
+        for raw in line.split_whitespace() {
+            let word = raw.trim_matches(|c: char| !(c.is_alphanumeric() || "_/[]".contains(c)));
+            let rest = raw.trim_end_matches(['`', '"', '\'', ')', '*']);
+            if let Some(sentence) = all.last_mut()
+                && !word.is_empty()
+            {
+                let dashed =
+                    raw.trim_start_matches(|c: char| !(c.is_alphanumeric() || "_/[]-".contains(c)));
+                let dashes = dashed.len() - dashed.trim_start_matches('-').len();
+                sentence.push(Token {
+                    word: word.to_owned(),
+                    with_dashes: format!("{}{word}", &dashed[..dashes]),
+                    is_quoted: raw.matches('`').count() == 2,
+                    ends_clause: rest.ends_with([',', ':']),
+                });
+            }
+            if rest.ends_with(['.', '!', '?', ';']) {
+                all.push(Vec::new());
+            }
+        }
+        all.push(Vec::new());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_may_ask_to_remove_a_test_that_it_names() {
+        let id = "tests/test_a.py::T::test_old[1-2]";
+        for task in [
+            "Remove test_old.",
+            "rename `T.test_old` to test_new",
+            "Remove #test_old.",
+        ] {
+            assert!(to_remove(task, id), "{task}");
+        }
+        for task in [
+            "fix test_old",
+            "Remove test_older",
+            "Delete the cache",
+            "Remove the + 1 of total, see test_old and test_both",
+            "Rename nothing. Update total to match tests test_old and test_both",
+            "Remove f so that test_old passes",
+            "",
+        ] {
+            assert!(!to_remove(task, id), "{task}");
+        }
+    }
+
+    #[test]
+    fn only_a_task_that_asks_for_its_change_lets_a_test_change() {
+        let id = "tests/test_a.py::T::test_f[1]";
+        for task in [
+            "Update test_f to the new rate.",
+            "Rewrite `T.test_f`",
+            "f returns 2 now; change the expectation of test_f",
+            "test_f must be updated",
+            "tests/test_a.py::test_f is outdated: rates went up",
+        ] {
+            assert!(to_change_test(task, id), "{task}");
+        }
+        for task in [
+            "Fix test_f",
+            "Make test_f pass",
+            "Change f so that test_f passes",
+            "Change f to make test_f pass",
+            "Update f. test_f fails.",
+            "Update f, test_f fails",
+            "test_f fails since we changed f",
+            "Do not change test_f",
+            "Do not change #test_f",
+            "Fix f without changing test_f",
+            "test_f must not be changed",
+            "Update test_g",
+            "",
+        ] {
+            assert!(!to_change_test(task, id), "{task}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_tests_may_change_where_the_task_names_it_or_all_tests() {
+        let file = FilePath::new("tests/test_a.py");
+        for task in [
+            "Update the tests.",
+            "Rename f to g and update its tests",
+            "Move the helpers in tests/test_a.py into a class",
+            "The tests should be adapted",
+            "simplify test_a.py",
+            "simplify @tests/test_a.py",
+        ] {
+            assert!(to_change_file(task, &file, true, &|_| false), "{task}");
+        }
+        for task in [
+            "Make the tests pass",
+            "Fix the tests",
+            "Change f and run the tests",
+            "Change whatever makes the tests fail",
+            "Add tests for f",
+            "fix tests/test_a.py",
+            "Don't change the tests",
+            "tests/test_a.py fails",
+            "Update f until the tests pass",
+            "Simplify f and ensure tests pass",
+            "Simplify f and the tests should pass",
+            "Refactor f without changing the tests",
+            "Refactor f, keeping the tests green",
+            "Change the test command",
+            "Update test_b.py",
+        ] {
+            assert!(!to_change_file(task, &file, true, &|_| false), "{task}");
+        }
+        let conftest = FilePath::new("tests/conftest.py");
+        let task = "Fix the fixture in tests/conftest.py";
+        assert!(to_change_file(task, &conftest, false, &|_| false));
+        assert!(!to_change_file(
+            task,
+            &FilePath::new("tests/helpers.py"),
+            false,
+            &|_| false
+        ));
+        // If a file of the code has the same name, the name refers to that file.
+        let models = FilePath::new("tests/models.py");
+        let is_code = |token: &str| token == "models.py";
+        assert!(!to_change_file(
+            "Fix add in models.py",
+            &models,
+            false,
+            &is_code
+        ));
+        assert!(to_change_file(
+            "Fix add in tests/models.py",
+            &models,
+            false,
+            &is_code
+        ));
+        for task in [
+            "Fix f in conftest.py. Don't change any file under tests/.",
+            "Fix the fixture in conftest.py, but never touch anything in tests/",
+            "Update conftest.py without changing the tests",
+        ] {
+            assert!(
+                !to_change_file(task, &conftest, false, &|_| false),
+                "{task}"
+            );
+        }
+        assert!(!to_change_file(
+            "Fix f, see conftest.py",
+            &conftest,
+            false,
+            &|_| false
+        ));
+    }
+
+    #[test]
+    fn a_test_that_misses_what_the_task_renames_may_change() {
+        let missing =
+            "t.py:1: in <module>\nE   ImportError: cannot import name 'f' from 'a' (/w/a.py)";
+        assert!(for_other_names("Rename f to g.", missing));
+        assert!(for_other_names("Move `f` into b.py", missing));
+        assert!(!for_other_names("Fix f.", missing));
+        assert!(!for_other_names("Rename h to g.", missing));
+        let attribute = "AttributeError: 'Cart' object has no attribute 'total'";
+        assert!(for_other_names("Remove Cart.total", attribute));
+        let argument = "E   TypeError: Cart.f() missing 1 required positional argument: 'x'";
+        assert!(for_other_names("f takes a parameter x", argument));
+        assert!(!for_other_names("f is slow", argument));
+        assert!(!for_other_names("Rename f to g", "E   assert 1 == 2"));
+        assert!(!for_other_names("Rename f to g", ""));
+    }
+}

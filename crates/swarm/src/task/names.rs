@@ -1,0 +1,122 @@
+//! The names in a task: symbols and files of the project, and files that do not exist.
+
+use crate::lookup::{Lookup, Mention, NotThere};
+use starling_index::is_test_file;
+use starling_syntax::{FilePath, Language, SymbolPath};
+
+/// Maximum number of definitions of a name. A name with more definitions is ambiguous.
+const DEFINITIONS: usize = 3;
+/// Minimum length of a plain word that may be a name of code.
+const SHORTEST_WORD: usize = 3;
+
+/// The names in a task.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    /// Symbols named in code style, by `@` or `#` mentions, or by a word next to their file. A
+    /// module represents its file.
+    pub sure: Vec<SymbolPath>,
+    /// Symbols whose names occur as plain words.
+    pub by_word: Vec<SymbolPath>,
+    /// Files after `@` that do not exist.
+    pub not_there: Vec<NotThere>,
+}
+
+impl Names {
+    pub fn of(lookup: &Lookup, text: &str) -> Names {
+        let (mut sure, mut by_word) = in_text(lookup, text);
+        for mention in lookup.mentions_in(text) {
+            if let Mention::One(symbol) = mention
+                && !is_test_file(&symbol.file)
+            {
+                sure.push(symbol);
+            }
+        }
+        let is_in_file = |symbol: &SymbolPath| {
+            let mut named = sure.iter();
+            named.any(|one| one.is_module() && one.file == symbol.file)
+        };
+        let (here, elsewhere): (Vec<_>, Vec<_>) = by_word.into_iter().partition(is_in_file);
+        sure.extend(here);
+        by_word = elsewhere;
+        for symbols in [&mut sure, &mut by_word] {
+            symbols.sort();
+            symbols.dedup();
+        }
+        Names {
+            sure,
+            by_word,
+            not_there: lookup.not_there(text),
+        }
+    }
+
+    /// Returns the named symbols and modules. Symbols named by plain words are returned only if
+    /// there are no others.
+    pub fn symbols(&self) -> impl Iterator<Item = &SymbolPath> {
+        let chosen = match self.lead() {
+            true => &self.sure,
+            false => &self.by_word,
+        };
+        chosen.iter()
+    }
+
+    /// Returns whether the names show where the work is, so that no model has to pick symbols.
+    pub fn lead(&self) -> bool {
+        self.code().next().is_some() || !self.not_there.is_empty()
+    }
+
+    /// Returns the symbols and code files that are certainly named.
+    pub fn code(&self) -> impl Iterator<Item = &SymbolPath> {
+        let sure = self.sure.iter();
+        sure.filter(|symbol| Language::of(&symbol.file) != Language::Plain)
+    }
+}
+
+/// Returns the symbols and files that a text names in code style, and those that it names by plain
+/// words.
+fn in_text(lookup: &Lookup, text: &str) -> (Vec<SymbolPath>, Vec<SymbolPath>) {
+    let mut in_style: Vec<SymbolPath> = Vec::new();
+    let mut by_word: Vec<SymbolPath> = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || "_.:/".contains(c);
+    let mut in_ticks = false;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| is_part(c) || c == '`') {
+        rest = &rest[start..];
+        if let Some(after) = rest.strip_prefix('`') {
+            in_ticks = !in_ticks;
+            rest = after;
+            continue;
+        }
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        let word = word.trim_matches(['.', ':']);
+        let is_code = in_ticks
+            || after.starts_with('(')
+            || word.contains(['_', '.', ':', '/'])
+            || word.chars().skip(1).any(char::is_uppercase);
+        if is_code {
+            in_style.extend(meant(lookup, word));
+        } else if word.chars().count() >= SHORTEST_WORD {
+            by_word.extend(meant(lookup, word));
+        }
+    }
+    (in_style, by_word)
+}
+
+/// Returns the symbols outside tests that a name may refer to, or the module of a file.
+fn meant(lookup: &Lookup, name: &str) -> Vec<SymbolPath> {
+    let file = FilePath::new(name);
+    if lookup.files().binary_search(&file).is_ok() {
+        let module = (!is_test_file(&file)).then(|| SymbolPath::module(file));
+        return module.into_iter().collect();
+    }
+    let defined = lookup.index().definitions(name).into_iter();
+    let symbols: Vec<SymbolPath> = defined
+        .map(|found| found.symbol)
+        .filter(|symbol| !is_test_file(&symbol.file) && !symbol.is_module())
+        .collect();
+    if symbols.len() > DEFINITIONS {
+        return Vec::new();
+    }
+    symbols
+}

@@ -1,0 +1,207 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::task::goal;
+use starling_core::TestOutcome;
+use starling_index::Index;
+use starling_workspace::Workspace;
+
+const STATS: &str = "def mean(values):\n    return sum(values) / len(values)\n\n\n\
+    def report(values):\n    return str(mean(values))\n\n\n\
+    def mode(values):\n    return max(values)\n\n\n\
+    class Cart:\n    def total(self):\n        return 0\n";
+const TESTS: &str = "import pytest\nfrom stats import mean, mode, report, Cart\n\n\n\
+    def test_empty():\n    assert mean([]) == 0\n\n\n\
+    def test_report():\n    assert report([]) == '0'\n\n\n\
+    def test_mode():\n    assert mode([1, 1, 2]) == 1\n\n\n\
+    @pytest.fixture\ndef cart():\n    return Cart()\n\n\n\
+    def test_cart(cart):\n    assert cart.total() == 1\n";
+
+/// The tests of [`TESTS`], all of which fail.
+const RED: [&str; 4] = ["test_empty", "test_report", "test_mode", "test_cart"];
+
+fn case(name: &str, message: &str) -> TestCase {
+    TestCase {
+        id: format!("test_stats.py::{name}"),
+        status: TestStatus::Failed,
+        message: message.to_owned(),
+    }
+}
+
+fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String> {
+    belonging_to(task, picked, cases, false)
+}
+
+fn belonging_to(task: &str, picked: &[&str], cases: Vec<TestCase>, near: bool) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [("stats.py", STATS), ("test_stats.py", TESTS)] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let workspace = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
+    let world = workspace.snapshot(Default::default());
+    let lookup = Lookup::new(world.clone(), Arc::new(Index::new(world)));
+    let report = TestReport {
+        outcome: TestOutcome::Failed,
+        exit: Some(1),
+        command: "pytest".to_owned(),
+        cases,
+        source: Default::default(),
+        output: String::new(),
+        millis: 1,
+    };
+    let named = Names::of(&lookup, task);
+    let (files, mut targets): (Vec<SymbolPath>, Vec<SymbolPath>) =
+        (named.symbols().cloned()).partition(SymbolPath::is_module);
+    if !named.lead() {
+        targets.extend(picked.iter().map(|symbol| symbol.parse().unwrap()));
+    }
+    let found = belonging(goal::of(task), task, &lookup, &report, &targets, &files);
+    let names = if near { found.near } else { found.required }.into_iter();
+    names
+        .map(|id| id.rsplit("::").next().unwrap().to_owned())
+        .collect()
+}
+
+fn red() -> Vec<TestCase> {
+    RED.iter().map(|name| case(name, "assert 1 == 2")).collect()
+}
+
+#[test]
+fn a_bug_requires_the_tests_that_use_what_it_names() {
+    for task in [
+        "mean() is wrong for empty lists",
+        "the mean is wrong for empty lists",
+        "`stats.mean` crashes",
+    ] {
+        assert_eq!(
+            required_of(task, &[], red()),
+            ["test_empty", "test_report"],
+            "{task}"
+        );
+    }
+    assert_eq!(required_of("`mode` is wrong", &[], red()), ["test_mode"]);
+}
+
+#[test]
+fn a_bug_requires_the_tests_that_use_what_the_scout_picks() {
+    let task = "Empty input crashes.";
+    assert_eq!(required_of(task, &[], red()), [""; 0]);
+    let picked = ["stats.py::mean"];
+    assert_eq!(
+        required_of(task, &picked, red()),
+        ["test_empty", "test_report"]
+    );
+    let through_fixture = ["stats.py::Cart"];
+    assert_eq!(required_of(task, &through_fixture, red()), ["test_cart"]);
+    let method = ["stats.py::Cart.total"];
+    assert_eq!(required_of(task, &method, red()), ["test_cart"]);
+    let module = ["stats.py::"];
+    assert_eq!(required_of(task, &module, red()).len(), RED.len());
+}
+
+#[test]
+fn what_the_scout_picks_counts_only_where_the_task_names_no_code() {
+    for task in ["`mode` is wrong", "@stats.py is wrong", "@sats.py is wrong"] {
+        let required = required_of(task, &["stats.py::mean"], red());
+        assert!(
+            !required.contains(&"test_empty".to_owned()),
+            "{task}: {required:?}"
+        );
+    }
+}
+
+#[test]
+fn tests_that_use_a_named_file_are_near_and_those_that_fail_in_it_are_required() {
+    let task = "In @stats.py the values should be sorted";
+    assert_eq!(required_of(task, &[], red()), [""; 0]);
+    assert_eq!(belonging_to(task, &[], red(), true).len(), RED.len());
+    let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
+    let inside = vec![
+        case("test_mode", message),
+        case("test_empty", "assert 1 == 2"),
+    ];
+    assert_eq!(required_of(task, &[], inside.clone()), ["test_mode"]);
+    assert_eq!(belonging_to(task, &[], inside, true), ["test_empty"]);
+    // A plain word refers to a symbol of the file.
+    let task = "The mode of @stats.py is wrong";
+    assert_eq!(required_of(task, &[], red()), ["test_mode"]);
+}
+
+#[test]
+fn a_bug_with_a_named_or_quoted_test_requires_that_one_alone() {
+    let mut cases = red();
+    cases[1].message = ">   assert report([]) == '0'\nE   assert 'nan' == '0'".to_owned();
+    for task in [
+        "`mean` is wrong, see test_report",
+        "`mean` is wrong: assert 'nan' == '0'",
+        "`mean` is wrong: assert report([]) == '0'",
+    ] {
+        assert_eq!(
+            required_of(task, &[], cases.clone()),
+            ["test_report"],
+            "{task}"
+        );
+    }
+}
+
+#[test]
+fn a_traceback_reaches_the_symbol_in_which_it_runs() {
+    let message = "test_stats.py:14: in test_mode\nstats.py:2: in mean\nTypeError: no";
+    let cases = || vec![case("test_mode", message)];
+    assert_eq!(required_of("mean is wrong", &[], cases()), ["test_mode"]);
+    let other = "report() is wrong";
+    assert_eq!(required_of(other, &[], cases()), [""; 0]);
+}
+
+#[test]
+fn named_tests_are_required_whatever_the_goal() {
+    for task in [
+        "test_mode fails",
+        "Rename `mean`; test_mode must pass then",
+        "Document what test_mode is about",
+    ] {
+        let required = required_of(task, &[], red());
+        assert_eq!(required, ["test_mode"], "{task}");
+    }
+    let quoted = vec![
+        case("test_mode", "ValueError: no mode of nothing"),
+        case("test_empty", "ValueError: other"),
+    ];
+    let task = "Allow empty lists, now I see ValueError: no mode of nothing";
+    assert_eq!(required_of(task, &[], quoted), ["test_mode"]);
+}
+
+#[test]
+fn a_task_about_failing_tests_requires_all_that_can_be_repaired() {
+    let task = "Make the tests pass.";
+    assert_eq!(required_of(task, &[], red()).len(), RED.len());
+    let mut cases = red();
+    cases.push(case(
+        "test_far",
+        "ModuleNotFoundError: No module named 'numpy.linalg'",
+    ));
+    cases.push(case(
+        "test_near",
+        "ModuleNotFoundError: No module named 'stats'",
+    ));
+    let required = required_of(task, &[], cases);
+    assert!(required.contains(&"test_near".to_owned()), "{required:?}");
+    assert!(!required.contains(&"test_far".to_owned()), "{required:?}");
+}
+
+#[test]
+fn other_goals_require_no_failing_test() {
+    for task in [
+        "add a test for mean([1])",
+        "Mention mean in README.md",
+        "Add a function median beside `mean`",
+        "Rename `mean` to `average`",
+        "What calls mean?",
+    ] {
+        assert_eq!(
+            required_of(task, &["stats.py::mean"], red()),
+            [""; 0],
+            "{task}"
+        );
+    }
+}

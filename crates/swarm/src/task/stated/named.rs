@@ -1,0 +1,221 @@
+//! Resolves the words of a task to a symbol, variable, name or file of the project.
+
+use super::sentence::{Kind, Wish};
+use crate::lookup::Lookup;
+use crate::task::asked::{Token, names_file};
+use starling_index::{Variable, is_test_file};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// An entity that a task names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Named {
+    Symbol(SymbolPath),
+    /// A variable of a module.
+    Variable(Variable),
+    /// A name without a single definition in the index: an attribute, a parameter or an option.
+    Word(Word),
+    File(FilePath),
+}
+
+/// A name and the places that the task gives for it. Without places, all code is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub name: String,
+    pub within: Vec<SymbolPath>,
+}
+
+impl Named {
+    /// Returns the last part of the name.
+    pub fn base_name(&self) -> &str {
+        match self {
+            Named::Symbol(path) => path.base_name(),
+            Named::Variable(variable) => &variable.name,
+            Named::Word(word) => &word.name,
+            Named::File(file) => file.as_str(),
+        }
+    }
+}
+
+/// The places that a task gives, and whether all of its words for them were resolved.
+struct Places {
+    files: Vec<FilePath>,
+    symbols: Vec<SymbolPath>,
+    are_clear: bool,
+}
+
+/// Resolves the name in a request. Returns `None` if the project has no such name, or if the word
+/// may not be a name.
+pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
+    let word = wish.token.word.trim_start_matches('#');
+    let name = word.trim_end_matches("()");
+    let places = Places::of(lookup, &wish.place);
+    if let Some(file) = file(lookup, name, wish.kind) {
+        return Some(Named::File(file));
+    }
+    // In `it should be called once`, "once" is not a name.
+    let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
+    let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
+    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange);
+    if may_be_symbol && wish.kind != Some(Kind::File) {
+        let (symbols, variables) = defined(lookup, name, wish.kind, &places);
+        match (symbols.as_slice(), variables.as_slice()) {
+            ([symbol], _) => return Some(Named::Symbol(symbol.clone())),
+            ([], [variable]) if is_clear => return Some(Named::Variable(variable.clone())),
+            _ => {}
+        }
+    }
+    let is_named = wish.token.is_quoted || wish.kind.is_some() || is_code(word);
+    let is_renamed = wish.to.is_some() && places.are_clear && lookup.index().mentions(name);
+    if wish.kind == Some(Kind::File) || name.is_empty() || !is_clear || !(is_named || is_renamed) {
+        return None;
+    }
+    let name = match wish.token.with_dashes.starts_with('-') {
+        true => wish.token.with_dashes.as_str(),
+        false => name.rsplit(['.', ':']).next().unwrap_or(name),
+    };
+    let modules = places.files.into_iter().map(SymbolPath::module);
+    let within = places.symbols.into_iter().chain(modules).collect();
+    let name = name.to_owned();
+    let mut word = Word { name, within };
+    let mut stands = super::unmet::count(lookup, &word) > 0;
+    if !stands && wish.to.is_some() {
+        // The place in the task may only be near the name.
+        word.within.clear();
+        stands = super::unmet::count(lookup, &word) > 0;
+    }
+    (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
+}
+
+/// Returns the symbols and variables with a name in the given places, and of the given kind if
+/// there is one.
+fn defined(
+    lookup: &Lookup,
+    name: &str,
+    kind: Option<Kind>,
+    places: &Places,
+) -> (Vec<SymbolPath>, Vec<Variable>) {
+    let base = name.rsplit(['.', ':']).next().unwrap_or(name);
+    let index = lookup.index();
+    let is_meant = |symbol: &SymbolPath| {
+        let is_twin = original_of(&symbol.file).is_some_and(|file| {
+            let own = SymbolPath::new(file, plain(&symbol.name));
+            lookup.symbol(&own).is_ok()
+        });
+        let is_member = symbol.name.contains('.') || kind != Some(Kind::Member);
+        symbol.base_name() == base
+            && !is_test_file(&symbol.file)
+            && !is_twin
+            && is_member
+            && places.hold(symbol)
+    };
+    let found = index.definitions_of(name).into_iter();
+    let mut symbols: Vec<SymbolPath> = found.map(|one| one.symbol).collect();
+    symbols.retain(is_meant);
+    if kind == Some(Kind::Variable) {
+        symbols.clear();
+    }
+    let mut variables = index.variables(name);
+    variables.retain(|one| {
+        let is_twin = original_of(&one.file).is_some_and(|file| {
+            let others = index.variables(&format!("{file}::{}", one.name));
+            !others.is_empty()
+        });
+        !is_test_file(&one.file) && !is_twin && places.hold(&SymbolPath::module(one.file.clone()))
+    });
+    let may_be_variable = matches!(kind, None | Some(Kind::Variable));
+    if !may_be_variable {
+        variables.clear();
+    }
+    (symbols, variables)
+}
+
+impl Places {
+    fn of(lookup: &Lookup, told: &[&str]) -> Self {
+        const NOWHERE: [&str; 12] = [
+            "the", "our", "this", "my", "a", "whole", "project", "code", "codebase", "base", "all",
+            "files",
+        ];
+        let mut places = Places {
+            files: Vec::new(),
+            symbols: Vec::new(),
+            are_clear: true,
+        };
+        for word in told {
+            let word = word.trim_start_matches('@').trim_end_matches("()");
+            let files = lookup.files().iter();
+            let of_name: Vec<FilePath> =
+                files.filter(|one| names_file(word, one)).cloned().collect();
+            let symbols = lookup.index().definitions_of(word);
+            let is_filler =
+                NOWHERE.contains(&word.to_lowercase().as_str()) || Kind::of(word).is_some();
+            if !of_name.is_empty() {
+                places.files.extend(of_name);
+            } else if !symbols.is_empty() && !is_filler {
+                let symbols = symbols.into_iter().map(|one| one.symbol);
+                let symbols = symbols.filter(|symbol| !is_test_file(&symbol.file));
+                places.symbols.extend(symbols);
+            } else {
+                places.are_clear &= is_filler;
+            }
+        }
+        places
+    }
+
+    /// Returns whether a symbol lies in the given places.
+    fn hold(&self, symbol: &SymbolPath) -> bool {
+        let in_file = self.files.is_empty() || self.files.contains(&symbol.file);
+        let in_symbol = self.symbols.is_empty()
+            || (self.symbols.iter()).any(|one| one.encloses(symbol) && one != symbol);
+        in_file && in_symbol
+    }
+}
+
+/// Returns the only file that a word names, by its path, its name or as a module.
+fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
+    let is_file = kind == Some(Kind::File);
+    if word.contains("::") || !is_file && !word.contains('.') {
+        return None;
+    }
+    let module = format!("{}.py", word.replace('.', "/"));
+    let mut files = lookup
+        .files()
+        .iter()
+        .filter(|file| names_file(word, file) || is_file && names_file(&module, file));
+    let only = files.next()?;
+    files.next().is_none().then(|| only.clone())
+}
+
+/// Returns the module that a stub file describes.
+fn original_of(stub: &FilePath) -> Option<FilePath> {
+    let path = stub.as_str().strip_suffix(".pyi")?;
+    Some(FilePath::new(format!("{path}.py")))
+}
+
+/// Returns the stub file beside a module; `None` if there is none.
+pub(crate) fn stub_of(lookup: &Lookup, module: &FilePath) -> Option<FilePath> {
+    let path = module.as_str().strip_suffix(".py")?;
+    let stub = FilePath::new(format!("{path}.pyi"));
+    lookup.files().binary_search(&stub).is_ok().then_some(stub)
+}
+
+/// Returns a symbol's name without the numbers that distinguish repeated definitions.
+fn plain(name: &str) -> String {
+    let parts = name
+        .split('.')
+        .map(|part| part.split('#').next().unwrap_or(part));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// Returns whether a word looks like a name of code instead of a word of prose.
+fn is_code(word: &str) -> bool {
+    let has_inner_capital = word.chars().skip(1).any(char::is_uppercase);
+    word.contains(['_', '(', ':', '.']) || word.starts_with('-') || has_inner_capital
+}
+
+pub(super) fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.chars().all(is_part) && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}

@@ -1,0 +1,403 @@
+//! Parses one sentence of a task for a request: `rename the function a in b.py to c`, `a should be
+//! called b`, `delete a`.
+
+use crate::lookup::Lookup;
+use crate::task::asked::{Token, names_file};
+
+const ARTICLES: [&str; 6] = ["the", "our", "this", "that", "a", "my"];
+/// Words before the name of a symbol to delete.
+const DEAD: [&str; 9] = [
+    "dead",
+    "unused",
+    "old",
+    "obsolete",
+    "legacy",
+    "unneeded",
+    "needless",
+    "superfluous",
+    "useless",
+];
+const DELETE: [&str; 4] = ["delete", "remove", "drop", "drops"];
+const TO: [&str; 3] = ["to", "into", "as"];
+/// Prepositions before a place.
+const OF: [&str; 3] = ["in", "of", "from"];
+/// Maximum number of words that describe a place.
+const PLACE_MOST: usize = 6;
+/// Words after the name of a symbol to delete. After any other word, the sentence is about a part
+/// of the symbol.
+const AFTER_DELETED: [&str; 16] = [
+    "and",
+    "it",
+    "because",
+    "since",
+    "as",
+    "which",
+    "that",
+    "entirely",
+    "completely",
+    "altogether",
+    "now",
+    "too",
+    "nobody",
+    "nothing",
+    "everywhere",
+    "-",
+];
+/// Words that may accompany a request and ask for nothing else.
+const BESIDE: [&str; 36] = [
+    "please",
+    "everywhere",
+    "in",
+    "all",
+    "files",
+    "file",
+    "the",
+    "its",
+    "and",
+    "update",
+    "callers",
+    "uses",
+    "usages",
+    "tests",
+    "test",
+    "project",
+    "whole",
+    "across",
+    "code",
+    "base",
+    "codebase",
+    "throughout",
+    "too",
+    "also",
+    "with",
+    "every",
+    "use",
+    "caller",
+    "of",
+    "it",
+    "including",
+    "imports",
+    "references",
+    "where",
+    "is",
+    "used",
+];
+
+/// The kind of entity that a task names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A function, a method or a class.
+    Code,
+    /// A variable of a module.
+    Variable,
+    /// An attribute, which may be a method.
+    Member,
+    /// A parameter or an option, which is not a name of a module.
+    FileChange,
+    File,
+}
+
+impl Kind {
+    pub(super) fn of(word: &str) -> Option<Self> {
+        let kind = match word {
+            "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
+            | "helpers" | "symbol" => Kind::Code,
+            "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
+            "attribute" | "attributes" | "field" | "fields" | "property" => Kind::Member,
+            "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::FileChange,
+            "file" | "module" => Kind::File,
+            _ => return None,
+        };
+        Some(kind)
+    }
+}
+
+/// The request of a sentence.
+pub(super) struct Wish<'s> {
+    pub token: &'s Token,
+    pub kind: Option<Kind>,
+    /// The place in the words of the task.
+    pub place: Vec<&'s str>,
+    /// The new name; `None` for a deletion.
+    pub to: Option<&'s Token>,
+    /// Whether the sentence says "should be called", which may also be about the number of calls.
+    pub is_called: bool,
+    /// Whether the sentence asks for nothing else.
+    pub is_whole: bool,
+}
+
+/// The entity in a sentence, and the position after it.
+struct Object<'s> {
+    token: &'s Token,
+    kind: Option<Kind>,
+    place: Vec<&'s str>,
+    next: usize,
+}
+
+pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<Wish<'s>> {
+    let sentence = Sentence {
+        words: sentence.iter().map(|one| one.word.to_lowercase()).collect(),
+        tokens: sentence,
+        lookup,
+    };
+    let renamed = sentence.renamed();
+    renamed
+        .or_else(|| sentence.called())
+        .or_else(|| sentence.deleted())
+}
+
+pub(super) fn says_nothing_else(words: &[Token]) -> bool {
+    let is_beside = |token: &Token| BESIDE.contains(&token.word.to_lowercase().as_str());
+    words.iter().all(is_beside)
+}
+
+struct Sentence<'s, 'l> {
+    tokens: &'s [Token],
+    /// The words in lower case.
+    words: Vec<String>,
+    lookup: &'l Lookup,
+}
+
+impl<'s> Sentence<'s, '_> {
+    /// Parses `rename the function a to b`.
+    fn renamed(&self) -> Option<Wish<'s>> {
+        let verb = self.words.iter().position(|word| word == "rename")?;
+        if self.is_negated(verb) {
+            return None;
+        }
+        let object = self.object(verb + 1)?;
+        let object = self.with_place_until_to(object)?;
+        let to = self.skip(object.next, &[&TO]);
+        if to == object.next {
+            return None;
+        }
+        let to = self.skip_kinds(to, &[&ARTICLES]).0;
+        self.wish(object, (verb, to), false)
+    }
+
+    /// Parses `a should be called b`.
+    fn called(&self) -> Option<Wish<'s>> {
+        const MUST: [&str; 4] = ["should", "must", "shall", "to"];
+        const CALLED: [&str; 3] = ["called", "named", "renamed"];
+        let is_must = |word: &String| MUST.contains(&word.as_str());
+        let must = self.words.iter().position(is_must)?;
+        let called = must + 2;
+        let is_it = self.words.get(must + 1).is_some_and(|word| word == "be")
+            && self.is_any(called, &CALLED);
+        if !is_it || self.is_negated(must) {
+            return None;
+        }
+        // For example `a in b.py should be called c`.
+        let last = must.checked_sub(1)?;
+        let in_place = last.checked_sub(1).filter(|at| self.is_any(*at, &OF));
+        let from = in_place.map_or(Some(last), |at| at.checked_sub(1))?;
+        let mut begin = from;
+        while begin > 0 && (self.is_any(begin - 1, &ARTICLES) || self.kind(begin - 1).is_some()) {
+            begin -= 1;
+        }
+        let mut object = self.object(begin)?;
+        if in_place.is_some() {
+            object.place.push(&self.tokens[last].word);
+        }
+        let to = self.skip(called + 1, &[&TO]);
+        self.wish(object, (begin, to), self.words[called] == "called")
+    }
+
+    /// Creates the request to rename an object. `begin` is the position of its first word, `to`
+    /// that of the new name.
+    fn wish(
+        &self,
+        object: Object<'s>,
+        (begin, to): (usize, usize),
+        is_called: bool,
+    ) -> Option<Wish<'s>> {
+        let new = self.tokens.get(to)?;
+        let (mut place, mut after) = (object.place, to + 1);
+        // For example `rename a to b in c.py`.
+        if let Some((told, next)) = self.known_place(after).filter(|_| !new.ends_clause) {
+            place.push(told);
+            after = next;
+        }
+        let before = self.before(begin, &mut place);
+        Some(Wish {
+            token: object.token,
+            kind: object.kind,
+            place,
+            to: Some(new),
+            is_called,
+            is_whole: before && says_nothing_else(&self.tokens[after..]),
+        })
+    }
+
+    /// Parses `delete the unused function a`.
+    fn deleted(&self) -> Option<Wish<'s>> {
+        let is_delete = |word: &String| DELETE.contains(&word.as_str());
+        let verb = self.words.iter().position(is_delete)?;
+        if self.is_negated(verb) {
+            return None;
+        }
+        let Object {
+            token,
+            kind,
+            mut place,
+            mut next,
+        } = self.object(verb + 1)?;
+        if !token.ends_clause && next < self.words.len() {
+            let of = self.known_place(next);
+            // For example `the attribute a of B`.
+            let of = of.or_else(|| kind.and_then(|_| self.any_place(next)));
+            if let Some((told, after)) = of {
+                place.push(told);
+                next = after;
+            } else if !self.may_follow(next) {
+                return None;
+            }
+        }
+        let before = self.before(verb, &mut place);
+        Some(Wish {
+            token,
+            kind,
+            place,
+            to: None,
+            is_called: false,
+            is_whole: before && says_nothing_else(&self.tokens[next..]),
+        })
+    }
+
+    /// Returns whether a word may follow the name of a symbol to delete.
+    fn may_follow(&self, at: usize) -> bool {
+        // `remove total and tax from the report` is about parts of the report.
+        let goes_on = self.is_any(at + 1, &BESIDE);
+        self.is_any(at, &AFTER_DELETED) && (self.words[at] != "and" || goes_on)
+    }
+
+    /// Parses the entity that starts at a word: `the unused function a`, `A's method b`, `the a
+    /// option`.
+    fn object(&self, from: usize) -> Option<Object<'s>> {
+        let (mut at, mut kind) = self.skip_kinds(from, &[&ARTICLES, &DEAD]);
+        // The entity itself may have such a word as its name.
+        let is_past = at >= self.words.len() || self.is_any(at, &TO);
+        if is_past && at > from {
+            at -= 1;
+            kind = (from..at).rev().find_map(|one| self.kind(one));
+        }
+        let mut place = Vec::new();
+        let mut token = self.tokens.get(at)?;
+        if let Some(owner) = owner(&token.word) {
+            let (next, of_it) = self.skip_kinds(at + 1, &[]);
+            place.push(owner);
+            (at, kind) = (next, of_it);
+            token = self.tokens.get(at)?;
+        }
+        let (mut next, after) = (at + 1, self.kind(at + 1));
+        if after.is_some() && !token.ends_clause {
+            kind = kind.or(after);
+            next += 1;
+        }
+        Some(Object {
+            token,
+            kind,
+            place,
+            next,
+        })
+    }
+
+    /// Adds the place between an object and its new name to the object.
+    fn with_place_until_to(&self, mut object: Object<'s>) -> Option<Object<'s>> {
+        if !self.is_any(object.next, &OF) {
+            return Some(object);
+        }
+        let from = object.next + 1;
+        let until = (from..self.words.len())
+            .take(PLACE_MOST)
+            .find(|at| self.is_any(*at, &TO))?;
+        let told = self.tokens[from..until].iter();
+        object.place.extend(told.map(|token| token.word.as_str()));
+        object.next = until;
+        Some(object)
+    }
+
+    /// Returns the file or symbol given as the place at a word, and the position after it.
+    fn known_place(&self, at: usize) -> Option<(&'s str, usize)> {
+        let (told, next) = self.any_place(at)?;
+        let is_known = self.is_file(told) || is_symbol(self.lookup, told);
+        is_known.then_some((told, next))
+    }
+
+    fn any_place(&self, at: usize) -> Option<(&'s str, usize)> {
+        if !self.is_any(at, &OF) {
+            return None;
+        }
+        let at = self.skip_kinds(at + 1, &[&ARTICLES]).0;
+        let token = self.tokens.get(at)?;
+        Some((&token.word, at + 1))
+    }
+
+    /// Returns whether the words before the verb ask for nothing else. Files among them are added
+    /// to the place.
+    fn before(&self, verb: usize, place: &mut Vec<&'s str>) -> bool {
+        let (files, others): (Vec<&Token>, Vec<&Token>) = self.tokens[..verb]
+            .iter()
+            .partition(|token| self.is_file(&token.word));
+        place.extend(files.iter().map(|token| token.word.as_str()));
+        let is_beside = |token: &&Token| BESIDE.contains(&token.word.to_lowercase().as_str());
+        others.iter().all(is_beside)
+    }
+
+    fn is_file(&self, word: &str) -> bool {
+        let is_path = word.contains(['/', '.']);
+        let mut files = self.lookup.files().iter();
+        is_path && files.any(|file| names_file(word, file)) || word.ends_with(".py")
+    }
+
+    fn kind(&self, at: usize) -> Option<Kind> {
+        Kind::of(self.words.get(at)?)
+    }
+
+    fn is_any(&self, at: usize, list: &[&str]) -> bool {
+        let word = self.words.get(at);
+        word.is_some_and(|word| list.contains(&word.as_str()))
+    }
+
+    /// Returns the first position from `at` on whose word is in none of the lists.
+    fn skip(&self, mut at: usize, lists: &[&[&str]]) -> usize {
+        while lists.iter().any(|list| self.is_any(at, list)) {
+            at += 1;
+        }
+        at
+    }
+
+    /// Same as [`Self::skip`], but also skips words for kinds. Returns the last kind.
+    fn skip_kinds(&self, mut at: usize, lists: &[&[&str]]) -> (usize, Option<Kind>) {
+        let mut kind = None;
+        loop {
+            let next = self.skip(at, lists);
+            match self.kind(next) {
+                Some(found) => {
+                    kind = Some(found);
+                    at = next + 1;
+                }
+                None => return (next, kind),
+            }
+        }
+    }
+
+    fn is_negated(&self, verb: usize) -> bool {
+        const NOT: [&str; 6] = ["not", "don't", "dont", "never", "without", "no"];
+        let before = self.words[..verb].iter().rev().take(3);
+        before.into_iter().any(|word| NOT.contains(&word.as_str()))
+    }
+}
+
+/// Returns the owner in a possessive: `Stock` for `` `Stock`'s ``.
+fn owner(word: &str) -> Option<&str> {
+    let owner = word
+        .strip_suffix("'s")
+        .or_else(|| word.strip_suffix("\u{2019}s"))?;
+    Some(owner.trim_end_matches('`'))
+}
+
+fn is_symbol(lookup: &Lookup, word: &str) -> bool {
+    let name = word.trim_end_matches("()");
+    !lookup.index().definitions_of(name).is_empty()
+}

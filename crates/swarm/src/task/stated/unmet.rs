@@ -1,0 +1,134 @@
+//! Detects renames and deletions that a task states and the run did not carry out.
+
+use super::Stated;
+use super::named::{Named, Word, is_part, stub_of};
+use crate::lookup::Lookup;
+use crate::run::by_rule::stands_in;
+use starling_syntax::{FilePath, Language, SymbolPath};
+use starling_text::ByteRange;
+
+/// Describes why a stated change is not done; `None` if it is done.
+pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<String> {
+    let to = match stated {
+        Stated::Renamed { to, .. } => Some(to.as_str()),
+        Stated::Deleted { .. } => None,
+    };
+    match stated.named() {
+        Named::Symbol(symbol) => {
+            let is_there = |file: &FilePath| {
+                let symbol = SymbolPath::new(file.clone(), symbol.name.clone());
+                after.symbol(&symbol).is_ok()
+            };
+            let left = left(after, &symbol.file, is_there);
+            left.map(|file| format!("`{}` is still in {file}", symbol.name))
+                .or_else(|| missing(after, to))
+                .or_else(|| left_in_strings(after, symbol.base_name()))
+        }
+        Named::Variable(variable) => {
+            let name = &variable.name;
+            let is_there = |file: &FilePath| {
+                let there = after.index().variables(&format!("{file}::{name}"));
+                !there.is_empty()
+            };
+            let left = left(after, &variable.file, is_there);
+            left.map(|file| format!("`{name}` is still in {file}"))
+                .or_else(|| missing(after, to))
+                .or_else(|| left_in_strings(after, name))
+        }
+        Named::File(file) => {
+            let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
+            is_there(file).then(|| format!("`{file}` is still there"))
+        }
+        Named::Word(word) => unmet_word(word, to, before, after),
+    }
+}
+
+/// Returns the module, or its stub, in which a symbol still exists.
+fn left(
+    after: &Lookup,
+    module: &FilePath,
+    is_there: impl Fn(&FilePath) -> bool,
+) -> Option<FilePath> {
+    let stub = stub_of(after, module);
+    let files = std::iter::once(module.clone()).chain(stub);
+    files.into_iter().find(|file| is_there(file))
+}
+
+/// Describes a new name that is not defined.
+fn missing(after: &Lookup, to: Option<&str>) -> Option<String> {
+    let to = to.filter(|to| !after.index().is_defined(to))?;
+    Some(format!("there is no `{to}`"))
+}
+
+/// Describes the strings that still use a name that is no longer defined.
+fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
+    let index = lookup.index();
+    let mut strings = index.in_strings(name);
+    // A page or file keeps its name.
+    strings.retain(|one| !one.is_address);
+    let is_left = !strings.is_empty() && !index.is_defined(name);
+    is_left.then(|| stands_in(name, "still stands", &strings))
+}
+
+/// Describes why the change of a word is not done. It is done if the old name is gone from its
+/// places, or if the changed text contains the new name.
+fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
+    let stood = count(before, word) > 0;
+    if stood && count(after, word) == 0 {
+        return None;
+    }
+    let Some(to) = to else {
+        return stood.then(|| format!("`{}` is still there", word.name));
+    };
+    let new = Word {
+        name: to.to_owned(),
+        within: Vec::new(),
+    };
+    let is_new = count(after, &new) > count(before, &new);
+    match (is_new, stood) {
+        (true, _) => None,
+        (false, true) => Some(format!("`{}` is still there", word.name)),
+        (false, false) => Some(format!("there is no `{to}`")),
+    }
+}
+
+/// Counts the occurrences of a name in its places, in code and strings but not in comments.
+pub(super) fn count(lookup: &Lookup, word: &Word) -> usize {
+    if word.within.is_empty() {
+        let files = lookup.files().iter();
+        let code = files.filter(|file| Language::of(file) == Language::Python);
+        return code
+            .map(|file| in_range(lookup, file, None, &word.name))
+            .sum();
+    }
+    let in_symbol = |symbol: &SymbolPath| match symbol.is_module() {
+        true => in_range(lookup, &symbol.file, None, &word.name),
+        false => lookup.symbol(symbol).map_or(0, |found| {
+            in_range(lookup, &symbol.file, Some(found.symbol.span), &word.name)
+        }),
+    };
+    word.within.iter().map(in_symbol).sum()
+}
+
+fn in_range(lookup: &Lookup, file: &FilePath, range: Option<ByteRange>, name: &str) -> usize {
+    let text = lookup.index().snapshot().read(file);
+    let text = text.ok().filter(|text| text.contains(name));
+    let Some(tree) = text.and_then(|_| lookup.tree(file).ok()) else {
+        return 0;
+    };
+    let text = tree.text();
+    let range = range.unwrap_or(ByteRange::new(0, text.len()));
+    let is_word = |at: usize| {
+        let goes_on = |c: char| is_part(c) || c == '-' && name.starts_with('-');
+        let before = text[..at].ends_with(goes_on);
+        !before && !text[at + name.len()..].starts_with(goes_on)
+    };
+    let is_said = |at: usize| {
+        let comments = tree.comments();
+        let before = comments.partition_point(|comment| comment.start <= at);
+        before == 0 || comments[before - 1].end <= at
+    };
+    let places = range.of(text).match_indices(name);
+    let places = places.map(|(at, _)| range.start + at);
+    places.filter(|at| is_word(*at) && is_said(*at)).count()
+}
