@@ -8,7 +8,7 @@ use starling_text::{harmless, is_deceptive, visible};
 const HOVER_DIFF: usize = 4_000;
 
 /// Reason and evidence in Markdown.
-pub fn summary(id: ProposalId, proposal: &RunProposal) -> String {
+pub fn explain(id: ProposalId, proposal: &RunProposal) -> String {
     let mut text = format!(
         "**Starling {id}** for {}",
         code(&proposal.symbol.to_string())
@@ -33,7 +33,7 @@ pub fn summary(id: ProposalId, proposal: &RunProposal) -> String {
 }
 
 /// The same with the diff.
-pub fn hover(id: ProposalId, proposal: &RunProposal) -> String {
+pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal) -> String {
     let diff = &proposal.diff;
     let end = (0..=HOVER_DIFF.min(diff.len()))
         .rev()
@@ -43,7 +43,7 @@ pub fn hover(id: ProposalId, proposal: &RunProposal) -> String {
         true => diff.clone(),
         false => format!("{}\n…", &diff[..end]),
     };
-    format!("{}{}", summary(id, proposal), fenced("diff", &shown))
+    format!("{}{}", explain(id, proposal), fenced("diff", &shown))
 }
 
 /// A name as it is; its fence is longer than any in it.
@@ -79,9 +79,9 @@ mod tests {
     fn a_proposal_says_what_why_and_how_well() {
         let mut view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let id = ProposalId(2);
-        insta::assert_snapshot!(hover(id, &view.proposals[&id]));
+        insta::assert_snapshot!(explain_with_diff(id, &view.proposals[&id]));
         view.compare(&FilePath::new("a.py"), &BASE.replace("return", "raise"));
-        let told = summary(id, &view.proposals[&id]);
+        let told = explain(id, &view.proposals[&id]);
         assert!(
             told.contains("conflicts with what you typed: both sides"),
             "{told}"
@@ -93,7 +93,7 @@ mod tests {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
-        let told = summary(ProposalId(1), &proposal);
+        let told = explain(ProposalId(1), &proposal);
         let first = "**Starling #1** for `` `![](http:..x)`\\u{202e}.py::f ``\n\n";
         let reason = "!\\[x](https://e/?s) \\<img src=x> \\u{1b}[2J`a[0]`\n";
         assert!(told.starts_with(&format!("{first}{reason}")), "{told}");
@@ -110,7 +110,7 @@ mod tests {
         let view = waiting(&[(1, "a.py::f")]);
         let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);
-        let told = hover(ProposalId(1), &proposal);
+        let told = explain_with_diff(ProposalId(1), &proposal);
         assert!(told.contains("ä\n…"), "cut");
     }
 }

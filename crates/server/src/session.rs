@@ -1,12 +1,27 @@
-//! The runs of a session: opening, answering, ending. Every call returns at once.
+//! The runs of a session: starting them, answering their reviews, restoring and undoing them. This
+//! module contains no LSP type: other front ends can use it.
 
-mod editing;
+mod approver;
+mod drive;
+mod edit;
 mod editor_undo;
-mod opening;
+mod explanation;
+mod front_end;
+pub mod messages;
 mod patches;
-mod restoring;
-pub mod reviews;
-mod views;
+mod paths;
+mod pending_reviews;
+mod preview;
+mod refresh;
+mod remedy;
+pub(crate) mod restore;
+mod restore_runs;
+mod restored_run;
+mod reviews;
+mod run_view;
+mod services;
+mod status;
+mod trajectory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,25 +31,31 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower_lsp::Client;
 
-use super::documents::DocumentStore;
-use super::editor::ClientEditor;
-use super::outgoing::Plugin;
-use super::pending_reviews::{PendingReviews, ReviewTarget};
-use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
-use super::refresh::{ClientContext, RefreshNotifier};
-use super::restore::{self, InterruptedRun};
-use super::run_view::RunView;
-use super::services::{RunControl, Services};
-use super::settings::ClientSettings;
-use super::window::ClientWindow;
-use opening::RunPlan;
+use drive::RunPlan;
+use messages::{RetryParams, RunParams, RunReply, UndoneParams};
+use restore::InterruptedRun;
 use starling_core::Verdict;
 use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
 
-pub use opening::overlay;
+pub use edit::EditedText;
+pub use explanation::{explain, explain_with_diff};
+pub use front_end::{Buffers, CurrentFile, FrontEnd};
+pub use patches::TAKES_NO_EDITS;
+pub use paths::{disk_text, file_at, overlay, path_of};
+pub use pending_reviews::{PendingReviews, ReviewTarget};
+pub use preview::{Preview, preview};
+pub use refresh::RefreshNotifier;
+pub use remedy::{Remedy, size};
+pub use restore::{LockedRun, WaitingReview, WaitingRun, locked_runs, waiting_runs};
+pub use reviews::RetryableRun;
+pub use run_view::{ProposalStatus, RunProposal, RunView, Spending, actor_name, short};
+pub use services::{
+    Fetcher, ModelList, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
+    Services, Starter, swarm,
+};
+pub use status::{OverviewPhase, RunOverview};
 
 /// How long trajectories may take to be written at the end.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
@@ -112,98 +133,77 @@ enum RunOrigin {
 
 /// All runs of one client. The key is the id, which sorts by time.
 #[derive(Clone)]
-pub struct Runs {
-    shared: Arc<RunsShared>,
+pub struct Session {
+    shared: Arc<SessionShared>,
 }
 
-struct RunsShared {
+struct SessionShared {
     services: Services,
-    client: Client,
-    documents: DocumentStore,
+    front_end: OnceLock<Arc<dyn FrontEnd>>,
     refresh: RefreshNotifier,
-    window: Arc<ClientWindow>,
-    plugin: Plugin,
     tasks: TaskTracker,
-    /// Fired when the client goes.
+    /// Fired when the front end disconnects.
     closing: CancellationToken,
-    negotiated: OnceLock<ClientSettings>,
-    editor: OnceLock<Arc<ClientEditor>>,
-    /// What of the project's settings is not followed.
-    ignored: OnceLock<Vec<String>>,
+    /// The project settings that are not followed, as messages.
+    ignored_settings: OnceLock<Vec<String>>,
     entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Fired when the runs of earlier servers are known.
     restored: CancellationToken,
-    /// The texts of files with applied changes, as they were compared last.
+    /// The text of each file with applied changes when it was last compared with them.
     compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
 }
 
-impl Runs {
-    pub fn new(
-        services: Services,
-        client: Client,
-        documents: DocumentStore,
-        context: ClientContext,
-    ) -> Runs {
-        let ClientContext {
-            refresh,
-            window,
-            plugin,
-        } = context;
-        let shared = RunsShared {
+impl Session {
+    pub fn new(services: Services, refresh: RefreshNotifier) -> Session {
+        let shared = SessionShared {
             services,
-            client,
-            documents,
+            front_end: OnceLock::new(),
             refresh,
-            window,
-            plugin,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            negotiated: OnceLock::new(),
-            editor: OnceLock::new(),
-            ignored: OnceLock::new(),
+            ignored_settings: OnceLock::new(),
             entries: Mutex::default(),
             compared: Mutex::default(),
             restored: CancellationToken::new(),
         };
-        Runs {
+        Session {
             shared: Arc::new(shared),
         }
     }
 
+    /// Connects the front end. Later calls have no effect.
+    pub fn connect(&self, front_end: Arc<dyn FrontEnd>) {
+        self.shared.front_end.get_or_init(|| front_end);
+    }
+
+    /// Returns the notifier of changes that a front end shows.
     pub fn refresh(&self) -> RefreshNotifier {
         self.shared.refresh.clone()
     }
 
-    pub fn plugin(&self) -> Plugin {
-        self.shared.plugin.clone()
+    fn front_end(&self) -> Result<Arc<dyn FrontEnd>, RunError> {
+        self.shared.front_end.get().cloned().ok_or(RunError::NoRoot)
     }
 
-    /// What was negotiated with the client.
-    pub fn set_negotiated(&self, settings: &ClientSettings, editor: &Arc<ClientEditor>) {
-        self.shared.editor.get_or_init(|| Arc::clone(editor));
-        self.shared.negotiated.get_or_init(|| settings.clone());
-        let window = &self.shared.window;
-        window.set_negotiated(settings.documents, settings.has_plugin());
-        self.shared.plugin.set_negotiated(settings.has_plugin());
+    /// Reports something to the front end, if one is connected.
+    async fn report<F: Future<Output = ()>>(&self, send: impl FnOnce(Arc<dyn FrontEnd>) -> F) {
+        if let Some(front_end) = self.shared.front_end.get() {
+            send(Arc::clone(front_end)).await;
+        }
+    }
+
+    /// Returns the root directory of the open project.
+    pub fn root(&self) -> Option<PathBuf> {
+        self.shared.front_end.get()?.root()
     }
 
     /// Begins a run over the buffers as they are at this place in the order of messages.
-    pub fn start(
-        &self,
-        params: RunParams,
-        settings: &ClientSettings,
-        editor: &Arc<ClientEditor>,
-    ) -> Result<RunReply, RunError> {
-        self.start_after(params, None, settings, editor)
+    pub fn start(&self, params: RunParams) -> Result<RunReply, RunError> {
+        self.start_after(params, None)
     }
 
     /// Begins the task of a run that has ended once more, as a new run.
-    pub fn retry(
-        &self,
-        asked: &RetryParams,
-        settings: &ClientSettings,
-        editor: &Arc<ClientEditor>,
-    ) -> Result<RunReply, RunError> {
+    pub fn retry(&self, asked: &RetryParams) -> Result<RunReply, RunError> {
         let run = &asked.run;
         let (mut params, remedy) = {
             let entries = self.lock();
@@ -219,7 +219,7 @@ impl Runs {
             _ => None,
         };
         params.model = asked.model.clone().or(params.model);
-        let reply = self.start_after(params, download, settings, editor)?;
+        let reply = self.start_after(params, download)?;
         if let Some(entry) = self.lock().get_mut(&run.0) {
             entry.is_retried = true;
             close_interrupted(entry);
@@ -245,20 +245,18 @@ impl Runs {
         &self,
         params: RunParams,
         download: Option<String>,
-        settings: &ClientSettings,
-        editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
-        let buffers = self.shared.documents.read_all();
-        let root = settings.root.clone().ok_or(RunError::NoRoot)?;
+        let front_end = self.front_end()?;
+        let buffers = front_end.buffers();
+        let root = front_end.root().ok_or(RunError::NoRoot)?;
         let plan = RunPlan {
             id: next_id(),
             params,
             download,
-            progress: settings.progress,
             root,
             pending_reviews: PendingReviews::default(),
             cancel: CancellationToken::new(),
-            editor: Arc::clone(editor),
+            front_end,
             buffers,
             written: CancellationToken::new(),
         };
@@ -368,33 +366,17 @@ impl Runs {
             runs.shared.refresh.notify();
             runs.record_undone(&run, handle.as_ref()).await;
             runs.send_events_after_end(&run, handle.as_ref()).await;
-            let told = match (&error, proposals.len()) {
-                (Some(error), 0) => format!("Starling: not undone: {error}"),
-                (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
-                (Some(error), many) => format!("Starling: {many} changes undone; {error}"),
-                (None, 1) => "Starling: 1 change undone".to_owned(),
-                (None, many) => format!("Starling: {many} changes undone"),
-            };
-            let warned = warning.as_ref().map(|warning| format!("; {warning}"));
-            let told = told + &warned.unwrap_or_default();
-            runs.inform_without_plugin(&told).await;
-            let params = UndoneParams {
+            let summary = undo_summary(&error, proposals.len(), warning.as_deref());
+            let report = UndoneParams {
                 run,
                 proposals,
                 error,
                 warning,
             };
-            let plugin = &runs.shared.plugin;
-            plugin.notify::<UndoneNotification>(params).await;
+            runs.report(|front_end| async move { front_end.undone(report, summary).await })
+                .await;
         });
         Ok(())
-    }
-
-    /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
-    async fn inform_without_plugin(&self, text: &str) {
-        if !self.shared.plugin.is_present() {
-            self.shared.window.inform(text).await;
-        }
     }
 
     /// Records what is undone after the log of a run was closed, so that `starling undo` does not undo it
@@ -460,7 +442,6 @@ impl Runs {
         {
             tracing::warn!("a run did not end in time");
         }
-        self.shared.window.remove_files();
     }
 
     fn trajectory(&self, id: &RunId) -> PathBuf {
@@ -495,6 +476,21 @@ fn close_interrupted(entry: &mut RunEntry) {
         let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
         let end = events.and_then(|events| events.into_iter().rfind(is_end));
         interrupted.close(end);
+    }
+}
+
+/// Says in one line how an undo ended.
+fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
+    let summary = match (error, undone) {
+        (Some(error), 0) => format!("Starling: not undone: {error}"),
+        (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
+        (Some(error), many) => format!("Starling: {many} changes undone; {error}"),
+        (None, 1) => "Starling: 1 change undone".to_owned(),
+        (None, many) => format!("Starling: {many} changes undone"),
+    };
+    match warning {
+        Some(warning) => format!("{summary}; {warning}"),
+        None => summary,
     }
 }
 

@@ -1,61 +1,37 @@
 //! Proposals against the text as it is: what a review shows is what accepting does.
 
-use std::sync::Arc;
-
 use ropey::Rope;
 use tower_lsp::lsp_types::{Position, Range, Url};
 
 use super::protocol::ProposedFile;
-use starling_core::EditorError;
+use super::session::{CurrentFile, Preview, preview};
 use starling_swarm::FileChange;
 use starling_text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
-/// A file as it is now.
-#[derive(Debug, Clone)]
-pub struct CurrentFile {
-    pub uri: Url,
-    pub version: Option<i32>,
-    /// `None`: there is no such file.
-    pub text: Option<Arc<str>>,
-}
-
-/// The file with these changes, one after the other.
-pub fn preview(now: CurrentFile, parts: &[&FileChange], encoding: Encoding) -> ProposedFile {
-    let before = now.text.clone().unwrap_or_else(|| "".into());
-    let mut after: Arc<str> = Arc::clone(&before);
-    let (mut conflict, mut proposed) = (None, None);
-    for part in parts {
-        let missing = EditorError::Missing {
-            file: part.file.clone(),
-        };
-        let is_there = now.text.is_some() || !after.is_empty();
-        if let (false, Some(why)) = (is_there, part.lost(&missing)) {
-            conflict = Some(why);
-            proposed = part.changes.apply(&part.base).ok();
-            break;
-        }
-        let made = part.over(&after);
-        let made = made.map_err(|conflict| conflict.in_lines(&part.base));
-        match made.and_then(|changes| changes.apply(&after).map_err(|error| error.to_string())) {
-            Ok(text) => after = text.into(),
-            Err(why) => {
-                conflict = Some(why);
-                proposed = part.changes.apply(&part.base).ok();
-                break;
-            }
-        }
-    }
-    let ranges = match &conflict {
-        Some(_) => Vec::new(),
-        None => ranges(&before, &after, encoding),
+/// Returns a file with the changes of a proposal, one after the other.
+pub fn proposed_file(
+    uri: Url,
+    now: CurrentFile,
+    changes: &[&FileChange],
+    encoding: Encoding,
+) -> ProposedFile {
+    let Preview {
+        before,
+        creates,
+        after,
+        proposed,
+    } = preview(now.text, changes);
+    let ranges = match &after {
+        Ok(after) => ranges(&before, after, encoding),
+        Err(_) => Vec::new(),
     };
     ProposedFile {
-        uri: now.uri,
+        uri,
         version: now.version,
-        creates: now.text.is_none(),
+        creates,
         before: before.to_string(),
-        after: conflict.is_none().then(|| after.to_string()),
-        conflict,
+        after: after.as_ref().ok().map(ToString::to_string),
+        conflict: after.err(),
         proposed,
         ranges,
     }
@@ -92,9 +68,13 @@ mod tests {
     use super::*;
     use crate::samples::{BASE, waiting};
 
+    fn uri() -> Url {
+        Url::parse("file:///w/a.py").unwrap()
+    }
+
     fn now(text: Option<&str>) -> CurrentFile {
         CurrentFile {
-            uri: Url::parse("file:///w/a.py").unwrap(),
+            path: "/w/a.py".into(),
             version: Some(3),
             text: text.map(Into::into),
         }
@@ -113,7 +93,7 @@ mod tests {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");
-        let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
+        let state = proposed_file(uri(), now(Some(&typed)), &parts, Encoding::Utf16);
         let expected = typed
             .replace("return 1", "yield 1")
             .replace("return 3", "yield 3");
@@ -131,7 +111,7 @@ mod tests {
         let parts = parts(&[(1, "a.py::f")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = BASE.replace("return 1", "raise 1");
-        let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
+        let state = proposed_file(uri(), now(Some(&typed)), &parts, Encoding::Utf16);
         assert_eq!(state.after, None);
         assert!(state.conflict.as_deref().unwrap().contains("both sides"));
         let proposed = BASE.replace("return 1", "yield 1");
@@ -145,7 +125,7 @@ mod tests {
         let mut part = parts(&[(1, "a.py::f")]).remove(0);
         part.base = "".into();
         part.changes = ChangeSet::between("", "x = 1\n");
-        let state = preview(now(None), &[&part], Encoding::Utf8);
+        let state = proposed_file(uri(), now(None), &[&part], Encoding::Utf8);
         assert!(state.creates);
         let diff = diff([("a.py", &state)].into_iter());
         assert!(diff.starts_with("--- /dev/null"), "{diff}");

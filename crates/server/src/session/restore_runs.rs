@@ -5,34 +5,33 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{RunEntry, RunOrigin, RunPhase, Runs};
-use crate::editor::ClientEditor;
-use crate::follow;
-use crate::pending_reviews::PendingReviews;
-use crate::protocol::RunParams;
-use crate::restore::{self, EndedRun, InterruptedRun, RestorableRun};
-use crate::restored_run::{ended_run, restore_run};
-use crate::run_view::short;
-use crate::services::RunControl;
+use super::front_end::FrontEnd;
+use super::messages::RunParams;
+use super::pending_reviews::PendingReviews;
+use super::restore::{self, EndedRun, InterruptedRun, RestorableRun};
+use super::restored_run::{ended_run, restore_run};
+use super::run_view::{RunView, short};
+use super::services::RunControl;
+use super::trajectory::write_trajectory;
+use super::{RunEntry, RunOrigin, RunPhase, Session};
 use starling_core::Approval;
 use starling_swarm::Record;
 
 /// How long the state of runs waits for those of earlier servers.
 const RESTORE_PAUSE: Duration = Duration::from_secs(2);
 
-impl Runs {
+impl Session {
     /// Looks for what waited for review when an earlier server ended, and review_actions it again.
-    pub fn restore(&self, editor: &Arc<ClientEditor>) {
-        let Some(root) = self
-            .shared
-            .negotiated
-            .get()
-            .and_then(|one| one.root.clone())
-        else {
+    pub fn restore(&self) {
+        let Ok(front_end) = self.front_end() else {
             self.shared.restored.cancel();
             return;
         };
-        let (runs, editor) = (self.clone(), Arc::clone(editor));
+        let Some(root) = self.root() else {
+            self.shared.restored.cancel();
+            return;
+        };
+        let runs = self.clone();
         self.shared.tasks.spawn(async move {
             let trajectories = runs.shared.services.trajectories.clone();
             let wanted = runs.shared.services.restore.clone();
@@ -50,7 +49,7 @@ impl Runs {
                 }
             };
             for one in past {
-                runs.keep_ended(one, Arc::clone(&editor));
+                runs.keep_ended(one, &front_end);
             }
             runs.shared.restored.cancel();
             let waiting: usize = found
@@ -62,13 +61,12 @@ impl Runs {
                     let task = short(&one.task);
                     let text =
                         format!("Starling: a run was interrupted, and can be run again: {task}");
-                    runs.shared.window.inform(&text).await;
+                    front_end.inform(text).await;
                 }
             }
             for one in found {
-                let (carrying, editor) = (runs.clone(), Arc::clone(&editor));
-                let carried = carrying.drive_restored(one, editor);
-                runs.shared.tasks.spawn(carried);
+                let driven = runs.clone().drive_restored(one, Arc::clone(&front_end));
+                runs.shared.tasks.spawn(driven);
             }
             if waiting > 0 {
                 let what = match waiting {
@@ -76,19 +74,14 @@ impl Runs {
                     many => format!("{many} proposals of an earlier session wait"),
                 };
                 let text = format!("Starling: {what} for your review");
-                runs.shared.window.inform(&text).await;
+                front_end.inform(text).await;
             }
         });
     }
 
     /// Looks at the project's settings, and says what of them is not followed.
     pub fn warn_ignored_settings(&self) {
-        let Some(root) = self
-            .shared
-            .negotiated
-            .get()
-            .and_then(|one| one.root.clone())
-        else {
+        let Some(root) = self.root() else {
             return;
         };
         let runs = self.clone();
@@ -99,8 +92,10 @@ impl Runs {
             if ignored.is_empty() {
                 return;
             }
-            runs.shared.window.warn_ignored_settings(&ignored).await;
-            runs.shared.ignored.get_or_init(|| ignored);
+            let shown = ignored.clone();
+            runs.report(|front_end| async move { front_end.warn_ignored_settings(shown).await })
+                .await;
+            runs.shared.ignored_settings.get_or_init(|| ignored);
             runs.shared.refresh.notify();
         });
     }
@@ -114,19 +109,18 @@ impl Runs {
     }
 
     /// A run that ended with an earlier server, for the history.
-    fn keep_ended(&self, past: EndedRun, editor: Arc<ClientEditor>) {
-        let mut view = super::RunView::default();
+    fn keep_ended(&self, past: EndedRun, front_end: &Arc<dyn FrontEnd>) {
+        let mut view = RunView::default();
         for record in &past.records {
             if let Record::Event(event) = &record.record {
                 view.record(record.seq, event);
             }
         }
-        let root = self
-            .shared
-            .negotiated
-            .get()
-            .and_then(|one| one.root.clone());
-        let run: Arc<dyn RunControl> = Arc::new(ended_run(past.records, editor, root));
+        let run: Arc<dyn RunControl> = Arc::new(ended_run(
+            past.records,
+            front_end.editor(),
+            front_end.root(),
+        ));
         let entry = RunEntry {
             phase: RunPhase::Ended(Some(run)),
             cancel: CancellationToken::new(),
@@ -146,7 +140,7 @@ impl Runs {
         self.lock().entry(past.id.0).or_insert(entry);
     }
 
-    async fn drive_restored(self, found: RestorableRun, editor: Arc<ClientEditor>) {
+    async fn drive_restored(self, found: RestorableRun, front_end: Arc<dyn FrontEnd>) {
         let RestorableRun {
             id,
             task,
@@ -157,17 +151,17 @@ impl Runs {
         } = found;
         let pending_reviews = PendingReviews::default();
         let before = records.len();
-        let mut view = super::RunView::default();
+        let mut view = RunView::default();
         // The events of its turns are told again, but not its end.
         if let Some(spent) = restore::total_spent(&records) {
             view.set_total_spent(spent);
         }
-        let root = self
-            .shared
-            .negotiated
-            .get()
-            .and_then(|one| one.root.clone());
-        let run = restore_run(records, editor, pending_reviews.clone(), root);
+        let run = restore_run(
+            records,
+            front_end.editor(),
+            pending_reviews.clone(),
+            front_end.root(),
+        );
         let log = run.log();
         let records = waits.then(|| log.write_from(before));
         let written = CancellationToken::new();
@@ -191,7 +185,7 @@ impl Runs {
         let told = self.report_events(&id, log.follow(), before, Approval::Ask);
         if let Some(records) = records {
             self.lock().insert(id.0.clone(), entry);
-            tokio::join!(follow::write(records, file, &path), told);
+            tokio::join!(write_trajectory(records, file, &path), told);
         } else {
             let interrupted = Some(InterruptedRun::new(path, file));
             let entry = RunEntry {

@@ -1,7 +1,7 @@
 //! Changes for an editor that takes no versioned edits: they are kept as patches, and its user is told.
 
-use super::{RunEntry, Runs};
-use crate::protocol::ProposalParams;
+use super::messages::ProposalParams;
+use super::{RunEntry, Session};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
@@ -9,16 +9,16 @@ use starling_workspace::private_file;
 pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
      (workspaceEdit.documentChanges), so Starling can change no file in it";
 
-impl Runs {
-    fn takes_edits(&self) -> bool {
-        let negotiated = self.shared.negotiated.get();
-        negotiated.is_none_or(|negotiated| negotiated.versioned_edits)
+impl Session {
+    fn applies_edits(&self) -> bool {
+        let front_end = self.shared.front_end.get();
+        front_end.is_none_or(|front_end| front_end.applies_edits())
     }
 
     /// Keeps a proposal that was not applied as a patch, and tells the user where, where the editor cannot
     /// take any edit.
     pub(super) fn keep_as_patch(&self, run: &RunId, seq: u64, proposal: ProposalId) {
-        if self.takes_edits() {
+        if self.applies_edits() {
             return;
         }
         let path = self
@@ -53,7 +53,8 @@ impl Runs {
                 Err(error) => format!("and its patch {} is not written: {error}", path.display()),
             };
             let text = format!("Starling: {proposal} is not applied: {TAKES_NO_EDITS}; {kept}");
-            runs.shared.window.warn(&text).await;
+            runs.report(|front_end| async move { front_end.warn(text).await })
+                .await;
         });
     }
 

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{RunEntry, RunPhase, Runs};
-use crate::follow::told;
-use crate::protocol::EventNotification;
-use crate::services::RunControl;
+use super::services::RunControl;
+use super::trajectory::event_params;
+use super::{RunEntry, RunPhase, Session};
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 
@@ -24,7 +23,7 @@ struct EditorUndo {
     has_ended: bool,
 }
 
-impl Runs {
+impl Session {
     /// Compares what was applied with the texts of open documents. Texts that were compared before are
     /// passed over.
     pub(super) async fn detect_editor_undo(&self) {
@@ -63,9 +62,9 @@ impl Runs {
             entry.view.seq = new.last().map(|last| last.seq).or(entry.view.seq);
             new
         };
-        for params in new.iter().filter_map(|record| told(run, record)) {
-            let plugin = &self.shared.plugin;
-            plugin.notify::<EventNotification>(params).await;
+        for params in new.iter().filter_map(|record| event_params(run, record)) {
+            self.report(|front_end| async move { front_end.event(params).await })
+                .await;
         }
     }
 

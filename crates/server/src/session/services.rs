@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-use super::protocol::{LimitsPatch, ModelsReply};
+use super::messages::{LimitsPatch, ModelsReply};
 use starling_core::{Approval, AskIntent, Driver, LanguageService, Limits, TestRunner};
 use starling_index::Index;
 use starling_swarm::{

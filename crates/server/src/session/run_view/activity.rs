@@ -8,7 +8,7 @@ use starling_swarm::{ActorId, AgentOutcome, AnswerSource, Event, ProposalId};
 const LONGEST: usize = 80;
 
 /// A party as people know it.
-pub fn name(party: &ActorId) -> String {
+pub fn actor_name(party: &ActorId) -> String {
     match party {
         ActorId::User => "you".to_owned(),
         ActorId::Scout => "scout".to_owned(),
@@ -120,7 +120,7 @@ pub(super) fn lookup(event: &Event) -> Option<(&ActorId, String)> {
 /// has decided.
 pub(super) fn rests(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::Answered { from, to, .. } = event {
-        Some((from, format!("answered {}", name(to))))
+        Some((from, format!("answered {}", actor_name(to))))
     } else if let Event::TurnFinished {
         agent: agent @ ActorId::Proxy,
         ..
@@ -153,16 +153,16 @@ fn at_work(event: &Event) -> Option<(&ActorId, String)> {
     {
         Some((agent, format!("{} {argument}", tool.replace('_', " "))))
     } else if let Event::Asked { from, to, .. } = event {
-        Some((from, format!("asks {}", name(to))))
+        Some((from, format!("asks {}", actor_name(to))))
     } else if let Event::Answered {
         from, to, source, ..
     } = event
     {
         Some((to, answered(from, *source)))
     } else if let Event::ChangeRequested { from, to, .. } = event {
-        Some((from, format!("wants a change of {}", name(to))))
+        Some((from, format!("wants a change of {}", actor_name(to))))
     } else if let Event::ChangeDeclined { by, to, .. } = event {
-        Some((by, format!("declines what {} wants", name(to))))
+        Some((by, format!("declines what {} wants", actor_name(to))))
     } else if let Event::IntentStated { agent, intent, .. } = event {
         Some((agent, format!("means to: {intent}")))
     } else if let Event::IntentReviewed { agent, .. } = event {
@@ -184,9 +184,9 @@ fn at_work(event: &Event) -> Option<(&ActorId, String)> {
 fn answered(from: &ActorId, source: AnswerSource) -> String {
     match source {
         AnswerSource::Model | AnswerSource::Memory | AnswerSource::Cycle => {
-            format!("heard from {}", name(from))
+            format!("heard from {}", actor_name(from))
         }
-        AnswerSource::Refused => format!("got no answer from {}", name(from)),
+        AnswerSource::Refused => format!("got no answer from {}", actor_name(from)),
     }
 }
 
@@ -208,7 +208,7 @@ fn noticed(notice: &ModelNotice) -> String {
 }
 
 /// The first line, cut.
-pub(crate) fn short(text: &str) -> String {
+pub fn short(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let mut short: String = line.chars().take(LONGEST).collect();
     if short.len() < text.trim().len() {

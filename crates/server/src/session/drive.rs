@@ -1,26 +1,24 @@
 //! A run from its opening to its end, with all who follow its log.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use tower_lsp::lsp_types::Url;
 
-use super::{RunEntry, RunOrigin, RunPhase, Runs};
-use crate::bridge::with_editor_providers;
-use crate::editor::ClientEditor;
-use crate::follow;
-use crate::paths::file_of;
-use crate::pending_reviews::{ClientApprover, PendingReviews};
-use crate::protocol::{DownloadNotification, DownloadParams, RunParams};
-use crate::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
+use super::approver::FrontEndApprover;
+use super::front_end::{Buffers, FrontEnd};
+use super::messages::{DownloadParams, RunParams};
+use super::paths::overlay;
+use super::pending_reviews::PendingReviews;
+use super::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
+use super::trajectory::{create_trajectory, event_params, log_write_failure, write_trajectory};
+use super::{RunEntry, RunOrigin, RunPhase, Session};
 use starling_core::Approval;
 use starling_swarm::{
-    Cursor, Ending, Event, EventLog, RunId, RunServices, Spent, StopReason, Task, Writing,
+    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, StopReason, Task, Writing,
 };
-use starling_syntax::FilePath;
 
 /// How many ended runs can still be undone.
 const ENDED_KEPT: usize = 16;
@@ -33,22 +31,20 @@ pub(super) struct RunPlan {
     pub params: RunParams,
     /// The model whose weights are fetched first.
     pub download: Option<String>,
-    /// Show a progress bar.
-    pub progress: bool,
     pub root: PathBuf,
     pub pending_reviews: PendingReviews,
     pub cancel: CancellationToken,
-    pub editor: Arc<ClientEditor>,
-    pub buffers: oneshot::Receiver<Vec<(PathBuf, Arc<str>)>>,
+    pub front_end: Arc<dyn FrontEnd>,
+    pub buffers: oneshot::Receiver<Buffers>,
     /// Fired when the trajectory is written to its end and unlocked.
     pub written: CancellationToken,
 }
 
-impl Runs {
+impl Session {
     /// A run from its opening to its end, with all who follow its log.
     pub(super) async fn drive(self, plan: RunPlan) {
         let id = plan.id.clone();
-        let progress = plan.progress;
+        let front_end = Arc::clone(&plan.front_end);
         let title = title(&plan.params.task);
         let end_of_writing = plan.written.clone().drop_guard();
         let workers = self.shared.services.workers.clone();
@@ -61,15 +57,15 @@ impl Runs {
         let trajectory = self.trajectory(&id);
         let written = workers.spawn(async move {
             let _fired_at_the_end = end_of_writing;
-            match follow::begin(&trajectory) {
-                Ok(file) => follow::write(records, file, &trajectory).await,
-                Err(error) => follow::not_written(&trajectory, &error),
+            match create_trajectory(&trajectory) {
+                Ok(file) => write_trajectory(records, file, &trajectory).await,
+                Err(error) => log_write_failure(&trajectory, &error),
             }
         });
         let (_, (), ()) = tokio::join!(
             written,
             self.report_events(&id, log.follow(), 0, approval),
-            self.show_progress(&id, log.follow(), progress.then_some(title))
+            front_end.show_progress(&id, title, log.follow())
         );
     }
 
@@ -81,16 +77,38 @@ impl Runs {
         earlier: usize,
         approval: Approval,
     ) {
-        let note = |seq, event: &Event| self.record_event(id, seq, event, approval);
-        follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
+        self.send_events(id, cursor, earlier, approval).await;
         self.ended(id);
-        self.offer_remedy(id).await;
+        self.report_remedy(id).await;
         self.report_end(id).await;
     }
 
-    async fn show_progress(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
-        if let Some(title) = title {
-            follow::progress(cursor, id, title, &self.shared.client).await;
+    /// Sends the events of a run to the front end, in order; each is recorded before it is sent. The first
+    /// `earlier` records are of a server that has ended: a run's end among them no longer counts.
+    async fn send_events(
+        &self,
+        id: &RunId,
+        mut cursor: Cursor,
+        earlier: usize,
+        approval: Approval,
+    ) {
+        while let Some(record) = cursor.next().await {
+            let Some(params) = event_params(id, &record) else {
+                continue;
+            };
+            let is_end = matches!(params.event, Event::RunFinished { .. });
+            if is_end && record.seq < earlier as u64 {
+                continue;
+            }
+            if let Event::ReviewAsked { .. } = &params.event {
+                // A review that the user has seen must outlive the server.
+                cursor.written().await;
+            }
+            if let Record::Event(event) = &record.record {
+                self.record_event(id, record.seq, event, approval);
+            }
+            self.report(|front_end| async move { front_end.event(params).await })
+                .await;
         }
     }
 
@@ -122,9 +140,9 @@ impl Runs {
 
     /// Makes a run ready and starts it; when that fails, its log says why.
     async fn open(&self, plan: RunPlan) -> (EventLog, Writing, Approval) {
-        let (id, editor, pending_reviews) = (
+        let (id, front_end, pending_reviews) = (
             plan.id.clone(),
-            plan.editor.clone(),
+            Arc::clone(&plan.front_end),
             plan.pending_reviews.clone(),
         );
         let (opened, params) = match self.prepare(plan).await {
@@ -138,34 +156,24 @@ impl Runs {
             language,
             index,
         } = opened;
-        let language = match self.shared.negotiated.get() {
-            Some(negotiated) => with_editor_providers(
-                language,
-                &self.shared.client,
-                &self.shared.documents,
-                negotiated,
-            ),
-            None => language,
-        };
-        let approver = ClientApprover {
+        let approver = FrontEndApprover {
             run: id.clone(),
             pending_reviews,
-            plugin: self.shared.plugin.clone(),
-            window: Arc::clone(&self.shared.window),
+            front_end: Arc::clone(&front_end),
             refresh: self.shared.refresh.clone(),
         };
-        let outside = RunServices {
+        let run_services = RunServices {
             models,
-            editor,
+            editor: front_end.editor(),
             approver: Arc::new(approver),
             tests,
-            language,
+            language: front_end.language_service(language),
             index,
         };
         let mut task = task(params, &defaults);
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
-        let run = (self.shared.services.start)(id.clone(), task, outside);
+        let run = (self.shared.services.start)(id.clone(), task, run_services);
         // At once: no edit may be sent before the trajectory holds it.
         let records = run.log().write_from(0);
         self.started(&id, Arc::clone(&run));
@@ -218,8 +226,8 @@ impl Runs {
                 bytes,
                 total,
             };
-            let plugin = &self.shared.plugin;
-            plugin.notify::<DownloadNotification>(params).await;
+            self.report(|front_end| async move { front_end.download(params).await })
+                .await;
             tokio::time::sleep(DOWNLOAD_PAUSE).await;
         }
         let failed = |error: String| StopReason::Failed { error };
@@ -282,15 +290,6 @@ fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     }
 }
 
-/// The buffers that belong to the workspace.
-pub fn overlay(root: &Path, buffers: Vec<(PathBuf, Arc<str>)>) -> Vec<(FilePath, Arc<str>)> {
-    let inside = |(path, text): (PathBuf, Arc<str>)| {
-        let uri = Url::from_file_path(path).ok()?;
-        Some((file_of(root, &uri)?, text))
-    };
-    buffers.into_iter().filter_map(inside).collect()
-}
-
 /// A run that ended before it began.
 fn ended(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
     let log = over(stop_reason);
@@ -339,7 +338,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::protocol::LimitsPatch;
+    use crate::session::messages::LimitsPatch;
     use starling_core::{AskIntent, Driver, Limits};
 
     #[test]
@@ -350,16 +349,6 @@ mod tests {
         let exact = "ä".repeat(60);
         assert_eq!(title(&exact), exact);
         assert_eq!(title(&format!("{exact}b")), format!("{exact}…"));
-    }
-
-    #[test]
-    fn only_buffers_of_the_folder_lie_over_it() {
-        let text: Arc<str> = "x".into();
-        let buffers = ["/w/pkg/a.py", "/w2/b.py", "/w/../c.py", "/d.py"]
-            .map(|path| (PathBuf::from(path), Arc::clone(&text)));
-        let inside = overlay(Path::new("/w"), buffers.to_vec());
-        let files: Vec<FilePath> = inside.into_iter().map(|(file, _)| file).collect();
-        assert_eq!(files, [FilePath::new("pkg/a.py")]);
     }
 
     #[test]

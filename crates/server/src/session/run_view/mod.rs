@@ -14,7 +14,7 @@ use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
 use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
-pub(crate) use activity::{name, short};
+pub use activity::{actor_name, short};
 pub use applied::AppliedEdit;
 pub use proposal::{ProposalStatus, RunProposal};
 

@@ -3,15 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::outgoing::Plugin;
-use super::protocol::{IntentNotification, IntentParams};
-use super::refresh::RefreshNotifier;
-use super::window::ClientWindow;
-use starling_core::{Approver, IntentView, ProposalView, Reviewed, Verdict};
-use starling_swarm::{Event, ProposalId, RunId};
+use starling_core::{IntentView, Reviewed, Verdict};
+use starling_swarm::{Event, ProposalId};
 use starling_syntax::SymbolPath;
 
 /// What a verdict is about.
@@ -108,6 +103,13 @@ impl PendingReviews {
         }
     }
 
+    /// Adds the description of an intent that waits.
+    pub fn set_intent(&self, review: &ReviewTarget, view: IntentView) {
+        if let Some(slot) = self.lock().get_mut(review) {
+            slot.view = Some(view);
+        }
+    }
+
     fn claim(&self, review: &ReviewTarget) -> (oneshot::Receiver<Reviewed>, u32) {
         let mut slots = self.lock();
         let slot = slots
@@ -150,59 +152,6 @@ impl Drop for ForgetOnDrop<'_> {
         {
             slots.remove(&self.review);
         }
-    }
-}
-
-/// The verdict on what cannot be edited.
-async fn verdict(answer: impl Future<Output = Reviewed>) -> Verdict {
-    let verdict = answer.await.verdict();
-    verdict.unwrap_or_else(|| Verdict::Reject {
-        reason: "only a proposal can be edited".to_owned(),
-    })
-}
-
-/// The person at the client.
-#[derive(Debug)]
-pub struct ClientApprover {
-    pub run: RunId,
-    pub pending_reviews: PendingReviews,
-    pub plugin: Plugin,
-    pub window: Arc<ClientWindow>,
-    pub refresh: RefreshNotifier,
-}
-
-#[async_trait]
-impl Approver for ClientApprover {
-    async fn intent(&self, view: IntentView) -> Verdict {
-        let review = ReviewTarget::Intent(view.symbol.clone());
-        let wait = verdict(self.pending_reviews.wait(review.clone()));
-        let mut wait = std::pin::pin!(wait);
-        // The first poll opens the review, then the client hears of it.
-        if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
-            return verdict;
-        }
-        if let Some(slot) = self.pending_reviews.lock().get_mut(&review) {
-            slot.view = Some(view.clone());
-        }
-        self.refresh.notify();
-        let run = self.run.clone();
-        if self.plugin.is_present() {
-            let params = IntentParams { run, view };
-            self.plugin.notify::<IntentNotification>(params).await;
-        } else {
-            let text = format!(
-                "Starling: {} asks before it begins; code actions there answer",
-                view.symbol
-            );
-            self.window.inform(&text).await;
-        }
-        wait.await
-    }
-
-    async fn proposal(&self, view: ProposalView) -> Reviewed {
-        self.pending_reviews
-            .wait(ReviewTarget::Proposal(ProposalId(view.id)))
-            .await
     }
 }
 
