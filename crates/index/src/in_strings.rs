@@ -1,7 +1,9 @@
-//! Names in strings of code and of data files: a registry, a route or `getattr` finds a symbol by them.
+//! Names in strings of code and of data files, by which a registry, a route or `getattr` finds a
+//! symbol, and in scripts.
 
 use std::sync::Arc;
 
+use super::in_scripts;
 use super::names::Names;
 use super::read::on_all_cores;
 use super::search::text_of;
@@ -20,7 +22,8 @@ const FILES: [&str; 22] = [
     "png", "py", "rst", "sql", "svg", "toml", "txt", "xml", "yaml",
 ];
 
-/// A string without white space of which a name is a whole part: `"handlers:EchoHandler"`.
+/// A string without white space of which a name is a whole part: `"handlers:EchoHandler"`. Or a line
+/// of a script or notebook that uses the name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InString {
     pub file: FilePath,
@@ -28,6 +31,8 @@ pub struct InString {
     pub line: u32,
     /// Whether the string looks like the address of a page or the path of a file.
     pub is_address: bool,
+    /// Whether it is the line of a script, and no string.
+    pub is_script: bool,
 }
 
 /// The strings of which `name` is a whole part, in the order of files and lines. Docstrings, types in
@@ -39,12 +44,13 @@ pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
     let files: Vec<&FilePath> = snapshot.files().iter().collect();
     let of_file = |file: &&FilePath| -> Vec<InString> {
         let is_data = is_data(file);
-        if Language::of(file) != Language::Python && !is_data {
+        let is_script = in_scripts::is_script(file);
+        if Language::of(file) != Language::Python && !is_data && !is_script {
             return Vec::new();
         }
         let text = text_of(snapshot, file).filter(|text| text.contains(name));
         match text {
-            Some(text) if is_data => in_data(file, &text, name),
+            Some(text) if is_data || is_script => in_text(file, &text, name),
             Some(text) => in_code(file, text, name),
             None => Vec::new(),
         }
@@ -103,6 +109,7 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
                 file: file.clone(),
                 line: names.line(at as u32),
                 is_address: is_address(&whole, name),
+                is_script: false,
             });
         }
     }
@@ -172,6 +179,26 @@ fn is_address(string: &str, name: &str) -> bool {
     is_file || string.starts_with('/') || string.contains("://")
 }
 
+/// Returns the strings of a data file and the lines of a script. Some files are both.
+fn in_text(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
+    let mut found = match is_data(file) {
+        true => in_data(file, text, name),
+        false => Vec::new(),
+    };
+    if in_scripts::is_script(file) {
+        let known: Vec<u32> = found.iter().map(|one| one.line).collect();
+        let lines = in_scripts::lines(file, text, name).into_iter();
+        let lines = lines.filter(|line| !known.contains(line));
+        found.extend(lines.map(|line| InString {
+            file: file.clone(),
+            line,
+            is_address: false,
+            is_script: true,
+        }));
+    }
+    found
+}
+
 fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
     let is_json = file.name().ends_with(".json");
     let mut found = Vec::new();
@@ -189,6 +216,7 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
             file: file.clone(),
             line,
             is_address: is_address(string, name),
+            is_script: false,
         }));
     }
     found

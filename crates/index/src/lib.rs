@@ -4,10 +4,12 @@
 mod bm25;
 mod code;
 mod dangling;
+mod dynamic;
 mod facts;
 mod fuzzy;
 mod generated;
 mod importable;
+mod in_scripts;
 mod in_strings;
 mod locate;
 mod lookup;
@@ -30,6 +32,7 @@ mod tokens;
 mod trace;
 mod words;
 
+pub use dynamic::DynamicUse;
 pub use importable::Importable;
 pub use in_strings::InString;
 pub use locate::{Candidate, Located, LocatedFile};
@@ -276,6 +279,12 @@ impl Index {
     /// (`"module:Class"`). Such strings may refer to the symbol at run time.
     pub fn in_strings(&self, name: &str) -> Vec<InString> {
         in_strings::in_strings(&self.snapshot, name)
+    }
+
+    /// Returns the places that may look up `name` by a text that code puts together, as
+    /// `getattr(self, "on_" + event)` does.
+    pub fn dynamic_uses(&self, name: &str) -> Vec<DynamicUse> {
+        dynamic::dynamic_uses(&self.snapshot, name)
     }
 
     /// Whether any class, function, module body or class body binds a name by other means than an

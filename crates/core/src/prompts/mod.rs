@@ -198,6 +198,8 @@ pub struct SymbolSmallPrompt {
     pub task: String,
     /// Failing tests in words.
     pub failures: Vec<String>,
+    /// Sources of tests that pass and that an earlier reply broke.
+    pub to_keep: Vec<String>,
     pub cause: String,
     /// Whether the answer begins with what is wrong.
     pub explain: bool,

@@ -72,6 +72,7 @@ fn every_template_renders_with_its_struct() {
     let text = SymbolSmallPrompt {
         task: "T".into(),
         failures: vec!["`f()` must be `1`, but it is `2`.".into()],
+        to_keep: vec!["def test_g(): assert g()".into()],
         cause: String::new(),
         explain: false,
         kind: "function".into(),
@@ -79,6 +80,7 @@ fn every_template_renders_with_its_struct() {
         source: "def f(): return 2".into(),
     };
     assert!(text.render().contains("def f(): return 2"));
+    assert!(text.render().contains("def test_g(): assert g()"));
     let test = TestSmallPrompt {
         task: "T".into(),
         kind: "function".into(),

@@ -10,7 +10,9 @@ use crate::names::{Names, Occurrence, OccurrenceId, Role, ScopeId};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Targets {
     pub(super) list: Vec<Target>,
-    /// Whether the occurrence is an attribute of a value of unknown type.
+    /// Whether the occurrence is an attribute of a value of unknown type, or an attribute that the
+    /// classes of the value lack. A subclass may have it: methods of a mixin use what other classes
+    /// define.
     pub(super) is_unknown: bool,
 }
 
@@ -67,6 +69,7 @@ impl<S: Source> Resolver<'_, S> {
                 }
             }
         }
+        targets.is_unknown |= targets.list.is_empty();
         targets
     }
 

@@ -551,3 +551,15 @@ fn an_import_that_is_not_found_makes_the_answer_partial() {
     let symbol = format!("{CORE}::total").parse().unwrap();
     assert!(Resolver::new(&code).references(&symbol).unwrap().complete);
 }
+
+#[test]
+fn mixin_may_use_what_a_subclass_defines() {
+    let mixin = "class Share:\n    def share(self):\n        return self.short()\n";
+    let note =
+        "from mixins import Share\n\nclass Note(Share):\n    def short(self):\n        return 1\n";
+    check_references(
+        &[("mixins.py", mixin), ("note.py", note)],
+        "note.py::Note.short",
+        &["mixins.py:3:20 likely", "note.py:4:8"],
+    );
+}

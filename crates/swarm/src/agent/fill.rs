@@ -75,7 +75,7 @@ pub(crate) async fn fill(
     let ActorId::Agent(path) = agent.actor.clone() else {
         return None;
     };
-    let work = Work::of(run, path)?;
+    let work = Work::of(run, agent, path)?;
     let mut holes = statements(&work.found.tree, &work.found.symbol);
     holes.truncate(STATEMENTS);
     let mut tried = 0;
@@ -150,7 +150,7 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
     let world = refresh::world(run).await;
     let world = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
     let select = match run.services.tests.selects() && !wanted.contains(WHOLE_RUN) {
-        true => wanted.iter().cloned().collect(),
+        true => wanted.iter().chain(agent.broken.keys()).cloned().collect(),
         false => Vec::new(),
     };
     let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
@@ -166,6 +166,9 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
         TestOutcome::Failed => {
             let failing = failing_ids(&report);
             let is_left = |id: &String| failing.contains(id);
+            if failing.iter().any(|id| agent.broken.contains_key(id)) {
+                return Help::None;
+            }
             let mut ran = report.cases.iter();
             match ran.any(|case| wanted.contains(&case.id) && !is_left(&case.id)) {
                 false => Help::None,
@@ -177,7 +180,7 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
 }
 
 impl Work {
-    fn of(run: &RunContext, path: SymbolPath) -> Option<Self> {
+    fn of(run: &RunContext, agent: &AgentState, path: SymbolPath) -> Option<Self> {
         let lookup = run.lookup();
         let found = lookup.symbol(&path).ok()?;
         let tests = small::failing_tests_of(run, &lookup, &path);
@@ -185,8 +188,13 @@ impl Work {
             source: small::test_of(run, &lookup, case).map_or_else(String::new, |(_, text)| text),
             says: in_words(case).lines().map(str::to_owned).collect(),
         });
+        let to_keep = small::tests_to_keep(run, agent, &lookup);
+        let to_keep = to_keep.into_iter().map(|source| FillTest {
+            source,
+            says: vec!["passes, and must go on passing".to_owned()],
+        });
         let beside = FillBesidePrompt {
-            tests: tests.collect(),
+            tests: tests.chain(to_keep).collect(),
         };
         let indent = indentation(found.source());
         let mut head = text_before(&found);

@@ -151,7 +151,7 @@ fn put(
         beginning,
         stop,
         longest,
-    } = words(run, symbol, &agent.cause, wording);
+    } = words(run, agent, symbol, wording);
     let Some(conversation) = agent.conversation.as_mut() else {
         return;
     };
@@ -176,7 +176,7 @@ pub(crate) struct Words {
     pub longest: Tokens,
 }
 
-fn words(run: &RunContext, symbol: &SymbolPath, cause: &str, wording: Wording) -> Words {
+fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wording) -> Words {
     if write_test::is_asked_of(run, symbol)
         && let Some(words) = write_test::words(run, &symbol.file)
     {
@@ -198,7 +198,7 @@ fn words(run: &RunContext, symbol: &SymbolPath, cause: &str, wording: Wording) -
             longest: LONGEST_ANSWER,
         };
     }
-    let text = prompt(run, symbol, cause.to_owned(), wording);
+    let text = prompt(run, agent, symbol, wording);
     let (system, beginning) = match wording {
         Wording::Code => (AgentSystemSmall {}.render(), beginning(run, symbol)),
         Wording::Explain => (AgentSystemSmallExplain {}.render(), String::new()),
@@ -308,12 +308,12 @@ fn beginning(run: &RunContext, path: &SymbolPath) -> String {
     format!("```{language}\n{}", &source[..at + named.len()])
 }
 
-fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) -> String {
+fn prompt(run: &RunContext, agent: &AgentState, path: &SymbolPath, wording: Wording) -> String {
     let lookup = run.lookup();
     let caps = Caps::of(run.services.models.agent.profile());
     let found = match lookup.symbol(path) {
         Ok(found) => found,
-        Err(error) => return format!("{error}\n\n{cause}"),
+        Err(error) => return format!("{error}\n\n{}", agent.cause),
     };
     let failing = failing_tests_of(run, &lookup, path);
     let in_words = |case: &TestCase| match test_of(run, &lookup, case) {
@@ -323,7 +323,8 @@ fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) 
     SymbolSmallPrompt {
         task: cap(&run.task.text, caps.task),
         failures: failing.iter().map(in_words).collect(),
-        cause,
+        to_keep: tests_to_keep(run, agent, &lookup),
+        cause: agent.cause.clone(),
         explain: wording == Wording::Explain,
         kind: kind_name(found.symbol.kind).to_owned(),
         language: fence_language(found.tree.language()).to_owned(),
@@ -335,7 +336,17 @@ fn prompt(run: &RunContext, path: &SymbolPath, cause: String, wording: Wording) 
     .render()
 }
 
-/// Returns the language and source of a failing test.
+/// Returns the sources of tests that pass and that earlier replies of the agent broke.
+pub(crate) fn tests_to_keep(run: &RunContext, agent: &AgentState, lookup: &Lookup) -> Vec<String> {
+    let broken = agent.broken.values();
+    broken
+        .filter_map(|case| test_of(run, lookup, case))
+        .map(|(_, source)| source)
+        .take(TESTS)
+        .collect()
+}
+
+/// Returns the language and source of a test.
 pub(crate) fn test_of(
     run: &RunContext,
     lookup: &Lookup,

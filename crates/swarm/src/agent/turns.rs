@@ -1,6 +1,6 @@
 //! The turn loop of an agent, which owns one symbol.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::agent::act::{Proposed, act, proposed};
@@ -23,7 +23,7 @@ use crate::state::run_context::{Epoch, RunContext};
 use starling_core::prompts::{
     AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
 };
-use starling_core::{Role, ToolCalling};
+use starling_core::{Role, TestCase, ToolCalling};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
 
@@ -46,6 +46,8 @@ pub(crate) struct AgentState {
     pub unread: Option<Snapshot>,
     /// Refused proposals of this piece of work.
     pub attempts: Attempts,
+    /// Tests that passed before and failed with a refused proposal, by id.
+    pub broken: BTreeMap<String, TestCase>,
     /// Reason for the work, as shown to a small model.
     pub cause: String,
     /// The epoch in which the last piece of work ended without a result.
@@ -86,6 +88,7 @@ impl AgentState {
             told: Views::default(),
             unread: None,
             attempts: Attempts::default(),
+            broken: BTreeMap::new(),
             cause: String::new(),
             gave_up_at: None,
             entangled: false,
@@ -185,6 +188,7 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     let goes_on = agent.gave_up_at == Some(run.state().epoch);
     if !(goes_on && is_small(run.services.models.agent.profile())) {
         agent.attempts = Attempts::default();
+        agent.broken.clear();
         agent.ways = 0;
         agent.filled.clear();
     }

@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod compare_tests;
 pub(crate) mod concerned;
 pub(crate) mod diagnose;
+pub(crate) mod each_part;
 pub(crate) mod early_uses;
 pub(crate) mod expected;
 pub(crate) mod lsp_hints;

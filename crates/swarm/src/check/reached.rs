@@ -54,6 +54,16 @@ pub(crate) fn changing_behaviour<'c>(
     needs_test.collect()
 }
 
+/// Returns whether the changed symbols differ only in documents, comments and docstrings.
+pub(crate) fn are_words(before: &Snapshot, after: &Snapshot, changed: &[SymbolPath]) -> bool {
+    let is_code = |file: &FilePath| Language::of(file) != Language::Plain;
+    let mut changed = changed.iter();
+    changed.all(|symbol| {
+        let (old, new) = (code(before, symbol), code(after, symbol));
+        is_documentation(&symbol.file) || is_code(&symbol.file) && old.is_some() && old == new
+    })
+}
+
 /// Returns whether a test can show the change of a symbol. Changes to tests, prose or comments do
 /// not count, and neither do removed symbols.
 fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> bool {
@@ -61,16 +71,18 @@ fn has_to_be_tested(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) ->
     if is_test_file(file) || is_of_tests(before, file) || is_prose(file) || is_configuration(file) {
         return false;
     }
-    let code = |world: &Snapshot| {
-        let tree = world.tree(file).ok()?;
-        let found = tree.find(&symbol.name)?;
-        Some(code_of(&tree, found))
-    };
-    match (code(before), code(after)) {
+    match (code(before, symbol), code(after, symbol)) {
         (_, None) => false,
         (Some(old), Some(new)) => old != new,
         (None, Some(new)) => !new.is_empty(),
     }
+}
+
+/// Returns the code of a symbol as [`code_of`]; `None` if the symbol does not exist.
+fn code(world: &Snapshot, symbol: &SymbolPath) -> Option<String> {
+    let tree = world.tree(&symbol.file).ok()?;
+    let found = tree.find(&symbol.name)?;
+    Some(code_of(&tree, found))
 }
 
 /// Returns the text of a symbol without its children, comments, docstring and whitespace.
@@ -415,6 +427,28 @@ mod tests {
         let changed: Vec<SymbolPath> = changed.iter().map(|one| one.parse().unwrap()).collect();
         let found = unreached(&before, &after, &changed, &report, &BTreeSet::new());
         found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn comments_and_docstrings_are_words() {
+        let words_from = |changed: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("calc.py"), CODE).unwrap();
+            std::fs::write(dir.path().join("README.md"), "calc").unwrap();
+            let world = Workspace::open(dir.path().to_owned()).unwrap();
+            let before = world.snapshot(Default::default());
+            let after = before
+                .with(FilePath::new("calc.py"), Some(changed.into()))
+                .with(FilePath::new("README.md"), Some("calc adds".into()));
+            let changed = ["calc.py::add", "README.md::"].map(|one| one.parse().unwrap());
+            are_words(&before, &after, &changed)
+        };
+        let after = |line: &str| CODE.replace("(a, b):\n    return a +", line);
+        assert!(words_from(&after(
+            "(a, b):\n    \"\"\"The sum.\"\"\"\n    # plain\n    return a +"
+        )));
+        assert!(!words_from(&after("(a, b):\n    return 1 + a +")));
+        assert!(!words_from("def mul(a, b):\n    return a * b\n"));
     }
 
     /// Returns the symbols that no test reaches after a change of `mul`.

@@ -206,6 +206,17 @@ pub(crate) fn unchecked(draft: &Draft) -> Evidence {
     }
 }
 
+/// Records the tests that a refused proposal broke.
+fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<TestReport>) {
+    if let TestEvidence::Known { broken, .. } = &evidence.tests {
+        let cases = report.into_iter().flat_map(|report| report.cases);
+        let cases = cases.filter(|case| broken.contains(&case.id));
+        agent
+            .broken
+            .extend(cases.map(|case| (case.id.clone(), case)));
+    }
+}
+
 async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
@@ -216,7 +227,10 @@ async fn alone(
     match objection::judge(run, agent, change, &made.draft, &made.evidence) {
         Judgement::Passes => {}
         Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
-        Judgement::SentBack { why } => return refuse(run, agent, why),
+        Judgement::SentBack { why } => {
+            remember_broken(agent, &made.evidence, report);
+            return refuse(run, agent, why);
+        }
     }
     if let Some(why) = new_tests::not_run(run, &made.draft, report.as_ref())
         && !(change.insist && run.task.approval.is_by_person())

@@ -13,8 +13,8 @@ use crate::task::stated::{Named, Stated, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
-pub(crate) use uses::stands_in;
 use uses::{is_word_at, offset, places};
+pub(crate) use uses::{put_together, stands_in};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
 ///
@@ -204,7 +204,44 @@ fn not_known_by_name(lookup: &Lookup, path: &SymbolPath, symbol: &Symbol) -> Res
     if let Some(other) = others.next() {
         return Err(format!("`{}` is decorated with {other}", path.name));
     }
+    if path.base_name().starts_with("__") && path.base_name().ends_with("__") {
+        return Err(format!("Python itself uses `{}`", path.name));
+    }
+    looked_up_in_its_place(lookup, path, symbol)?;
     uses::in_no_string(lookup, path.base_name())
+}
+
+/// # Errors
+/// The class of a method, or the module of a function, looks up its own names by values.
+fn looked_up_in_its_place(
+    lookup: &Lookup,
+    path: &SymbolPath,
+    symbol: &Symbol,
+) -> Result<(), String> {
+    let tree = lookup.tree(&path.file)?;
+    let class = symbol.parent.map(|id| tree.get(id));
+    let class = class.filter(|class| class.kind == SymbolKind::Class);
+    let (place, text, lookups) = match class {
+        Some(class) => (
+            class.path.name.clone(),
+            class.span.of(tree.text()),
+            ["getattr(self, ", "getattr(cls, "],
+        ),
+        None => (
+            path.file.to_string(),
+            &**tree.text(),
+            ["globals()[", "globals().get("],
+        ),
+    };
+    let is_literal = |rest: &str| rest.starts_with(['"', '\'']);
+    let looks_up = |lookup: &str| {
+        let mut places = text.match_indices(lookup);
+        places.any(|(at, _)| !is_literal(&text[at + lookup.len()..]))
+    };
+    match lookups.into_iter().any(looks_up) {
+        true => Err(format!("{place} looks up its own names by values")),
+        false => Ok(()),
+    }
 }
 
 /// A method that stands alone: no other class gives it or has it from elsewhere.

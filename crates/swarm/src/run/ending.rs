@@ -67,8 +67,10 @@ impl Ending {
             unsteady: &[],
             doubtful: &[],
             new_tests: &WithoutChange::default(),
+            unshown_parts: &[],
             unreached: &[],
             behaves_otherwise: false,
+            only_words: false,
             aim: &Aim::default(),
             beside_failures: false,
             left_out: &[],
@@ -103,10 +105,14 @@ pub(crate) struct RunFacts<'a> {
     pub doubtful: &'a [String],
     /// What the run's new tests do on the code as it was.
     pub new_tests: &'a WithoutChange,
+    /// Changed functions without whose change the tests that show the change pass as well.
+    pub unshown_parts: &'a [SymbolPath],
     /// Changed symbols that surely no test reaches.
     pub unreached: &'a [SymbolPath],
     /// Whether code was changed whose behaviour tests can show.
     pub behaves_otherwise: bool,
+    /// Whether only documents, comments and docstrings were changed.
+    pub only_words: bool,
     /// How the changes stand to what the task names.
     pub aim: &'a Aim,
     /// The task tells of a bug in code that no failing test reaches.
@@ -387,17 +393,18 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let headline = format!("Done and proven: {passed}; {what}, no part of the task");
             (Proof::Proven, headline)
         }
+        (Checked::Passes(what), _, None) if is_documentation => (
+            Proof::NothingToProve,
+            format!("Done: {}; {what}", only_words(facts)),
+        ),
         (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
         (Checked::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
-            format!(
-                "Done: only documentation was changed; {}{what}",
-                passing(facts)
-            ),
+            format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
         ),
         (Checked::Untested(_), ..) if is_documentation => (
             Proof::NothingToProve,
-            "Done: only documentation was changed".to_owned(),
+            format!("Done: {}", only_words(facts)),
         ),
         (Checked::Fails(what), None, Some(why)) if fail_as_before(facts) => {
             let passing = passing(facts);
@@ -424,6 +431,19 @@ fn fail_as_before(facts: &RunFacts<'_>) -> bool {
 /// passes now proves them, and so does a new or changed one that fails without them, where they are in
 /// what the task names, use it or are used by it. Tests that passed before as well prove that behaviour stayed, and not that it changed as the task asks.
 fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
+    unshown_as_whole(facts).or_else(|| unshown_part(facts))
+}
+
+/// Returns that no test fails without the change of one of the changed functions.
+fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
+    let is_meant = !facts.unshown_parts.is_empty() && goal::of(facts.task) != Goal::Refactoring;
+    let names = facts.unshown_parts.iter().map(ToString::to_string);
+    let names: Vec<String> = names.collect();
+    is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
+}
+
+/// Returns why no test shows the run's change at all.
+fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
@@ -703,9 +723,38 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     }
 }
 
+/// Returns whether a run changed only documents, comments and docstrings, and no test shows the
+/// change, as an example in a docstring can do.
 fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
+    let WithoutChange {
+        fails,
+        passes,
+        changed_fail,
+    } = facts.new_tests;
+    let is_shown = [fails, passes, changed_fail]
+        .iter()
+        .any(|tests| !tests.is_empty());
+    let is_fixed = |case: &TestCase| {
+        case.status == TestStatus::Passed && facts.failed_before.contains(&case.id)
+    };
+    let fixes = match facts.last_check {
+        LastCheck::Known(report) => report.cases.iter().any(is_fixed),
+        LastCheck::Absent { .. } => false,
+    };
+    let is_of_tests = goal::of(facts.task) == Goal::NewTest;
+    !is_of_tests && !is_shown && !fixes && (facts.only_words || are_documents(facts))
+}
+
+fn are_documents(facts: &RunFacts<'_>) -> bool {
     let mut files = facts.changed.iter().map(|symbol| &symbol.file);
     files.all(is_documentation)
+}
+
+fn only_words(facts: &RunFacts<'_>) -> &'static str {
+    match are_documents(facts) {
+        true => "only documentation was changed",
+        false => "only comments and docstrings were changed",
+    }
 }
 
 pub(crate) fn is_documentation(file: &FilePath) -> bool {

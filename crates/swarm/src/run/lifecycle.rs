@@ -9,7 +9,9 @@ use tokio::sync::watch;
 
 use crate::budget::Budget;
 use crate::check::selection::{self, Extent, TestScope};
-use crate::check::{checks, expected, new_tests, original_tests, reached, scripts, steady};
+use crate::check::{
+    checks, each_part, expected, new_tests, original_tests, reached, scripts, steady,
+};
 use crate::context::prompt_parts;
 use crate::event::events::{ActorId, Cause, Event, EventLog, RunId, StopReason, TestPhase};
 use crate::evidence::proposal::{ProposalId, WHOLE_RUN, failing_ids, ids};
@@ -352,6 +354,8 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
+        let unshown = each_part::unshown(run, &changed(run)).await;
+        run.state().unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -612,6 +616,8 @@ fn last_refusal(events: &[Event]) -> Option<String> {
 struct Changes {
     /// Whether code changed whose behaviour a test can show.
     behave_otherwise: bool,
+    /// Whether only documents, comments and docstrings changed.
+    only_words: bool,
     /// The changed symbols that no test of the last test run can reach.
     unreached: Vec<SymbolPath>,
     aim: Aim,
@@ -629,6 +635,7 @@ fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
     Changes {
         behave_otherwise: !changing.is_empty(),
+        only_words: reached::are_words(&before, &after, changed),
         unreached: found.unwrap_or_default(),
         aim: aim::of(run, changed, &changing),
     }
@@ -695,8 +702,10 @@ fn with_facts<R>(
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
         new_tests: &state.new_tests,
+        unshown_parts: &state.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
+        only_words: changes.only_words,
         aim: &changes.aim,
         beside_failures: state.beside_failures,
         left_out: &left_out,

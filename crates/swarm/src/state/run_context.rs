@@ -124,6 +124,8 @@ pub(crate) struct State {
     pub problems: Vec<String>,
     /// Results of the run's new tests on the original code, if these tests were tried at the end.
     pub new_tests: WithoutChange,
+    /// Changed functions without whose change the tests that show the run's change pass as well.
+    pub unshown_parts: Vec<SymbolPath>,
     pub applied: Vec<Applied>,
     /// The dependencies of each proposal that is applied or being applied.
     pub dependencies: BTreeMap<ProposalId, Dependencies>,
@@ -268,6 +270,7 @@ impl RunContext {
             drafts: BTreeSet::new(),
             problems: Vec::new(),
             new_tests: WithoutChange::default(),
+            unshown_parts: Vec::new(),
             applied: Vec::new(),
             dependencies: BTreeMap::new(),
             told_of: BTreeMap::new(),

@@ -88,7 +88,8 @@ async fn a_word_about_documents_proves_no_change_of_code() {
         .with(|it| it.text = "The docstring of f is wrong.".to_owned())
         .run()
         .await;
-    assert_eq!(ending(&events).0, Proof::Proven, "{:?}", ending(&events).1);
+    let words = "Done: only comments and docstrings were changed; 2 tests pass";
+    assert_eq!(ending(&events), is(Proof::NothingToProve, words));
 }
 
 /// A test that fails until `f` gives one more.
@@ -388,4 +389,34 @@ async fn where_tests_are_required_documentation_needs_none() {
     let events = bed.run().await;
     assert_eq!(ending(&events).0, Proof::NothingToProve, "{events:#?}");
     assert!(bed.read("README.md").contains("Eight per cent"));
+}
+
+/// The failing test covers `f` and says nothing about `g`.
+#[tokio::test(start_paused = true)]
+async fn each_changed_function_needs_a_test_that_fails_without_its_change() {
+    let two = |red_without_g: bool| {
+        let judge = move |all: &str| {
+            let is_done = all.contains("x + 1\n\n") && (!red_without_g || all.contains("+ 2"));
+            match is_done {
+                true => vec![("test_f".to_owned(), PASSES.to_owned())],
+                false => vec![("test_f".to_owned(), "f is wrong".to_owned())],
+            }
+        };
+        let model = Scripted::native()
+            .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")])
+            .on("agent a.py::g", [whole("def g(x):\n    return f(x) + 2\n")])
+            .always("agent", finish("done"));
+        Bed::new(&[("a.py", TWO)], model)
+            .begin(&["a.py::f", "a.py::g"])
+            .tests(judge)
+            .with(|it| it.text = "Add 1 in f and in g".to_owned())
+    };
+    let events = two(false).run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Unproven, "{headline}");
+    let but = "Done, but no test fails without the change of a.py::g; ";
+    assert!(headline.starts_with(but), "{headline}");
+    let events = two(true).run().await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::Proven, "{headline}");
 }

@@ -266,3 +266,48 @@ async fn a_rejected_proposal_is_kept_beside_its_revision() {
     assert_eq!(handle.undo(Some(second)).await, Ok(vec![second]));
     assert_eq!(bed.read("a.py"), TWO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn small_model_is_shown_the_tests_that_its_reply_broke() {
+    let stats = "def mean(values):\n    return sum(values) / len(values)\n";
+    let tests = "from stats import mean\n\n\ndef test_empty():\n    assert mean([]) == 0\n\n\n\
+        def test_mean():\n    assert mean([2, 4]) == 3\n";
+    let judge = |all: &str| {
+        let of = |test: &str, line: u32, passes: bool| {
+            let message = match passes {
+                true => PASSES.to_owned(),
+                false => format!("test_stats.py:{line}: in {test}\nE   assert 1 == 0"),
+            };
+            (format!("test_stats.py::{test}"), message)
+        };
+        let is_right = all.contains("if values else 0");
+        let is_zero = all.contains("    return 0\n");
+        vec![
+            of("test_empty", 5, is_right || is_zero),
+            of("test_mean", 9, !is_zero),
+        ]
+    };
+    let reply = |line: &str| {
+        say(&format!(
+            "```python\ndef mean(values):\n    return {line}\n```"
+        ))
+    };
+    let model = Scripted::small().on(
+        "agent stats.py::mean",
+        [
+            reply("0"),
+            reply("sum(values) / len(values) if values else 0"),
+        ],
+    );
+    let mut bed = Bed::new(&[("stats.py", stats), ("test_stats.py", tests)], model)
+        .begin(&["stats.py::mean"])
+        .tests(judge)
+        .with(|task| task.text = "mean() is wrong for an empty list".into());
+    let events = bed.run().await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    let prompts = bed.model.prompts("agent stats.py::mean");
+    let kept =
+        "must go on passing:\n```python\ndef test_mean():\n    assert mean([2, 4]) == 3\n```";
+    assert!(!prompts[0].contains("go on passing"), "{}", prompts[0]);
+    assert!(prompts[1].contains(kept), "{}", prompts[1]);
+}

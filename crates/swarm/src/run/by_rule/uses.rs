@@ -90,10 +90,22 @@ fn is_attribute(lookup: &Lookup, usage: &Usage) -> bool {
 /// symbol by that string.
 pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     let found = lookup.index().in_strings(name);
-    match found.is_empty() {
-        true => Ok(()),
-        false => Err(stands_in(name, "stands", &found)),
+    if !found.is_empty() {
+        return Err(stands_in(name, "stands", &found));
     }
+    match put_together(lookup, name) {
+        Some(places) => Err(places),
+        None => Ok(()),
+    }
+}
+
+/// Describes the places that may look up a name by a text that they put together.
+pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
+    let found = lookup.index().dynamic_uses(name);
+    let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
+    let places = first_of(places.collect());
+    (!found.is_empty())
+        .then(|| format!("`{name}` may be looked up by a name that is put together: {places}"))
 }
 
 /// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
@@ -103,9 +115,15 @@ pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String 
         .iter()
         .map(|one| format!("{}:{}", one.file, one.line));
     let places = first_of(places.collect());
-    match strings.len() {
-        1 => format!("`{name}` {verb} in a string: {places}"),
-        count => format!("`{name}` {verb} in {count} strings: {places}"),
+    let scripts = strings.iter().filter(|one| one.is_script).count();
+    match (strings.len(), scripts) {
+        (1, 0) => format!("`{name}` {verb} in a string: {places}"),
+        (count, 0) => format!("`{name}` {verb} in {count} strings: {places}"),
+        (1, _) => format!("`{name}` {verb} in a script: {places}"),
+        (count, scripts) if count == scripts => {
+            format!("`{name}` {verb} in {count} lines of scripts: {places}")
+        }
+        (count, _) => format!("`{name}` {verb} in {count} strings and lines of scripts: {places}"),
     }
 }
 

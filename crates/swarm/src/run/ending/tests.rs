@@ -37,6 +37,7 @@ struct Run<'a> {
     as_changed: &'a [&'a str],
     unreached: &'a [&'a str],
     behaves_otherwise: bool,
+    only_words: bool,
     aim: Aim,
     beside_failures: bool,
     left_out: &'a [&'a str],
@@ -62,6 +63,7 @@ impl Default for Run<'_> {
             as_changed: &[],
             unreached: &[],
             behaves_otherwise: false,
+            only_words: false,
             aim: Aim::default(),
             beside_failures: false,
             left_out: &[],
@@ -105,8 +107,10 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         failed_before: &before,
         required: &required,
         new_tests: &crate::check::new_tests::WithoutChange::default(),
+        unshown_parts: &[],
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,
+        only_words: run.only_words,
         aim: &run.aim,
         beside_failures: run.beside_failures,
         left_out: &left_out,
@@ -200,7 +204,12 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
     let but = "Done, but 1 proposal was refused: a.py::g (tests fail); 3 tests pass";
     let one = &["a.py::g (tests fail)"][..];
     assert_eq!(ends_with(&["a.py::f"], one), is(Proof::Unproven, but));
-    assert_eq!(ends_with(&["README.md::"], one), is(Proof::Unproven, but));
+    let documented = "Done, but 1 proposal was refused: a.py::g (tests fail); only documentation \
+                      was changed; 3 tests pass";
+    assert_eq!(
+        ends_with(&["README.md::"], one),
+        is(Proof::Unproven, documented)
+    );
     let both = ends_with(&["a.py::f"], &["a.py::g (x)", "b.py::h (y)"]);
     let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
                   a.py::f; 3 tests pass";
@@ -526,6 +535,35 @@ fn documentation_needs_no_proof() {
         )
     );
     assert_eq!(docs(&["README.md::", "a.py::f"], None).0, Proof::Unproven);
+}
+
+#[test]
+fn passing_tests_do_not_prove_a_changed_docstring() {
+    use TestStatus::Passed;
+    let docstring = |task, before| {
+        ends(&Run {
+            task,
+            changed: &["a.py::f"],
+            only_words: true,
+            last: Some(report(TestOutcome::Passed, &[("a", Passed), ("b", Passed)])),
+            before,
+            ..Run::default()
+        })
+    };
+    let words = "Done: only comments and docstrings were changed; 2 tests pass";
+    assert_eq!(
+        docstring("Document f", &[]),
+        is(Proof::NothingToProve, words)
+    );
+    let shown = "Done and proven: 2 tests pass";
+    assert_eq!(
+        docstring("The example of f is wrong", &["a"]),
+        is(Proof::Proven, shown)
+    );
+    assert_eq!(
+        docstring("Add a doctest for f", &[]),
+        is(Proof::Proven, shown)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Stated;
 use super::named::{Named, Word, is_part, stub_of};
 use crate::lookup::Lookup;
-use crate::run::by_rule::stands_in;
+use crate::run::by_rule::{put_together, stands_in};
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_text::ByteRange;
 
@@ -66,8 +66,13 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     let mut strings = index.in_strings(name);
     // A page or file keeps its name.
     strings.retain(|one| !one.is_address);
-    let is_left = !strings.is_empty() && !index.is_defined(name);
-    is_left.then(|| stands_in(name, "still stands", &strings))
+    if index.is_defined(name) {
+        return None;
+    }
+    match strings.is_empty() {
+        true => put_together(lookup, name),
+        false => Some(stands_in(name, "still stands", &strings)),
+    }
 }
 
 /// Describes why the change of a word is not done. It is done if the old name is gone from its

@@ -1,0 +1,145 @@
+//! Checks for each changed function whether a test fails without its change. Of a run that changes
+//! several functions, the test that proves one of them may say nothing about the others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::check::checks::run_tests;
+use crate::check::new_tests::WithoutChange;
+use crate::check::{reached, scripts};
+use crate::proposal::apply;
+use crate::state::run_context::RunContext;
+use starling_core::{TestOutcome, TestReport, TestStatus};
+use starling_syntax::{SymbolKind, SymbolPath, SymbolTree};
+use starling_workspace::Snapshot;
+
+/// Maximum number of changed functions. With more functions, none is tried.
+const PARTS_MOST: usize = 6;
+/// Maximum expected time of all test runs.
+const TIME_MOST: Duration = Duration::from_secs(30);
+
+/// Returns the changed functions without whose change the same tests pass. The tests are those that
+/// show the run's change: they failed before the run, or they are new and fail on the original code.
+///
+/// The result is empty if it cannot be determined, or would take too long.
+pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Vec<SymbolPath> {
+    let (before, after, latest, failed_before, new_tests) = {
+        let state = run.state();
+        (
+            apply::without_the_run(&state),
+            state.world.clone(),
+            state.latest.clone(),
+            state.failing_before.clone(),
+            state.new_tests.clone(),
+        )
+    };
+    let Some(latest) = latest else {
+        return Vec::new();
+    };
+    let scripts = scripts::of_test_command(run);
+    let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
+    let proving = proving(&latest, &failed_before, &new_tests);
+    let expected =
+        Duration::from_millis(latest.millis) * u32::try_from(changing.len()).unwrap_or(u32::MAX);
+    let can_be_tried = (2..=PARTS_MOST).contains(&changing.len()) && expected <= TIME_MOST;
+    if proving.is_empty() || !can_be_tried {
+        return Vec::new();
+    }
+    let mut unshown = Vec::new();
+    for symbol in changing {
+        let Some(world) = without_part(&before, &after, symbol) else {
+            continue;
+        };
+        let select = match run.services.tests.selects() {
+            true => proving.iter().cloned().collect(),
+            false => Vec::new(),
+        };
+        let report = run_tests(run, &world, select).await;
+        if all_pass(&report, &proving) {
+            unshown.push(symbol.clone());
+        }
+    }
+    unshown
+}
+
+/// Returns the ids of the tests that pass and show the run's change.
+fn proving(
+    latest: &TestReport,
+    failed_before: &BTreeSet<String>,
+    new_tests: &WithoutChange,
+) -> BTreeSet<String> {
+    let is_new = |id: &str| {
+        let name = id.split('[').next().unwrap_or(id).rsplit(['.', ':']).next();
+        let mut all = new_tests.fails.iter().chain(&new_tests.changed_fail);
+        all.any(|one| Some(one.as_str()) == name)
+    };
+    let passed = latest.cases.iter();
+    let passed = passed.filter(|case| case.status == TestStatus::Passed);
+    passed
+        .map(|case| case.id.clone())
+        .filter(|id| failed_before.contains(id) || is_new(id))
+        .collect()
+}
+
+fn all_pass(report: &TestReport, proving: &BTreeSet<String>) -> bool {
+    let did_run = matches!(report.outcome, TestOutcome::Passed | TestOutcome::Failed);
+    let passes = |id: &String| {
+        let mut of_id = report.cases.iter().filter(|case| case.id == *id).peekable();
+        of_id.peek().is_some() && of_id.all(|case| case.status == TestStatus::Passed)
+    };
+    did_run && proving.iter().all(passes)
+}
+
+/// Returns the workspace with the original text of one function; `None` if the symbol is no
+/// function, or if the text with it has syntax errors.
+fn without_part(before: &Snapshot, after: &Snapshot, symbol: &SymbolPath) -> Option<Snapshot> {
+    let is = after.tree(&symbol.file).ok()?;
+    let new = is.find(&symbol.name)?;
+    match new.kind {
+        SymbolKind::Function | SymbolKind::Method => {}
+        SymbolKind::Module | SymbolKind::Class => return None,
+    }
+    let was = before.tree(&symbol.file).ok();
+    let old = was.as_ref().and_then(|was| {
+        let old = was.find(&symbol.name)?;
+        Some(old.span.of(was.text()))
+    });
+    let mut text = is.text().to_string();
+    text.replace_range(new.span.start..new.span.end, old.unwrap_or_default());
+    let text: Arc<str> = text.into();
+    let tree = SymbolTree::parse(symbol.file.clone(), Arc::clone(&text));
+    let is_sound = tree.errors().is_empty();
+    is_sound.then(|| after.with(symbol.file.clone(), Some(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_syntax::FilePath;
+    use starling_workspace::Workspace;
+
+    #[test]
+    fn one_function_gets_its_original_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = FilePath::new("a.py");
+        let text = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 1\n";
+        std::fs::write(dir.path().join("a.py"), text).unwrap();
+        let before = Workspace::open(dir.path().to_owned()).unwrap();
+        let before = before.snapshot(Default::default());
+        let new = format!("{}\n\ndef h():\n    return 2\n", text.replace('1', "2"));
+        let after = before.with(file.clone(), Some(new.as_str().into()));
+        let without = |name: &str| {
+            let world = without_part(&before, &after, &SymbolPath::new(file.clone(), name));
+            world.map(|world| world.read(&file).unwrap().to_string())
+        };
+        assert_eq!(without("f"), Some(new.replacen('2', "1", 1)));
+        let (head, tail) = new.split_at(new.find("class").unwrap());
+        assert_eq!(
+            without("A.g"),
+            Some(format!("{head}{}", tail.replacen('2', "1", 1)))
+        );
+        assert!(!without("h").unwrap().contains("def h"));
+        assert_eq!(without("A"), None);
+    }
+}
