@@ -80,7 +80,7 @@ pub(crate) async fn act(
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
             Ok(Action::Request(wanted)) if results[at].is_none() => {
-                agent.entangled = true;
+                agent.part_of_joint_change = true;
                 let sent = change_request::request_change(run, &agent.actor, wanted);
                 turn.is_refused |= sent.is_err();
                 results[at] = Some(sent.unwrap_or_else(|why| why));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tracing::Instrument;
 
 use crate::agent::act::{Proposed, act, proposed};
 use crate::agent::new_conversation::conversation_of;
@@ -100,7 +101,7 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     agent.changed = false;
     agent.kept.clear();
     agent.repeats.clear();
-    agent.entangled |= causes.iter().any(|cause| match cause {
+    agent.part_of_joint_change |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
         Cause::Picked { .. }
         | Cause::FailedTests { .. }
@@ -116,11 +117,13 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     if let Some(ending) = propose_draft(run, agent).await {
         return ending;
     }
-    for _ in 0..run.budget.limits().turns {
+    for number in 1..=run.budget.limits().turns {
         if nothing_left_to_mend(run) {
             return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
         }
-        match turn(run, agent).await {
+        let name = actor_name(&agent.actor);
+        let span = tracing::info_span!("turn", agent = name, number);
+        match turn(run, agent).instrument(span).await {
             Some(ending) => return ending,
             None => take_messages(run, agent),
         }
@@ -191,7 +194,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
 async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let model = &run.services.models.agent;
     let calling = model.profile().tool_calling;
-    let seat = agent.seat();
+    let toolset = agent.toolset();
     agent.begin_turn();
     let own_tools = conversation_of(run, &agent.actor);
     if is_small(model.profile()) {
@@ -214,7 +217,7 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
             &agent.actor,
             model,
             conversation,
-            protocol::tools(calling, seat),
+            protocol::tools(calling, toolset),
         )
         .await
     {
@@ -225,9 +228,13 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     conversation
         .messages
         .push(protocol::assistant_message(&reply));
-    let asked = protocol::parse(calling, seat, &reply, &run.unusual_paths());
+    let asked = protocol::parse(calling, toolset, &reply, &run.unusual_paths());
     if asked.is_empty() {
-        return malformed(run, agent, protocol::nothing_asked(calling, seat, &reply));
+        return malformed(
+            run,
+            agent,
+            protocol::nothing_asked(calling, toolset, &reply),
+        );
     }
     if asked.iter().any(|one| one.action.is_ok()) {
         agent.malformed = 0;

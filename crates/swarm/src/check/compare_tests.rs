@@ -129,10 +129,10 @@ async fn by_nearest(
         // A test that a change disables is hidden among the other tests of its file.
         if fails || !unseen.is_empty() || original_tests::differ(checker, before, after) {
             let without = test(before).await;
-            let habit = checker.tests().selection.policy;
-            let other = habit.instead(&report, &without).filter(|_| fails);
-            if let Some(habit) = other.filter(|_| selection.len() > 1) {
-                checker.tests().selection.policy = habit;
+            let policy = checker.tests().selection.policy;
+            let other = policy.degrade(&report, &without).filter(|_| fails);
+            if let Some(policy) = other.filter(|_| selection.len() > 1) {
+                checker.tests().selection.policy = policy;
                 continue;
             }
             if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {

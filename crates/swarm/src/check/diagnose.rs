@@ -93,7 +93,7 @@ fn with_names(
 }
 
 /// Same as [`diagnostics`] for the final check, with the thorough service if there is one.
-pub(crate) async fn last_look(
+pub(crate) async fn final_diagnostics(
     checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,

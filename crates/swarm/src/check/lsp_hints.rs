@@ -56,7 +56,7 @@ async fn uses(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, deadline:
         .language
         .spots(asked, at, Relation::References);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut checker.world().served).note_uses(symbol.clone(), value);
+        Arc::make_mut(&mut checker.world().lsp_facts).note_uses(symbol.clone(), value);
     }
 }
 
@@ -70,7 +70,7 @@ async fn overrides(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, dead
     let language = &checker.services.language;
     let answer = language.spots(asked, at, Relation::Implementations);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut checker.world().served).note_overrides(symbol.clone(), value);
+        Arc::make_mut(&mut checker.world().lsp_facts).note_overrides(symbol.clone(), value);
     }
 }
 

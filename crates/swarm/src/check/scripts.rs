@@ -179,7 +179,7 @@ mod tests {
             "run_tests.sh",
             "scripts/ci.bash",
             "check.py",
-            "checks/checker.py",
+            "checks/run.py",
             "tools/self-test.py",
             "tests/x.py",
         ] {
@@ -214,16 +214,16 @@ mod tests {
         let world = Workspace::open(dir.path().to_owned()).unwrap();
         let world = world.snapshot(Default::default());
         for (command, expected) in [
-            ("python3 checker.py", vec!["run.py"]),
-            ("./checker.py --all", vec!["run.py"]),
+            ("python3 run.py", vec!["run.py"]),
+            ("./run.py --all", vec!["run.py"]),
             ("cd . && /usr/bin/python3.11 -u ./all.py", vec!["all.py"]),
             (
-                "python3 tools/smoke.py && python3 checker.py",
+                "python3 tools/smoke.py && python3 run.py",
                 vec!["run.py", "tools/smoke.py"],
             ),
             ("python3 calc.py", vec![]),
             ("python3 main.py", vec![]),
-            ("python3 -m doctest checker.py", vec![]),
+            ("python3 -m doctest run.py", vec![]),
             ("python3 gone.py", vec![]),
         ] {
             let found = named_by(command, &world);

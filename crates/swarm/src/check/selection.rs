@@ -45,7 +45,7 @@ impl Selection {
     /// Selects the tests that check a change of these symbols.
     pub(crate) fn near(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
         let lookup = checker.lookup();
-        let (named, failing, habit) = {
+        let (named, failing, policy) = {
             let state = checker.tests();
             (
                 state.selection.named.clone(),
@@ -65,8 +65,8 @@ impl Selection {
         for symbol in of_tests {
             selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
         }
-        selection.add_nearest(&lookup, symbols, habit.most);
-        match habit.by {
+        selection.add_nearest(&lookup, symbols, policy.most);
+        match policy.by {
             Granularity::Test => selection,
             Granularity::File => selection.of_files(&lookup, TESTS_MOST),
         }

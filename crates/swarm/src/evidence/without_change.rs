@@ -1,4 +1,6 @@
-//! How the run's new tests end on the original code.
+//! How tests end without the run's change, or without a part of it.
+
+use starling_syntax::SymbolPath;
 
 /// The results of the tests that a run added or changed, on the original code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -7,6 +9,8 @@ pub(crate) struct WithoutChange {
     pub passes: Vec<String>,
     /// Existing tests that fail with the text that the run gave them.
     pub changed_fail: Vec<String>,
+    /// Changed functions without whose change the tests that show the run's change pass as well.
+    pub unshown_parts: Vec<SymbolPath>,
 }
 
 impl WithoutChange {

@@ -83,7 +83,7 @@ pub(crate) async fn edit(
     still_allowed(run, &draft)?;
     let tested = Arc::clone(&draft.text);
     let draft =
-        auto_imports::without_makeshifts(run, auto_imports::beside_other_imports(run, draft));
+        auto_imports::drop_redundant_imports(run, auto_imports::beside_other_imports(run, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(run.policy().root(), &draft.file);
     let dependencies = run.proposals().dependencies.get(&id).cloned();

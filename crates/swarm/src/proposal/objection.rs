@@ -115,7 +115,7 @@ fn excuse(
 /// may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
-    agent.entangled || run.at_work().len() > 1 && calling == ToolCalling::Native
+    agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
 struct Objection {

@@ -16,7 +16,7 @@ use crate::proposal::approval::{decide, unasked_intent};
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
-use crate::proposal::joint_check::{self, Company, Place};
+use crate::proposal::joint_check::{self, JointCheck, Place};
 use crate::proposal::made::{
     Made, before_text, check, main_symbol, own_diff, tell_checked, waiting,
 };
@@ -63,7 +63,7 @@ pub(crate) async fn propose(
     }
     place.checked(&made.draft, &made.diff, &made.evidence, stage);
     if stage == Stage::NeedsOthers
-        && let Some(Company { together, verdict }) =
+        && let Some(JointCheck { together, verdict }) =
             joint_check::join(run, id, set::decide_on_set).await
     {
         let tests = together.tests.clone();

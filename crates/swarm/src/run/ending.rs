@@ -627,6 +627,7 @@ fn without_change(found: &WithoutChange) -> String {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = found;
     match (fails.len(), passes.len()) {
         (0, 0) => match changed_fail.as_slice() {
@@ -708,6 +709,7 @@ fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = facts.new_tests;
     let is_shown = [fails, passes, changed_fail]
         .iter()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::agent::turns;
 use crate::budget::Budget;
@@ -134,8 +135,9 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run: Arc::clone(&run),
         ended,
     };
+    let span = tracing::info_span!(parent: None, "run", id = %id.0);
     run.event(started(&run, id));
-    tokio::spawn(async move {
+    let work = async move {
         let stop_reason = until_stopped(&run).await;
         // No work of agents may continue after the last event, so an edit in progress is completed
         // first.
@@ -148,7 +150,8 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         drop(applying);
         log.close();
         end.send_replace(true);
-    });
+    };
+    tokio::spawn(work.instrument(span));
     handle
 }
 
@@ -279,7 +282,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
         let unshown = each_part::unshown(run, &changed(run)).await;
-        run.tests().at_end.unshown_parts = unshown;
+        run.tests().at_end.new_tests.unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -631,7 +634,7 @@ fn with_facts<R>(
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
         new_tests: &state.tests.at_end.new_tests,
-        unshown_parts: &state.tests.at_end.unshown_parts,
+        unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
         only_words: changes.only_words,

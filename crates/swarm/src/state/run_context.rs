@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::{SetOnce, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::budget::{Budget, Exhausted};
-use crate::event::actor::ActorId;
+use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event, EventLog};
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
@@ -263,7 +264,9 @@ impl RunContext {
     fn spawn(self: &Arc<Self>, actor: ActorId) {
         let guard = WorkGuard::new(Arc::clone(self), actor.clone());
         let run = Arc::clone(self);
-        tokio::spawn(async move {
+        // Not below the span of whoever wakes it, which it may outlive.
+        let span = tracing::info_span!(parent: None, "agent", name = actor_name(&actor));
+        let task = async move {
             let _guard = guard;
             let work = (run.agent_loop)(Arc::clone(&run), actor);
             // Cancellation is checked first, so that no model call starts after a cancel.
@@ -272,7 +275,8 @@ impl RunContext {
                 () = run.cancel.cancelled() => {}
                 () = work => {}
             }
-        });
+        };
+        tokio::spawn(task.instrument(span));
     }
 
     pub fn take_work(&self, actor: &ActorId) -> Option<(AgentState, Vec<Cause>)> {

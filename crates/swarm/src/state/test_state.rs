@@ -40,8 +40,6 @@ pub(crate) struct TestState {
 pub(crate) struct FoundAtEnd {
     /// Results of the run's new tests on the original code, if these tests were tried.
     pub new_tests: WithoutChange,
-    /// Changed functions without whose change the tests that show the run's change pass as well.
-    pub unshown_parts: Vec<SymbolPath>,
     /// Problems that the changes introduced, as text.
     pub problems: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Names that stand in strings, in words.
+//! Names that stand in strings, or that code puts together, in words.
 
 use crate::lookup::Lookup;
 use starling_index::InString;
