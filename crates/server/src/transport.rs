@@ -206,8 +206,11 @@ where
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
-    mut work: mpsc::Sender<Instrumented<S::Future>>,
-    mut answers: mpsc::Sender<ServerMessage>,
+                let span = tracing::info_span!("request", method = request.method());
+                let answer = service
+                    .call(drop_unreadable_capabilities(request))
+                    .instrument(span);
+                work.send(answer).await?;
             }
             Ok(ClientMessage::Response(response)) => responses.send(response).await?,
             Err(malformed) => {
