@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::state::run_context::Epoch;
+use crate::state::epoch::Epoch;
 
 /// Maximum number of times that a call is answered in one epoch. The last answer contains a
 /// warning.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
+use crate::state::draft::Draft;
 use starling_syntax::{FilePath, SymbolPath};
 
 /// The symbols that an agent has seen, each with the text of its file at that time.

@@ -13,13 +13,18 @@
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::context::prompt_parts;
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
-use crate::lookup::Lookup;
-use crate::state::run_context::{RunContext, State};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::failing_ids;
+use crate::lookup::{Lookup, test_symbol};
+use crate::state::run_context::RunContext;
+use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
 use crate::task::names::Names;
 use starling_core::{TestCase, TestReport, TestStatus};
@@ -54,33 +59,36 @@ pub(crate) fn note_failing(run: &RunContext, report: &TestReport) {
     }
     let lookup = run.lookup();
     let (targets, files) = {
-        let state = run.state();
-        let named = state.task_names.iter().flat_map(Names::code);
+        let state = run.tests();
+        let named = state.required.names.iter().flat_map(Names::code);
         let files = named.filter(|one| one.is_module());
-        (state.targets.clone(), files.cloned().collect::<Vec<_>>())
+        (
+            state.required.targets.clone(),
+            files.cloned().collect::<Vec<_>>(),
+        )
     };
     let task = &run.task.text;
     let found = belonging(run.goal, task, &lookup, report, &targets, &files);
-    let mut state = run.state();
-    state.required.extend(found.required);
-    state.near.extend(found.near);
+    let mut state = run.tests();
+    state.required.ids.extend(found.required);
+    state.required.near.extend(found.near);
 }
 
 /// Resolves and stores the names in the task, once.
 pub(crate) fn note_names(run: &RunContext) {
-    if run.state().task_names.is_some() {
+    if run.tests().required.names.is_some() {
         return;
     }
     let names = Names::of(&run.lookup(), &run.task.text);
-    let mut state = run.state();
+    let mut state = run.tests();
     let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
-    state.targets.extend(symbols);
-    state.task_names = Some(names);
+    state.required.targets.extend(symbols);
+    state.required.names = Some(names);
 }
 
 /// Adds symbols that a bug may be about, if the task names no code.
 pub(crate) fn note_targets(run: &RunContext, symbols: &[SymbolPath]) {
-    let do_lead = run.state().task_names.as_ref().is_some_and(Names::lead);
+    let do_lead = run.tests().required.names.as_ref().is_some_and(Names::lead);
     if !do_lead {
         note_begin(run, symbols);
     }
@@ -89,8 +97,8 @@ pub(crate) fn note_targets(run: &RunContext, symbols: &[SymbolPath]) {
 /// Adds symbols that the run is about, whatever the task names.
 pub(crate) fn note_begin(run: &RunContext, symbols: &[SymbolPath]) {
     let before = {
-        let mut state = run.state();
-        state.targets.extend_from_slice(symbols);
+        let mut state = run.tests();
+        state.required.targets.extend_from_slice(symbols);
         state.before.clone()
     };
     if let Some(before) = before {
@@ -103,8 +111,8 @@ pub(crate) fn note_begin(run: &RunContext, symbols: &[SymbolPath]) {
 pub(crate) fn note_change(run: &Arc<RunContext>, symbols: &[SymbolPath]) {
     let goal = goal(run);
     let is_open = {
-        let state = run.state();
-        goal == Goal::Bug && state.required.is_empty() && !state.failing_before.is_empty()
+        let state = run.tests();
+        goal == Goal::Bug && state.required.ids.is_empty() && !state.failing_before.is_empty()
     };
     if is_open {
         let symbols: Vec<SymbolPath> = symbols
@@ -125,11 +133,11 @@ pub(crate) fn note_before(run: &RunContext, before: &TestReport) {
     // Without the text of a test, its reach is unknown.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
-    let mut state = run.state();
+    let mut state = run.tests();
     // A plain word, such as `page`, may be English and no name.
-    let is_told = is_bug && state.task_names.as_ref().is_some_and(Names::lead);
-    let are_others = state.required.is_empty() && state.near.is_empty();
-    state.beside_failures = is_told && are_known && are_others;
+    let is_told = is_bug && state.required.names.as_ref().is_some_and(Names::lead);
+    let are_others = state.required.ids.is_empty() && state.required.near.is_empty();
+    state.required.beside_failures = is_told && are_known && are_others;
 }
 
 /// Returns the test report from before the run with only those failing tests that matter for the
@@ -137,10 +145,10 @@ pub(crate) fn note_before(run: &RunContext, before: &TestReport) {
 /// caused by the bug.
 pub(crate) fn shown(run: &RunContext) -> Option<TestReport> {
     let goal = goal(run);
-    let state = run.state();
-    let mut report = state.before.clone()?;
+    let tests = run.tests();
+    let mut report = tests.before.clone()?;
     let failing = failing_ids(&report);
-    let is_shown = |id: &String| is_shown(goal, &state, id);
+    let is_shown = |id: &String| is_shown(goal, &tests, id);
     if !failing.iter().any(is_shown) {
         return None;
     }
@@ -153,20 +161,20 @@ pub(crate) fn shown(run: &RunContext) -> Option<TestReport> {
 /// Returns the tests that failed before the run and do not matter for the task.
 pub(crate) fn left_alone(run: &RunContext) -> Vec<String> {
     let goal = goal(run);
-    let state = run.state();
-    let failing = state.before.as_ref().map(failing_ids).unwrap_or_default();
+    let tests = run.tests();
+    let failing = tests.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
-    let is_shown = |id: &String| is_shown(goal, &state, id);
+    let is_shown = |id: &String| is_shown(goal, &tests, id);
     alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
     alone
 }
 
 /// Returns whether a failing test is shown to models.
-fn is_shown(goal: Goal, state: &State, id: &str) -> bool {
+fn is_shown(goal: Goal, tests: &TestState, id: &str) -> bool {
     match goal {
-        Goal::Bug | Goal::RedTests if state.required.is_empty() => {
-            let is_near = state.near.is_empty() || state.near.contains(id);
-            !state.beside_failures && is_near
+        Goal::Bug | Goal::RedTests if tests.required.ids.is_empty() => {
+            let is_near = tests.required.near.is_empty() || tests.required.near.contains(id);
+            !tests.required.beside_failures && is_near
         }
         Goal::Bug
         | Goal::RedTests
@@ -174,20 +182,23 @@ fn is_shown(goal: Goal, state: &State, id: &str) -> bool {
         | Goal::Feature
         | Goal::Refactoring
         | Goal::Documentation
-        | Goal::Question => state.required.contains(id),
+        | Goal::Question => tests.required.ids.contains(id),
     }
 }
 
 /// Returns the failing tests that the run may fix now: the required tests, or the tests that the
 /// task may be about if none are required.
-pub(crate) fn to_mend(state: &State) -> BTreeSet<String> {
-    if !state.required.is_empty() {
-        return &state.required & &state.failing;
+pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
+    if !tests.required.ids.is_empty() {
+        return &tests.required.ids & &tests.failing;
     }
-    match (state.beside_failures, state.near.is_empty()) {
+    match (
+        tests.required.beside_failures,
+        tests.required.near.is_empty(),
+    ) {
         (true, _) => BTreeSet::new(),
-        (false, true) => state.failing.clone(),
-        (false, false) => &state.near & &state.failing,
+        (false, true) => tests.failing.clone(),
+        (false, false) => &tests.required.near & &tests.failing,
     }
 }
 
@@ -432,7 +443,7 @@ pub(crate) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> 
 
 /// Returns the symbol of a test, found by its traceback or its id.
 fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
-    let by_traceback = prompt_parts::test_symbol(lookup, case).filter(|test| !test.is_module());
+    let by_traceback = test_symbol::test_symbol(lookup, case).filter(|test| !test.is_module());
     if by_traceback.is_some() {
         return by_traceback;
     }
@@ -459,6 +470,3 @@ pub(crate) fn has_word(text: &str, name: &str) -> bool {
             !before.is_some_and(is_part) && !after.is_some_and(is_part)
         })
 }
-
-#[cfg(test)]
-mod tests;

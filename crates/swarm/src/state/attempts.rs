@@ -2,7 +2,7 @@
 
 use crate::evidence::return_reason::ReturnReason;
 use crate::protocol::Propose;
-use crate::state::run_context::Epoch;
+use crate::state::epoch::Epoch;
 
 const NO_TEST_PASSES: &str = "none of the failing tests passes with them";
 

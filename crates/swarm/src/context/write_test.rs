@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::small::Words;
 use crate::lookup::Lookup;
 use crate::protocol::{AddSymbol, Pick, Propose};
 use crate::state::run_context::RunContext;
@@ -49,7 +48,7 @@ pub(crate) fn pick(run: &RunContext) -> Option<Pick> {
 /// names, otherwise the first located one.
 pub(crate) fn place(run: &RunContext) -> Option<Place> {
     let lookup = run.lookup();
-    let located = run.state().located.clone();
+    let located = run.world().located.clone();
     let is_code = |symbol: &SymbolPath| {
         !symbol.is_module()
             && !is_test_file(&symbol.file)
@@ -130,7 +129,7 @@ impl Style {
     /// Returns the style of the file, otherwise that of the first other file with a test.
     fn of(run: &RunContext, file: &FilePath) -> Style {
         let lookup = run.lookup();
-        let failing = run.state().failing.clone();
+        let failing = run.tests().failing.clone();
         let is_other = |other: &&FilePath| {
             *other != file
                 && is_test_file(other)
@@ -468,4 +467,16 @@ pub(crate) fn as_added(run: &RunContext, tree: &SymbolTree, change: &Propose) ->
         add: added,
         ..change.clone()
     })
+}
+
+/// The parts of a prompt for a small model.
+pub(crate) struct Words {
+    pub system: String,
+    pub text: String,
+    /// Prefix of the reply.
+    pub beginning: String,
+    /// Stop sequences of the reply.
+    pub stop: Vec<String>,
+    /// Maximum length of the reply.
+    pub longest: Tokens,
 }
