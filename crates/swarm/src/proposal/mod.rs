@@ -1,6 +1,7 @@
 //! The way of a proposal: draft, joint check, review, apply, undo.
 
 pub(crate) mod apply;
+pub(crate) mod by_rule;
 pub(crate) mod candidates;
 pub(crate) mod draft;
 pub(crate) mod edited;

@@ -14,6 +14,7 @@ use crate::event::events::{ActorId, Event, TestPhase};
 use crate::evidence::proposal::{Evidence, FileChange, ProposalId, TestEvidence};
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::apply;
+use crate::proposal::by_rule;
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::edited;
@@ -60,7 +61,7 @@ pub(crate) fn sent_back(why: impl Into<String>) -> Outcome {
 }
 
 /// Sends a proposal back to the agent and logs the refusal.
-fn refuse(run: &RunContext, agent: &AgentState, why: ReturnReason) -> Outcome {
+pub(crate) fn refuse(run: &RunContext, agent: &AgentState, why: ReturnReason) -> Outcome {
     tell_refused(run, agent, &why);
     Outcome::SentBack { why }
 }
@@ -92,6 +93,9 @@ pub(crate) async fn propose(
     follow_up::note_followed(run, id, &agent.actor);
     let mut place = Place::take(run, id, waiting(agent, change, draft.clone()));
     run.draft_arrived(&agent.actor);
+    if by_rule::is_part(run) {
+        return by_rule::propose(run, agent, change, (id, draft.clone()), place).await;
+    }
     let (mut made, mut report) = checked(run, agent, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let approval = run.task.approval;
@@ -132,7 +136,14 @@ pub(crate) async fn propose(
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
     if is_stale(run, &made.draft) {
+        let together = made.evidence.together.take();
         again(run, agent, change, &mut made, &mut report).await;
+        let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+        if joint_check::stage(tests, diagnostics, &run.state().required, approval)
+            == Stage::NeedsOthers
+        {
+            made.evidence.together = together;
+        }
         tell_checked(run, id, &made.evidence);
     }
     if parts::are_kept(agent) {
@@ -217,7 +228,7 @@ fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<T
     }
 }
 
-async fn alone(
+pub(crate) async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
@@ -289,7 +300,7 @@ pub(crate) fn taken_out(agent: &mut AgentState, id: ProposalId) -> Outcome {
 }
 
 /// Carries out the verdict. `known` holds the test results for the workspace with the change.
-async fn concluded(
+pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
@@ -342,7 +353,7 @@ pub(crate) fn tell_checked(run: &RunContext, id: ProposalId, evidence: &Evidence
 
 /// Logs a draft and checks it. If the workspace changed during the checks, the proposal is drafted
 /// and checked once more.
-async fn checked(
+pub(crate) async fn checked(
     run: &Arc<RunContext>,
     agent: &AgentState,
     change: &Propose,

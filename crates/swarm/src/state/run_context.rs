@@ -103,6 +103,9 @@ pub(crate) struct State {
     pub named: Vec<String>,
     pub reach: TestScope,
     pub habit: SelectionPolicy,
+    /// Number of proposals that follow from the index alone, without a model. They are one change,
+    /// which alters no contract but the names.
+    pub by_rule: usize,
     /// Report of the last test run over the current `world`.
     pub latest: Option<TestReport>,
     /// The epoch whose last report was checked by a repeated test run, with the required tests that
@@ -261,6 +264,7 @@ impl RunContext {
             named: Vec::new(),
             reach: TestScope::WHOLE,
             habit: SelectionPolicy::default(),
+            by_rule: 0,
             latest: None,
             repeated: None,
             failed_again: BTreeSet::new(),
@@ -742,8 +746,12 @@ impl Drop for WorkGuard {
         // After a normal end, `take_work` has cleared the flag already, and the agent may be
         // working again.
         let cut_short = std::thread::panicking() || self.run.cancel.is_cancelled();
-        if cut_short && let Some(slot) = self.run.state().agents.get_mut(&self.actor) {
-            slot.working = false;
+        if cut_short {
+            let mut state = self.run.state();
+            state.drafts.remove(&self.actor);
+            if let Some(slot) = state.agents.get_mut(&self.actor) {
+                slot.working = false;
+            }
         }
         // Tasks that wait for proposals of other agents check their condition again.
         self.run.waited.raise();
