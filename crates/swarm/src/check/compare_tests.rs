@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::check::checks::{run_tests, run_tests_within};
 use crate::check::expected::{self, Worlds};
+use crate::check::moved::Moves;
 use crate::check::original_tests;
 use crate::check::selection::{Extent, LONGEST, Selection};
 use crate::check::steady;
@@ -128,8 +129,10 @@ async fn by_nearest(
             };
             return (TestEvidence::Unknown { reason }, None);
         }
-        let test = async |world| run_tests_within(run, world, selection.entries(), LONGEST).await;
-        let mut report = test(after).await;
+        let test = async |world, entries| run_tests_within(run, world, entries, LONGEST).await;
+        let moves = Moves::between(run.services.index.snapshot(), after);
+        let moved = moves.with_new_places(selection.entries());
+        let mut report = test(after, moved).await;
         let mut failing = known(run);
         // The result of a whole command is valid only for the tests that it ran then.
         failing.remove(WHOLE_RUN);
@@ -140,7 +143,7 @@ async fn by_nearest(
         unseen.retain(|entry| !run.state().never_run.contains(entry));
         // A test that a change disables is hidden among the other tests of its file.
         if fails || !unseen.is_empty() || original_tests::differ(run, before, after) {
-            let without = test(before).await;
+            let without = test(before, selection.entries()).await;
             let habit = run.state().habit;
             let other = habit.instead(&report, &without).filter(|_| fails);
             if let Some(habit) = other.filter(|_| selection.len() > 1) {

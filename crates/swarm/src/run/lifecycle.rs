@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::budget::Budget;
 use crate::check::selection::{self, Extent, TestScope};
 use crate::check::{
-    checks, each_part, expected, new_tests, original_tests, reached, scripts, steady,
+    checks, each_part, expected, moved, new_tests, original_tests, reached, scripts, steady,
 };
 use crate::context::prompt_parts;
 use crate::event::events::{ActorId, Cause, Event, EventLog, RunId, StopReason, TestPhase};
@@ -347,7 +347,13 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
-    let unmet = stated::unmet(run);
+    let mut unmet = stated::unmet(run);
+    let (before, after) = {
+        let state = run.state();
+        (apply::without_the_run(&state), state.world.clone())
+    };
+    let worlds = (&before, &after);
+    unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
     run.state().problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
@@ -511,6 +517,10 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
+    // An agent that begins at once must not miss the drafts of the others.
+    let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
+    let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
+    run.state().drafts.extend(drafted);
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -523,6 +533,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         ) {
             Ok(_) => woken += 1,
             Err(error) => {
+                run.draft_arrived(&ActorId::Agent(symbol.clone()));
                 last = error.to_string();
                 run.not_woken(symbol.to_string(), &from, last.clone());
             }
