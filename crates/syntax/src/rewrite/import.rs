@@ -137,7 +137,7 @@ fn plans(
 }
 
 /// Adds the statements that have a place of their own. Those of one place are one plan, before the
-/// lines that another plan inserts there.
+/// lines that another plan inserts there, but after those for `__future__`.
 fn with_placed(
     tree: &SymbolTree,
     mut plans: Vec<Plan>,
@@ -160,6 +160,9 @@ fn with_placed(
         }
         let range = ByteRange::new(at.offset, at.offset);
         match plans.iter_mut().find(|plan| plan.range == range) {
+            Some(plan) if plan.insert.trim_start().starts_with("from __future__") => {
+                plan.insert.push_str(&insert);
+            }
             Some(plan) => plan.insert.insert_str(0, &insert),
             None => plans.push(Plan { range, insert }),
         }
