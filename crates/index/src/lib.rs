@@ -287,10 +287,10 @@ impl Index {
         dynamic::dynamic_uses(&self.snapshot, name)
     }
 
-    /// Whether any class, function, module body or class body binds a name by other means than an
-    /// import.
+    /// Whether a class or function has this name, or any module body or class body binds the name by
+    /// other means than an import.
     pub fn is_defined(&self, name: &str) -> bool {
-        lookup::is_defined(self.code(), name)
+        lookup::is_defined(self.code(), name) || !self.definitions(name).is_empty()
     }
 
     /// Returns the names that are unresolved here but not in `before`; the two differ only in the

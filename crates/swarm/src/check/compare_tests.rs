@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::expected::{self, Worlds};
+use crate::check::moved::Moves;
 use crate::check::selection::Selection;
 use crate::check::test_run::{failed_if_none_ran, no_tests, run_tests, run_tests_within};
 use crate::check::{accepted_tests, original_tests, required, steady};
@@ -116,8 +117,10 @@ async fn by_nearest(
             return (TestEvidence::Unknown { reason }, None);
         }
         let test =
-            async |world| run_tests_within(checker, world, selection.entries(), LONGEST).await;
-        let mut report = test(after).await;
+            async |world, entries| run_tests_within(checker, world, entries, LONGEST).await;
+        let moves = Moves::between(checker.services.index.snapshot(), after);
+        let moved = moves.with_new_places(selection.entries());
+        let mut report = test(after, moved).await;
         let mut failing = known(checker);
         // The result of a whole command is valid only for the tests that it ran then.
         failing.remove(WHOLE_RUN);
@@ -128,7 +131,7 @@ async fn by_nearest(
         unseen.retain(|entry| !checker.tests().selection.never_run.contains(entry));
         // A test that a change disables is hidden among the other tests of its file.
         if fails || !unseen.is_empty() || original_tests::differ(checker, before, after) {
-            let without = test(before).await;
+            let without = test(before, selection.entries()).await;
             let policy = checker.tests().selection.policy;
             let other = policy.degrade(&report, &without).filter(|_| fails);
             if let Some(policy) = other.filter(|_| selection.len() > 1) {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::moved::Moves;
 use crate::check::test_run::run_tests;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::failing_ids;
@@ -55,6 +56,7 @@ pub(crate) async fn mark_missing(
     }
     let mut missing = missing_in(report, &expected);
     missing.retain(|id| !let_go.contains(id));
+    let missing = not_moved(checker, worlds.with, report, missing);
     let missing = not_asked_for(checker, without, with, missing);
     if missing.is_empty() {
         return missing;
@@ -78,6 +80,7 @@ pub(crate) fn mark_missing_of_selection(
     }
     let mut missing = missing_in(report, &ran(before));
     missing.retain(|id| !let_go.contains(id));
+    let missing = not_moved(checker, worlds.with, report, missing);
     let missing = not_asked_for(checker, worlds.without, worlds.with, missing);
     mark(report, &missing);
 }
@@ -150,6 +153,21 @@ async fn running_without(
         | TestOutcome::WroteTooMuch
         | TestOutcome::NotRun => missing,
     }
+}
+
+/// Removes the tests from `missing` that the run moved and that ran at their new place. A new place
+/// may have been applied before the old one goes.
+fn not_moved(
+    checker: &Checker,
+    with: &Snapshot,
+    report: &TestReport,
+    mut missing: BTreeSet<String>,
+) -> BTreeSet<String> {
+    if !missing.is_empty() {
+        let moves = Moves::between(checker.services.index.snapshot(), with);
+        missing.retain(|id| !moves.ran_elsewhere(id, report));
+    }
+    missing
 }
 
 /// Removes the tests from `missing` that the task asks to remove. Those tests may also be missing

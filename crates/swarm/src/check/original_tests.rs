@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::check::moved::Moves;
 use crate::check::other_names::{self, Loading};
 use crate::check::own_tests::OwnTests;
 use crate::check::test_run::run_tests;
@@ -218,7 +219,7 @@ impl Originals {
             let mut is_other = false;
             for file in &self.held {
                 let missing = other_names::missing(task, &report, file);
-                let texts = (self.without_the_run.read(file), after.read(file));
+                let texts = (self.world.read(file), after.read(file));
                 if let (false, (Ok(original), Ok(new))) = (missing.is_empty(), texts) {
                     let text = other_names::loadable(file, &original, &new, &missing, loading);
                     world = world.with(file.clone(), Some(text));
@@ -253,7 +254,15 @@ impl Originals {
         };
         let may_change =
             |file: &FilePath| asked::to_change_file(task, file, holds_tests(file), &is_code);
-        let held: Vec<&FilePath> = held.filter(|file| !may_change(file)).collect();
+        let moves = Moves::between(&without, after);
+        let original = |file: &FilePath| {
+            let text = without.read(file).ok()?;
+            Some(moves.imported_anew(file, &text))
+        };
+        // Where only a moved name is imported from elsewhere, the tests are as they were.
+        let is_as_it_was = |file: &FilePath| original(file) == after.read(file).ok();
+        let held = held.filter(|file| !may_change(file) && !is_as_it_was(file));
+        let held: Vec<&FilePath> = held.collect();
         let is_new = |file: &FilePath| without.read(file).is_err();
         let mut beside: Vec<(&FilePath, Arc<str>)> = Vec::new();
         let mut unheld = Vec::new();
@@ -264,6 +273,7 @@ impl Originals {
             if !own.are_beside(file) {
                 continue;
             }
+            let was = moves.without_moved(file, &was);
             let Some(restored) = own.restored(task, file, &was, &is) else {
                 continue;
             };
@@ -281,7 +291,7 @@ impl Originals {
         }
         let mut world = after.clone();
         for file in &held {
-            world = world.with((*file).clone(), without.read(file).ok());
+            world = world.with((*file).clone(), original(file));
         }
         for (file, text) in &beside {
             world = world.with((*file).clone(), Some(Arc::clone(text)));

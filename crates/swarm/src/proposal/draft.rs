@@ -157,7 +157,12 @@ async fn written(
     needs_person.extend(may_be_brought(run, &file, &current, &text)?);
     needs_person.extend(hidden(run, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
-    let (contract, breaking) = contract_changes(&tree, &after, &symbols);
+    let is_by_rule = run.proposals().sets.by_rule > 0;
+    let (contract, breaking) = match is_by_rule {
+        // Its callers are parts of the same change.
+        true => (run.stated().in_words(&symbols), Vec::new()),
+        false => contract_changes(&tree, &after, &symbols),
+    };
     let epoch = run.world().epoch;
     Ok(Draft {
         file,

@@ -40,6 +40,17 @@ pub(crate) fn judge(
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,
     };
+    // What passes with others counts as it does with them.
+    let passes_with_others = evidence
+        .together
+        .as_ref()
+        .is_some_and(JointEvidence::passes);
+    if run.task.approval == Approval::Auto
+        && passes_with_others
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
     if let Some(objection) = worse(run, draft, evidence) {
         return match excuse {
             Some(reason) => Judgement::PersonDecides {

@@ -13,6 +13,7 @@ use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::{decide, unasked_intent};
+use crate::proposal::by_rule;
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::ended::{ended, lost, taken_out};
@@ -52,6 +53,9 @@ pub(crate) async fn propose(
     follow_up::note_followed(run, id, &agent.actor);
     let mut place = Place::take(run, id, waiting(agent, change, draft.clone()));
     run.draft_arrived(&agent.actor);
+    if by_rule::is_part(run) {
+        return by_rule::propose(run, agent, change, (id, draft.clone()), place).await;
+    }
     let (mut made, mut report) = checked(run, agent, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let approval = run.task.approval;
@@ -92,7 +96,14 @@ pub(crate) async fn propose(
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
     if is_stale(run, &made.draft) {
+        let together = made.evidence.together.take();
         again(run, agent, change, &mut made, &mut report).await;
+        let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+        if joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval)
+            == Stage::NeedsOthers
+        {
+            made.evidence.together = together;
+        }
         tell_checked(run, id, &made.evidence);
     }
     if are_kept(agent) {
@@ -135,7 +146,7 @@ fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<T
     }
 }
 
-async fn alone(
+pub(crate) async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
@@ -198,7 +209,7 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
 }
 
 /// Carries out the verdict. `known` holds the test results for the workspace with the change.
-async fn concluded(
+pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,

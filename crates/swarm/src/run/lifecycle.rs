@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    each_part, expected, new_tests, original_tests, reached, required, scripts, selection, steady,
+    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection, steady,
 };
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
@@ -274,7 +274,13 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
-    let unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
+    let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
+    let (before, after) = {
+        let state = run.state();
+        (state.without_the_run(), state.world.snapshot.clone())
+    };
+    let worlds = (&before, &after);
+    unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
     run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
@@ -444,6 +450,10 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
+    // An agent that begins at once must not miss the drafts of the others.
+    let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
+    let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
+    run.state().drafts.extend(drafted);
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -456,6 +466,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         ) {
             Ok(_) => woken += 1,
             Err(error) => {
+                run.draft_arrived(&ActorId::Agent(symbol.clone()));
                 last = error.to_string();
                 run.not_woken(symbol.to_string(), &from, last.clone());
             }

@@ -95,8 +95,9 @@ impl Agents {
         !std::mem::replace(&mut self.slot(actor).working, true)
     }
 
-    /// Marks an agent as idle.
+    /// Marks an agent as idle. Its prepared draft will not become a proposal any more.
     pub(super) fn stop(&mut self, actor: &ActorId) {
+        self.drafts.remove(actor);
         if let Some(slot) = self.slots.get_mut(actor) {
             slot.working = false;
         }
