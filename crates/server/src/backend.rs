@@ -1,5 +1,5 @@
-//! The handlers. Each posts or answers first; none waits for a model or a person, and only what must
-//! show a file that is not open reads the disk.
+//! The request handlers. A handler never waits for a model or a person. It reads the disk only to
+//! show a file that is not open.
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +41,7 @@ use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 
-/// One client's session.
+/// The server's side of the connection to one client.
 pub struct Backend {
     client: Client,
     documents: DocumentStore,
@@ -125,7 +125,7 @@ impl Backend {
             .map_or(Encoding::Utf16, |settings| settings.encoding)
     }
 
-    /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
+    /// `window/workDoneProgress/cancel`, which tower-lsp does not support.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
         let cancelled = run_of_token(&params.token).map(|run| self.session.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
@@ -133,7 +133,7 @@ impl Backend {
         }
     }
 
-    /// `starling/state`
+    /// Handles `starling/state`.
     pub async fn state(&self) -> Result<StateReply> {
         if self.front_end.get().is_some() {
             self.session.restored().await;
@@ -144,27 +144,27 @@ impl Backend {
         })
     }
 
-    /// `starling/events`
+    /// Handles `starling/events`.
     pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
         let events = self.session.events(&params.run, params.after);
         let events = events.map_err(refusal)?;
         Ok(EventsReply { events })
     }
 
-    /// `starling/proposal`
+    /// Handles `starling/proposal`.
     pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
         let reply = proposal_reply(&self.session, &params, self.encoding());
         reply.await.map_err(refusal)
     }
 
-    /// `starling/mentions`
+    /// Handles `starling/mentions`.
     pub async fn mentions(&self, params: MentionsParams) -> Result<MentionsReply> {
         let root = self.root()?;
         let found = self.compose.mentions.complete(&root, &params.mention);
         found.await.map_err(|error| failure(&error))
     }
 
-    /// `starling/models`
+    /// Handles `starling/models`.
     pub async fn models(&self) -> Result<ModelsReply> {
         let (root, models) = (self.root()?, Arc::clone(&self.compose.models));
         let listed = tokio::task::spawn_blocking(move || models(&root)).await;
@@ -179,7 +179,7 @@ impl Backend {
         root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
-    /// A file of the workspace, with what was negotiated.
+    /// Returns the project file that a URI names, with the client's settings.
     fn workspace_file(&self, uri: &Url) -> Option<(&ClientSettings, FilePath)> {
         let settings = self.settings().ok()?;
         let file = file_of(settings.root.as_deref()?, uri)?;
@@ -265,7 +265,7 @@ impl Backend {
 }
 
 impl Backend {
-    /// What waits for the symbols whose heads stand on a line.
+    /// Returns the waiting proposals of the symbols whose headers include a line.
     fn hover_at(
         &self,
         line: u32,
@@ -388,7 +388,7 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// Noted by the gate in front.
+    /// The transport notes the shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
         Ok(())
     }
@@ -417,10 +417,10 @@ impl LanguageServer for Backend {
         });
     }
 
-    /// The buffer is what counts, saved or not.
+    /// Only the buffer matters, saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
 
-    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    /// Closed files changed, so waiting proposals may no longer fit, or fit again.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
     }

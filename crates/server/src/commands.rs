@@ -1,4 +1,4 @@
-//! `workspace/executeCommand`: names and arguments as values.
+//! Parses the commands of `workspace/executeCommand` and their arguments.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use starling_core::Verdict;
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-/// A command that was understood.
+/// A command of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerCommand {
     Run(Box<RunParams>),
@@ -30,7 +30,7 @@ pub enum ServerCommand {
     },
     Edit(Box<EditParams>),
     AcceptAll(Option<RunId>),
-    /// To be rejected, but why?
+    /// Reject after asking the user for a reason.
     AskReason {
         run: RunId,
         review: ReviewTarget,
@@ -41,7 +41,7 @@ pub enum ServerCommand {
     },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
-    /// Of a client without views of its own.
+    /// Sent by clients without views of their own.
     Review(ProposalParams),
     Diff(ProposalParams),
     Why(ProposalParams),
@@ -53,7 +53,7 @@ pub enum ServerCommand {
     Forget,
 }
 
-/// A command that was not.
+/// Why a command cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
@@ -65,7 +65,7 @@ pub enum CommandError {
 }
 
 impl ServerCommand {
-    /// Reads a command with its arguments.
+    /// Parses a command and its arguments.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_read() {
+    fn parses_commands() {
         let run = || RunId("r1".to_owned());
         assert_eq!(
             parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_command_is_told_what_is_wrong() {
+    fn explains_invalid_commands() {
         let wrong = |name, argument| parse(name, argument).unwrap_err();
         insta::assert_snapshot!(
             [
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_dollars_is_an_amount() {
+    fn rejects_dollar_limit_that_is_not_positive() {
         for dollars in [-2.0, 0.0] {
             for command in [
                 (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steer_goes_to_a_proposal_to_a_symbol_or_to_all() {
+    fn steer_addresses_a_proposal_a_symbol_or_all_agents() {
         let text = || "shorter".to_owned();
         let run = || RunId("r".to_owned());
         let base = |extra: Value| {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_wrong_shape_are_refused() {
+    fn rejects_arguments_of_wrong_shape() {
         for (name, argument) in [
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),

@@ -1,5 +1,5 @@
-//! The editor port over LSP: texts from the open documents, changes by versioned
-//! `workspace/applyEdit`. The reply is only a hint: an edit is applied when its text is there.
+//! The editor port over LSP: texts come from the open documents, changes are sent by versioned
+//! `workspace/applyEdit` requests.
 
 mod arrival;
 mod closed;
@@ -34,52 +34,52 @@ use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule};
 
-/// Why nothing is written into a document that may differ from what the editor shows.
+/// Why an edit is not sent to a document whose text may differ from the editor's.
 const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
 /// How often the text of a closed file is read while an edit of it is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The client as the holder of the user's text.
+/// The LSP client as the editor that holds the user's texts.
 #[derive(Debug, Clone)]
 pub struct ClientEditor {
     client: Client,
     documents: DocumentStore,
     settings: ClientSettings,
-    /// Of the open folder, where there is one.
+    /// The path policy of the open project.
     policy: Option<PathPolicy>,
-    /// One edit at a time: two edits of one closed file carry no version that tells them apart.
+    /// Serializes edits: two edits of one closed file have no version that tells them apart.
     turn: Arc<Mutex<()>>,
     given_up: GivenUpEdits,
 }
 
-/// One edit on its way.
+/// An edit that was sent to the client.
 struct SentEdit<'a> {
     file: &'a FilePath,
     path: &'a Path,
     base: &'a str,
     after: Arc<str>,
     effect: Effect,
-    /// Of the open document.
+    /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
-    /// `None` for an open document, whose version tells the texts apart.
+    /// `None` for an open document, because its version identifies the text.
     closed: Option<ClosedEdit>,
 }
 
-/// The document that an edit is sent for.
+/// The document that an edit changes.
 struct EditTarget {
     uri: Url,
-    /// `None`: it is not open.
+    /// `None` if the document is not open.
     version: Option<DocVersion>,
     arrived: oneshot::Receiver<Current>,
 }
 
-/// What became of an edit.
+/// The result of an edit.
 enum EditOutcome {
     Known(Result<Current, ApplyError>),
-    /// The editor made it in another text. `texts` are that text and the one that it became, where they
-    /// are known.
+    /// The editor made the edit in another text. `texts` are that text before and after the edit,
+    /// if they are known.
     Misplaced {
         edit: ClosedEdit,
         texts: Option<(Arc<str>, Arc<str>)>,
@@ -98,7 +98,7 @@ impl ClientEditor {
         }
     }
 
-    /// The document that an edit is for, while it has the text of the edit's base.
+    /// Returns the document for an edit if it still has the text of the edit's base.
     async fn target(
         &self,
         path: &Path,
@@ -146,7 +146,8 @@ impl ClientEditor {
         }
     }
 
-    /// What the client can do of an edit: a file that it cannot delete is left empty.
+    /// Returns the effect that the client supports. A file that it cannot delete is emptied
+    /// instead.
     fn possible(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
         match edit.effect {
             Effect::Create if !self.settings.creates => {
@@ -158,8 +159,7 @@ impl ClientEditor {
         }
     }
 
-    /// Where a file lies: under the name by which the client has it open, be it a link to it or where a
-    /// link leads.
+    /// Returns the path of a file under the name by which the client has it open.
     async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, StoreClosed> {
         let root = self.settings.root.as_deref();
         match root.and_then(|root| path_of(root, file)) {
@@ -168,7 +168,7 @@ impl ClientEditor {
         }
     }
 
-    /// Why the path policy keeps a model from reading a file.
+    /// Returns why the path policy forbids reading a file.
     fn not_readable(&self, file: &FilePath) -> Option<EditorError> {
         let error = self.policy.as_ref()?.may_read(file).err()?;
         Some(match error {
@@ -312,7 +312,8 @@ fn workspace_edit(
         Effect::Change | Effect::Create => {
             text_edits(&edit.base.text, &edit.changes, settings.encoding)
         }
-        // The version alone counts: an editor would keep a text that was emptied as unsaved.
+        // The edit only carries the version: an editor would keep an emptied text as an unsaved
+        // buffer.
         Effect::Delete => Vec::new(),
     };
     let annotate = |text_edit| match settings.annotations {
@@ -379,7 +380,7 @@ fn with_effect(
     DocumentChanges::Operations(operations)
 }
 
-/// A change set as the edits of the LSP, whose ranges are all those of the text before.
+/// Converts a change set to LSP edits. All ranges refer to the text before the change.
 fn text_edits(base: &str, changes: &ChangeSet, encoding: Encoding) -> Vec<TextEdit> {
     let base = Rope::from_str(base);
     let position = |offset| {

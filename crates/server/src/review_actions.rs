@@ -1,4 +1,4 @@
-//! ReviewActionKind can be done about a symbol now: lenses and code actions both are made of review_actions.
+//! What the user can do about a symbol now. Lenses and code actions show these actions.
 
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
@@ -18,15 +18,15 @@ pub struct ReviewAction {
     pub kind: ReviewActionKind,
 }
 
-/// A proposal to decide on, or an agent to speak with.
+/// The subject of an action: a proposal, a working agent, or an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewActionKind {
     Proposal {
         proposal: ProposalId,
-        /// The one that is asked about.
+        /// The proposal whose review is answered.
         lead: ProposalId,
         with: Vec<ProposalId>,
-        /// Others that wait, and without which it fails.
+        /// Other waiting proposals without which this one fails.
         needs: Vec<ProposalId>,
         reason: String,
         conflict: Option<String>,
@@ -34,13 +34,13 @@ pub enum ReviewActionKind {
     Agent {
         doing: String,
     },
-    /// ReviewActionKind an agent asks leave for.
+    /// A plan for which an agent needs permission.
     Intent {
         intent: String,
     },
 }
 
-/// The review_actions of one run.
+/// Returns the actions of one run.
 pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     let mut review_actions = Vec::new();
     for (id, proposal) in &view.proposals {
@@ -80,7 +80,8 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     review_actions
 }
 
-/// An intent that waits, for clients without a plugin. Takes the place of kind its agent is doing.
+/// Adds the waiting intents, for clients without a plugin. An intent replaces the activity of its
+/// agent.
 pub fn with_intents(
     mut review_actions: Vec<ReviewAction>,
     run: &RunId,
@@ -103,8 +104,8 @@ pub fn with_intents(
     review_actions
 }
 
-/// The owner of a proposal, and kind else it changes outside of it. The module body, which gets the
-/// imports, is not worth a word.
+/// Returns the symbols at which a proposal is shown: its owner, and what it changes outside of its
+/// owner. The module body, which only gets imports, is left out.
 fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
@@ -123,7 +124,8 @@ impl ReviewAction {
         }
     }
 
-    /// ReviewActionKind a client can do about it, the first of them in words that say kind it is about.
+    /// Returns the commands of an action for a client. The title of the first command describes the
+    /// action.
     pub fn commands(&self, client: &ClientSettings) -> Vec<Command> {
         match &self.kind {
             ReviewActionKind::Proposal {
@@ -214,7 +216,7 @@ fn proposal_title(
     format!("Starling {proposal}{with}{needs}{conflict}: {reason}")
 }
 
-/// The client's command where it brings it, else the server's.
+/// Returns the client's command if the client implements it, otherwise the server's command.
 fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> &'static str {
     match client.brings(own) {
         true => own.name(),
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_offered_what_it_can_do() {
+    fn commands_match_client_capabilities() {
         let mut view = waiting(&[(1, "a.py::C.m")]);
         doing(&mut view, "a.py::g");
         doing(&mut view, "b.py::h");
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_offered_at_every_member() {
+    fn set_has_actions_at_every_member() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_said() {
+    fn title_names_conflict() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");
         let review_actions = review_actions(&run(), &view, &file());
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_is_shown_where_it_changes_something() {
+    fn proposal_is_shown_at_changed_symbols() {
         let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
         let shown = visible_at(
             &symbol("a.py::C"),

@@ -1,4 +1,5 @@
-//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text is there.
+//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text
+//! arrives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,18 +17,19 @@ use crate::outgoing::{RequestError, send_request};
 use crate::session::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
-/// How long the client has to answer.
+/// How long the client may take to reply.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long it has to bring the text that it said is there: a user may have to press a key first.
+/// How long the text may take to arrive after the client has replied that the edit is applied. In
+/// some editors the user has to press a key first.
 const ARRIVAL: Duration = Duration::from_secs(60);
-/// How long the text of an edit may take to arrive after the client has refused the edit: some clients
-/// refuse an edit and make it all the same.
+/// How long the text of an edit may take to arrive after the client has refused the edit. Some
+/// clients refuse an edit and make it all the same.
 const AFTER_REFUSAL: Duration = Duration::from_secs(2);
-/// How long lines of an edit may stand in a text of which nobody can tell what the client did.
+/// How long lines of an edit may be in a text before the edit counts as misplaced.
 const UNCLEAR: Duration = Duration::from_secs(2);
 const NOT_COME: &str = "it said that the edit was applied, but the text did not come";
 
-/// The client's reply to an edit. It is a hint: the text of the document decides.
+/// The client's reply to an edit. It is a hint; the document's text decides.
 struct EditReply {
     kind: EditReplyKind,
     /// Why the edit counts as refused if its text does not arrive.
@@ -57,7 +59,7 @@ impl EditReply {
         EditReply { kind, message }
     }
 
-    /// How long the text of the edit may take to arrive after the reply.
+    /// Returns how long the text of the edit may take to arrive after this reply.
     fn patience(&self) -> Duration {
         match self.kind {
             EditReplyKind::Applied => ARRIVAL,
@@ -68,7 +70,8 @@ impl EditReply {
 }
 
 impl SentEdit<'_> {
-    /// The text now, when it is what the edit makes; otherwise why it is not.
+    /// Returns the current text if it is the text after the edit; otherwise why the edit is not
+    /// applied.
     fn settled(
         &self,
         now: Result<Current, TextError>,
@@ -106,7 +109,7 @@ impl ClientEditor {
         }
     }
 
-    /// Waits until a file is gone.
+    /// Waits until a file is deleted.
     async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
         let patience = reply.patience().min(AFTER_REFUSAL);
         let began = Instant::now();
@@ -126,8 +129,8 @@ impl ClientEditor {
         }
     }
 
-    /// Waits for the text of an open document, whatever the client's reply was. An edit whose text does not
-    /// arrive in time counts as refused.
+    /// Waits for the text of an open document after any reply. If the text does not arrive in time,
+    /// the edit counts as refused.
     async fn arrival_in_open(
         &self,
         sent: &SentEdit<'_>,
@@ -143,11 +146,11 @@ impl ClientEditor {
             if settled.is_ok() {
                 return settled;
             }
-            // The text may have been there for a moment, before the user typed on.
+            // The document may have had the text for a moment before the user typed on.
             if let Ok(current) = arrived.try_recv() {
                 return Ok(current);
             }
-            // The refusal was right if the document changed otherwise, be it in its version alone.
+            // The document changed otherwise, if only in its version, so the refusal was right.
             let is_over = reply.kind != EditReplyKind::Applied && version != sent.version;
             let left = reply.patience().saturating_sub(began.elapsed());
             if left.is_zero() || is_over {
@@ -167,9 +170,9 @@ impl ClientEditor {
         }
     }
 
-    /// Waits for the text of a file that was not open, in its buffer or on disk, whatever the client's reply
-    /// was. An edit that does not come counts as refused; it is not sent again, for it could come all the
-    /// same.
+    /// Waits for the text of a file that was not open, in its buffer or on disk, after any reply.
+    /// If the text does not arrive in time, the edit counts as refused. It is not sent again,
+    /// because it could still arrive.
     async fn arrival_in_closed(
         &self,
         sent: &SentEdit<'_>,
@@ -220,7 +223,8 @@ impl ClientEditor {
         EditOutcome::Known(Err(refused(sent.file, reply.message)))
     }
 
-    /// The text of a file that was not open when an edit was sent, and where the edit is in it.
+    /// Returns the current text of a file that was not open when an edit was sent, and the edit's
+    /// placement in it.
     pub(super) async fn placement(
         &self,
         path: &Path,
@@ -239,7 +243,7 @@ impl ClientEditor {
 
 impl EditOutcome {
     fn in_place(edit: &ClosedEdit) -> EditOutcome {
-        // What was typed elsewhere in the file is the user's.
+        // Text that was typed elsewhere in the file belongs to the user, not to the edit.
         EditOutcome::Known(Ok(Current {
             text: Arc::clone(&edit.after),
             version: None,

@@ -1,6 +1,6 @@
-//! Edits of files that are not open. They carry no version: the editor makes them at their lines and columns
-//! in whatever text it finds, which may be another one than they were made for. So the text that is there
-//! afterwards is compared with the text that the edit should have made.
+//! Edits of files that are not open. Such an edit has no version: the editor applies it at its
+//! lines and columns to whatever text it finds. Therefore the resulting text is compared with the
+//! text that the edit should have made.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use ropey::Rope;
 use starling_syntax::{FilePath, MadeChange, carry};
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
 
-/// So many texts of a document are remembered, the last ones.
+/// Maximum number of texts that are remembered; older ones are dropped.
 const MAX_TEXTS: usize = 16;
 
-/// The texts that a document had since an edit was sent.
+/// The texts that a document has had since an edit was sent.
 #[derive(Debug, Clone, Default)]
 pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 
@@ -43,7 +43,7 @@ pub struct ClosedEdit {
     pub texts: TextHistory,
 }
 
-/// An edit as the editor is told of it: by lines and columns.
+/// An edit by lines and columns, as it is sent to the editor.
 #[derive(Debug, Clone)]
 struct PositionedEdit {
     start: Position,
@@ -51,18 +51,18 @@ struct PositionedEdit {
     insert: String,
 }
 
-/// What the texts of a file say of an edit.
+/// Where an edit is in the texts of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditPlacement {
-    /// They do not hold it.
+    /// The texts do not contain the edit.
     Absent,
     InPlace,
-    /// The editor made it in another text, and it has another place there.
+    /// The editor applied the edit to another text, where it has the wrong position.
     Misplaced {
         before: Arc<str>,
         after: Arc<str>,
     },
-    /// Lines of it are there, and nobody can tell what the editor did.
+    /// The text contains lines of the edit, and it is unknown how the editor applied it.
     Unclear,
 }
 
@@ -91,7 +91,8 @@ impl ClosedEdit {
         }
     }
 
-    /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
+    /// Returns where the edit is. `now` is the text of the file; `disk` is the text on disk if the
+    /// file is open.
     pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
         if *now == self.after {
             return EditPlacement::InPlace;
@@ -119,7 +120,7 @@ impl ClosedEdit {
         }
     }
 
-    /// Whether a text is what the edit makes of an earlier text, carried over to it.
+    /// Returns whether a text is the result of the edit, rebased over an earlier text.
     fn is_carried_in(&self, text: &str) -> bool {
         let made = MadeChange {
             file: &self.file,
@@ -144,7 +145,7 @@ impl ClosedEdit {
         }
     }
 
-    /// What an editor makes of a text by this edit.
+    /// Returns the text that an editor makes of `text` by this edit.
     fn made_in(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
@@ -157,14 +158,15 @@ impl ClosedEdit {
             .ok()
     }
 
-    /// The text that an editor made this text of, which is certain only where the edit removes nothing.
+    /// Returns the text from which an editor made this text. It is known only if the edit removes
+    /// nothing.
     fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
             if one.start != one.end {
                 return None;
             }
-            // What stands before it is as it was already.
+            // The text before this position is already restored.
             let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
             let end = at + one.insert.len();
             if text.get(at..end) != Some(one.insert.as_str()) {
@@ -175,12 +177,13 @@ impl ClosedEdit {
         Some(text.into())
     }
 
-    /// Whether a line that the edit brings stands in a text.
+    /// Returns whether a text contains a line that the edit adds.
     pub fn shows_in(&self, text: &str) -> bool {
         self.shown_lines(text).is_some()
     }
 
-    /// The first and the last line of a text, from 1, that the edit may have brought.
+    /// Returns the first and the last line of a text that the edit may have added. Lines start at
+    /// 1.
     pub fn shown_lines(&self, text: &str) -> Option<(usize, usize)> {
         let is_new =
             |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_was_made_at_its_lines_in_another_text_is_misplaced() {
+    fn edit_at_its_lines_in_another_text_is_misplaced() {
         for edit in [
             inserting(),
             edit("y * 2", "y * 3"),
@@ -228,7 +231,7 @@ mod tests {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
             };
-            // On disk it was so before, or the document showed it.
+            // The earlier text is known from the disk or from the document.
             assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
             edit.texts.push(Arc::clone(&after));
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insertion_is_found_without_the_text_before_it() {
+    fn insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
         let after: Arc<str> = edit.made_in(&before).unwrap().into();
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_in_its_place_is_in_place_whatever_was_typed_elsewhere() {
+    fn typing_elsewhere_does_not_misplace_an_edit() {
         let edit = inserting();
         assert_eq!(edit.placement(&edit.after, None), EditPlacement::InPlace);
         let typed = format!("{}\n\nA = 1\n", edit.after);
@@ -259,14 +262,14 @@ mod tests {
             edit.placement(&above(&edit.after), None),
             EditPlacement::InPlace
         );
-        // On disk, nobody saw the text before.
+        // The text before the edit is unknown.
         let changed = self::edit("y * 2", "y * 3");
         let now = above(&changed.after);
         assert_eq!(changed.placement(&now, None), EditPlacement::InPlace);
     }
 
     #[test]
-    fn a_text_without_the_edit_holds_it_nowhere() {
+    fn edit_is_absent_from_text_without_it() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
             assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_an_edit_that_nobody_can_place_are_unclear() {
+    fn edit_of_unknown_origin_is_unclear() {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
         assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);

@@ -1,13 +1,13 @@
-//! A proposal in words: for hovers, documents and messages.
+//! Explains a proposal in Markdown, for hovers, documents and messages.
 
 use super::run_view::RunProposal;
 use starling_swarm::{ProposalId, ids};
 use starling_text::{harmless, is_deceptive, visible};
 
-/// Longer diffs are cut in a hover.
+/// Maximum length of a diff in a hover, in bytes.
 const HOVER_DIFF: usize = 4_000;
 
-/// Reason and evidence in Markdown.
+/// Returns the reason and the evidence of a proposal in Markdown.
 pub fn explain(id: ProposalId, proposal: &RunProposal) -> String {
     let mut text = format!(
         "**Starling {id}** for {}",
@@ -32,7 +32,7 @@ pub fn explain(id: ProposalId, proposal: &RunProposal) -> String {
     text
 }
 
-/// The same with the diff.
+/// Like [`explain`], with the diff.
 pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal) -> String {
     let diff = &proposal.diff;
     let end = (0..=HOVER_DIFF.min(diff.len()))
@@ -46,7 +46,7 @@ pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal) -> String {
     format!("{}{}", explain(id, proposal), fenced("diff", &shown))
 }
 
-/// A name as it is; its fence is longer than any in it.
+/// Returns a name as inline code. The fence is longer than any fence in the name.
 fn code(name: &str) -> String {
     let longest = name.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or_default() + 1);
@@ -54,15 +54,14 @@ fn code(name: &str) -> String {
     format!("{fence}{space}{}{space}{fence}", harmless(name))
 }
 
-/// A text of a model. A picture in it would be fetched as soon as it is shown, from wherever the model
-/// was told to.
+/// Escapes a model's text so that no image is loaded. An image URL could leak data to any host.
 fn pictureless(text: &str) -> String {
     let seen = |char: &char| *char == '\n' || !is_deceptive(*char);
     let text: String = visible(text).chars().filter(seen).collect();
     text.replace("![", "!\\[").replace('<', "\\<")
 }
 
-/// A block of code; its fence is longer than any in it.
+/// Returns a fenced code block. The fence is longer than any fence in the code.
 fn fenced(language: &str, code: &str) -> String {
     let longest = code.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);
@@ -76,7 +75,7 @@ mod tests {
     use starling_syntax::FilePath;
 
     #[test]
-    fn a_proposal_says_what_why_and_how_well() {
+    fn explains_reason_evidence_and_conflict() {
         let mut view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let id = ProposalId(2);
         insta::assert_snapshot!(explain_with_diff(id, &view.proposals[&id]));
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_and_a_name_show_no_pictures_and_leave_no_code() {
+    fn escapes_images_and_code_fences() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
@@ -100,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_holds_what_is_in_it() {
+    fn fence_is_longer_than_fences_in_the_code() {
         assert_eq!(fenced("x", "a\n"), "\n```x\na\n```\n");
         assert_eq!(fenced("x", "````"), "\n`````x\n````\n`````\n");
     }
 
     #[test]
-    fn a_long_diff_is_cut_at_a_character() {
+    fn cuts_long_diff_at_character_boundary() {
         let view = waiting(&[(1, "a.py::f")]);
         let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);

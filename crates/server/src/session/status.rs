@@ -209,7 +209,7 @@ mod tests {
     use starling_core::Tokens;
 
     #[test]
-    fn a_status_says_what_matters() {
+    fn status_text_summarizes_runs() {
         let said = |runs, working, waiting, asks, tokens, dollars| {
             status_text(&StatusParams {
                 runs,

@@ -1,4 +1,4 @@
-//! What waited for review when a server ended is offered again by the next.
+//! Reviews that waited when a server ended are offered again by the next server.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use starling_core::Limits;
 use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event, EventLog, RunId, StopReason};
 
-/// The trajectory of a run whose server died, with some events.
+/// Writes the trajectory of a run whose server was killed.
 pub(super) fn trajectory(
     folder: &Path,
     name: &str,
@@ -42,7 +42,7 @@ pub(super) fn trajectory(
     path
 }
 
-/// A server over a folder in which an earlier one left a proposal.
+/// Starts a server in a directory with the trajectories of earlier runs.
 pub(super) async fn restarted(folder: tempfile::TempDir) -> TestClient {
     let services = services(
         scripted(async |_scene: RunScript| {}),
@@ -64,7 +64,7 @@ pub(super) async fn event_of(client: &mut TestClient, name: &str) -> Value {
     }
 }
 
-/// Makes the edit that the server asks for.
+/// Applies the edit that the server requests.
 async fn take_edit(client: &mut TestClient, version: i32) -> String {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     make_edit(client, id, &params, version)
@@ -97,7 +97,7 @@ pub(super) fn make_edit_and_reply(
 }
 
 #[tokio::test]
-async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
+async fn restored_proposal_can_be_accepted_and_undone() {
     let folder = project();
     let path = trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -155,7 +155,7 @@ async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_said_and_the_proposal_stays() {
+async fn conflicting_restored_proposal_is_reviewed_again() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -183,7 +183,7 @@ async fn a_conflict_is_said_and_the_proposal_stays() {
 }
 
 #[tokio::test]
-async fn what_waits_at_an_orderly_end_waits_again() {
+async fn review_waiting_at_shutdown_waits_again() {
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let start = proposing(&[(1, "a.py::f"), (2, "a.py::g")]);
@@ -193,7 +193,7 @@ async fn what_waits_at_an_orderly_end_waits_again() {
     event_of(&mut client, "review_asked").await;
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
-    // The script tells no beginning, which holds the folder of the run.
+    // The scripted run logs no start, which would contain the root directory.
     assert!(find_restorable(&trajectories, client.folder.path(), &RestorePolicy::All).is_empty());
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     events.push(finished(StopReason::Cancelled));
@@ -210,7 +210,7 @@ async fn what_waits_at_an_orderly_end_waits_again() {
 }
 
 #[test]
-fn only_what_was_cut_short_and_waits_is_found() {
+fn finds_only_interrupted_runs_with_waiting_reviews() {
     let (folder, other) = (project(), project());
     let here = folder.path();
     let trajectories = here.join(".trajectories");
@@ -242,7 +242,7 @@ fn only_what_was_cut_short_and_waits_is_found() {
     assert!(ids().is_empty(), "another server writes it");
     drop(writer);
     assert_eq!(ids(), ["live"]);
-    // A last line that was cut is cut off.
+    // A last line that was cut off is removed.
     let torn = trajectory(here, "torn", here, waits());
     let whole = std::fs::read_to_string(&torn).unwrap();
     std::fs::write(&torn, format!("{whole}{{\"seq\": 3, \"at")).unwrap();
@@ -259,7 +259,7 @@ fn only_what_was_cut_short_and_waits_is_found() {
 }
 
 #[tokio::test]
-async fn a_set_of_which_one_part_is_refused_is_not_applied_at_all() {
+async fn set_with_refused_member_is_not_applied() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     trajectory(folder.path(), "r1", folder.path(), set);
@@ -274,7 +274,7 @@ async fn a_set_of_which_one_part_is_refused_is_not_applied_at_all() {
     assert_eq!(take_edit(&mut client, 2).await, "return");
     event_of(&mut client, "proposal_conflicted").await;
     event_of(&mut client, "review_asked").await;
-    // NoServices of it is there, so that all of it can be accepted again.
+    // No member is applied, so all of them can be accepted again.
     client.execute("starling.accept", about).await;
     assert_eq!(take_edit(&mut client, 3).await, "yield");
     assert_eq!(take_edit(&mut client, 4).await, "yield");
@@ -285,7 +285,7 @@ async fn a_set_of_which_one_part_is_refused_is_not_applied_at_all() {
 }
 
 #[tokio::test]
-async fn what_was_accepted_before_a_cancel_is_in_the_log() {
+async fn logs_acceptance_before_cancel() {
     let folder = project();
     trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
     let mut client = restarted(folder).await;
@@ -303,7 +303,8 @@ async fn what_was_accepted_before_a_cancel_is_in_the_log() {
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }
 
-/// What a server recorded that was killed while it applied accepted proposals: the last one was sent.
+/// Returns the events of a server that was killed while it applied accepted proposals. The last one
+/// was sent.
 fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
     let mut events = asked(proposals);
     let parts = events.last().unwrap().parts().to_vec();
@@ -337,7 +338,7 @@ fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec
     events
 }
 
-/// The events of a trajectory from a record on.
+/// Returns the kinds of the events in a trajectory, from a record on.
 fn events_from(path: &Path, from: usize) -> Vec<String> {
     let story = std::fs::read_to_string(path).unwrap();
     let events = story.lines().enumerate().map(|(at, line)| {
@@ -369,7 +370,7 @@ async fn undo(client: &mut TestClient, version: i32) -> Value {
 }
 
 #[tokio::test]
-async fn an_accepted_proposal_that_a_killed_server_did_not_send_or_make_waits_again() {
+async fn accepted_proposal_not_applied_by_killed_server_waits_again() {
     let accepted = killed_while_applying(&[(1, "a.py::f")], &[]);
     let sent = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     for events in [accepted, sent] {
@@ -393,7 +394,7 @@ async fn an_accepted_proposal_that_a_killed_server_did_not_send_or_make_waits_ag
 }
 
 #[tokio::test]
-async fn a_proposal_that_a_killed_server_applied_comes_back_as_applied() {
+async fn proposal_applied_by_killed_server_is_restored_as_applied() {
     let folder = project();
     let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     let recorded = events.len() + 1;
@@ -411,10 +412,10 @@ async fn a_proposal_that_a_killed_server_applied_comes_back_as_applied() {
 }
 
 #[tokio::test]
-async fn of_a_set_of_which_a_killed_server_applied_a_part_the_rest_is_offered() {
+async fn rest_of_partly_applied_set_waits_again() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
-    // The first one is recorded as applied; of the second one only that it was sent.
+    // The first member is recorded as applied, the second one only as sent.
     let events = killed_while_applying(&set, &set);
     let recorded = events.len() + 1;
     let path = trajectory(folder.path(), "r1", folder.path(), events);
@@ -446,7 +447,7 @@ async fn of_a_set_of_which_a_killed_server_applied_a_part_the_rest_is_offered() 
 }
 
 #[tokio::test]
-async fn what_was_put_back_by_hand_is_not_called_undone_after_a_restart() {
+async fn manual_revert_is_not_reported_as_undone_after_restart() {
     let folder = project();
     let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     trajectory(folder.path(), "r1", folder.path(), events);
@@ -463,7 +464,7 @@ async fn what_was_put_back_by_hand_is_not_called_undone_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_set_that_was_accepted_after_a_restart_is_undone_as_a_whole_or_not_at_all() {
+async fn restored_set_is_undone_as_a_whole_or_not_at_all() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     trajectory(folder.path(), "r1", folder.path(), set);
@@ -504,10 +505,10 @@ async fn a_set_that_was_accepted_after_a_restart_is_undone_as_a_whole_or_not_at_
 }
 
 #[tokio::test]
-async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
+async fn member_waits_again_if_lead_was_applied() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];
-    // The one that was asked about is applied, the other one is not.
+    // The lead of the set is applied, the other member is not.
     let events = killed_while_applying(&set, &[(2, "a.py::g")]);
     trajectory(folder.path(), "r1", folder.path(), events);
     let now = yielding(BASE, &[3]);
@@ -520,7 +521,7 @@ async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
     let view = crate::session::restore::view_of(&found[0].records);
     let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
     assert_eq!(waiting, [1]);
-    // What is found once is not recorded again.
+    // Events that were found once are not recorded again.
     drop(found);
     let path = folder.path().join(".trajectories/r1.jsonl");
     let story = std::fs::read(&path).unwrap();
@@ -533,7 +534,7 @@ async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
 }
 
 #[tokio::test]
-async fn a_change_that_only_a_document_of_the_editor_has_is_not_made_twice() {
+async fn change_in_unsaved_document_is_not_applied_twice() {
     for verdict in ["starling.accept", "starling.reject"] {
         let folder = project();
         let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
@@ -541,7 +542,7 @@ async fn a_change_that_only_a_document_of_the_editor_has_is_not_made_twice() {
         let mut client = restarted(folder).await;
         event_of(&mut client, "review_asked").await;
         event_of(&mut client, "review_asked").await;
-        // The editor still has the document that the killed server changed, and did not save it.
+        // The editor still has the unsaved document that the killed server changed.
         open(&client, &yielding(BASE, &[1]));
         let about = json!({"run": "r1", "proposal": 1, "reason": "no"});
         client.execute(verdict, about).await;
@@ -552,7 +553,7 @@ async fn a_change_that_only_a_document_of_the_editor_has_is_not_made_twice() {
 }
 
 #[tokio::test]
-async fn a_change_that_nobody_reviewed_and_that_only_the_editor_has_is_undone() {
+async fn unreviewed_change_in_unsaved_document_is_undone() {
     let folder = project();
     let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
     events.retain(|event| event.parts().is_empty());
@@ -566,7 +567,7 @@ async fn a_change_that_nobody_reviewed_and_that_only_the_editor_has_is_undone() 
 }
 
 #[tokio::test]
-async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
+async fn detects_edit_made_after_server_was_killed() {
     let folder = project();
     let events = asked(&[(1, "a.py::f")]);
     let recorded = events.len() + 1;
@@ -578,7 +579,7 @@ async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
     client.execute("starling.accept", about).await;
     client.next_of("workspace/applyEdit").await;
     assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
-    // As the killed server leaves it; the client makes the edit all the same.
+    // The state after the kill; the client has made the edit all the same.
     let story = std::fs::read_to_string(&path).unwrap();
     let folder = project();
     let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();
@@ -595,9 +596,9 @@ async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
 }
 
 #[tokio::test]
-async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
+async fn review_is_written_before_client_is_told() {
     let start = scripted(async |scene: RunScript| {
-        // The client is told faster than the disk writes.
+        // The client receives events faster than the disk writes them.
         for _ in 0..200 {
             scene.log.event(said("hello"));
         }
@@ -644,7 +645,7 @@ pub(super) async fn state_of(client: &TestClient) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
+async fn interrupted_run_is_shown_and_can_be_retried() {
     let folder = project();
     let path = trajectory(folder.path(), "r1", folder.path(), vec![turn()]);
     let mut client = restarted(folder).await;
@@ -663,7 +664,7 @@ async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
         (&json!(true), &json!("the task"))
     );
     assert_eq!(run["spent"]["calls"], 2);
-    // Until it is run again, each later server review_actions it.
+    // Each later server offers the run until it is retried.
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     let mut client = restarted(client.folder).await;
@@ -685,7 +686,7 @@ async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
 }
 
 #[tokio::test]
-async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_stops_is_not() {
+async fn cancelled_run_is_not_interrupted() {
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let root = folder.path().canonicalize().unwrap().display().to_string();
@@ -738,7 +739,7 @@ async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_st
 }
 
 #[tokio::test]
-async fn runs_that_ended_are_history_until_they_are_forgotten() {
+async fn ended_runs_are_history_until_forgotten() {
     let folder = project();
     let mut events = asked(&[(1, "a.py::f")]);
     events.push(starling_swarm::Event::ProposalReviewed {
@@ -782,7 +783,7 @@ async fn runs_that_ended_are_history_until_they_are_forgotten() {
 }
 
 #[tokio::test]
-async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
+async fn records_undo_in_interrupted_run() {
     let folder = project();
     let mut events = asked(&[(1, "a.py::f")]);
     let Some(Event::ReviewAsked { parts, .. }) = events.last() else {
@@ -828,7 +829,7 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
     assert_eq!(states(), [starling_history::ChangeState::Undone]);
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
-    // The run is still offered, as undone, until it is forgotten; then its trajectory has one end.
+    // The run is still offered, as undone, until it is forgotten. Then its trajectory has one end.
     let mut client = restarted(client.folder).await;
     event_of(&mut client, "run_finished").await;
     let run = &state_of(&client).await[0];
@@ -844,9 +845,9 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
     assert!(seqs.eq(0..story.len() as u64), "{kinds:?}");
 }
 
-/// Its last request was cut off: no turn tells of it, and the end does.
+/// The last request was interrupted: no turn contains it, but the end does.
 #[tokio::test]
-async fn what_an_interrupted_run_spent_is_what_its_end_said() {
+async fn interrupted_run_reports_spending_of_its_end() {
     let folder = project();
     let mut end = finished(StopReason::Cancelled);
     let Event::RunFinished { spent, .. } = &mut end else {

@@ -1,4 +1,4 @@
-//! The editor's own undo and redo of what was applied.
+//! The editor's own undo and redo of applied changes.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn proposal_state(client: &TestClient) -> String {
 }
 
 #[tokio::test]
-async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
+async fn detects_editor_undo_and_redo_during_and_after_run() {
     let start = scripted(async |scene: RunScript| {
         let agent = ActorId::Agent(symbol("a.py::f"));
         scene.log.event(Event::AgentWoken {
@@ -105,7 +105,7 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
     set(&client, 6, BASE);
     event_of(&mut client, "proposal_undone").await;
 
-    // A later `starling undo` reads it from the trajectory.
+    // A later `starling undo` reads the undo from the trajectory.
     let path = client.folder.path().join(".trajectories");
     let path = path.join(format!("{run}.jsonl"));
     for _ in 0..200 {
@@ -121,10 +121,10 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
 }
 
 #[tokio::test]
-async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
+async fn records_undo_after_end_before_client_is_told() {
     let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
-        // The client does not get these, so it is far ahead of the disk.
+        // The client does not receive these records, so it is far ahead of the disk.
         for _ in 0..300 {
             scene.log.exchange(Exchange {
                 conversation: "x".repeat(20_000),
@@ -141,7 +141,7 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
             });
         }
         scene.log.event(finished(StopReason::Settled));
-        // As an undo that comes with the end.
+        // An undo that is logged at the same time as the end.
         let proposal = ProposalId(1);
         scene.log.event(Event::ProposalUndone { proposal });
     });
@@ -159,7 +159,7 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
 }
 
 #[tokio::test]
-async fn an_undo_after_the_end_is_sent_as_an_event_too() {
+async fn sends_event_for_undo_after_end() {
     let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));
@@ -172,7 +172,7 @@ async fn an_undo_after_the_end_is_sent_as_an_event_too() {
     let undone = event_of(&mut client, "proposal_undone").await;
     assert_eq!(undone["event"]["proposal"], 1);
     client.next_of("starling/undone").await;
-    // It comes once.
+    // The event is sent only once.
     client.execute("starling.undo", json!({"run": run})).await;
     loop {
         match client.next().await {
