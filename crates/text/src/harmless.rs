@@ -1,13 +1,19 @@
 //! Escapes untrusted text for display: characters that control a terminal or disguise the text are
 //! escaped.
 
-use super::invisible::visible;
+use super::invisible::{invisible, visible};
 
 /// Returns whether a character can disguise text: controls, line separators, and characters that
 /// change the text direction.
 pub fn is_deceptive(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns whether a name looks like what it is: no character in it is invisible or disguises it.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_odd = |char| is_deceptive(char) || char == '\u{feff}';
+    !name.contains(is_odd) && invisible(name).next().is_none()
 }
 
 /// Returns one line of text with deceptive and invisible characters escaped. A tab becomes four
@@ -21,6 +27,24 @@ pub fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_an_invisible_character_is_not_plain() {
+        let odd = [
+            "a\nb",
+            "a\u{202e}b",
+            "setup.py\u{200b}",
+            "\u{feff}a.py",
+            "a\u{200d}.py",
+            "\t",
+        ];
+        for name in odd {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        for name in ["a b.py", "ä🙂.py", "שלום.py", "👩\u{200d}💻.md"] {
+            assert!(is_plain_name(name), "{name:?}");
+        }
+    }
 
     #[test]
     fn what_steers_a_terminal_or_turns_a_text_is_written_out() {

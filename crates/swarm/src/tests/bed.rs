@@ -366,6 +366,10 @@ impl TestRunner for FakeTests {
         self.chosen
     }
 
+    fn has_installed(&self, module: &str) -> bool {
+        module == "iniconfig"
+    }
+
     fn selects(&self) -> bool {
         self.selects
     }
