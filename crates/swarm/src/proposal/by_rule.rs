@@ -7,14 +7,17 @@ use crate::event::events::Event;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::joint_check::{self, Company, Decision, Place, Stage};
-use crate::proposal::landing::Landed;
+use crate::proposal::ended::{ended, lost, taken_out};
+use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::made::{Made, before_text, own_diff, tell_checked, unchecked};
 use crate::proposal::objection::{self, Judgement};
-use crate::proposal::propose::{self, Made, Outcome};
+use crate::proposal::outcome::{Outcome, refuse};
+use crate::proposal::propose;
 use crate::proposal::set;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
+use crate::state::proposals::{Decision, Landed, Stage};
 use crate::state::run_context::RunContext;
 use starling_core::Verdict;
 
@@ -42,12 +45,12 @@ pub(crate) async fn propose(
     let made = announced(run, agent, change, draft, id);
     place.checked(&made.draft, &made.diff, &made.evidence, Stage::NeedsOthers);
     let joined = joint_check::join(run, id, set::decide_on_set).await;
-    let Some(Company { together, verdict }) = joined else {
+    let Some(JointCheck { together, verdict }) = joined else {
         return not_as_a_whole(run, agent);
     };
     match verdict {
         Some(Decision { landed, .. }) if landed.get(&id).is_some_and(Landed::is_taken_out) => {
-            propose::taken_out(agent, id)
+            taken_out(agent, id)
         }
         Some(Decision {
             verdict: Verdict::Accept,
@@ -55,8 +58,8 @@ pub(crate) async fn propose(
             ..
         }) => {
             agent.rejected = None;
-            let landed = landed.remove(&id).unwrap_or_else(propose::lost);
-            propose::ended(run, agent, id, made.draft, landed)
+            let landed = landed.remove(&id).unwrap_or_else(lost);
+            ended(run, agent, id, made.draft, landed)
         }
         Some(Decision { by, verdict, .. }) => {
             let tests = together.tests.clone();
@@ -68,9 +71,9 @@ pub(crate) async fn propose(
                 diagnostics: together.diagnostics.clone(),
                 ..made.evidence
             };
-            propose::tell_checked(run, id, &evidence);
+            tell_checked(run, id, &evidence);
             match objection::judge(run, agent, change, &made.draft, &evidence) {
-                Judgement::SentBack { why } => propose::refuse(run, agent, why),
+                Judgement::SentBack { why } => refuse(run, agent, why),
                 Judgement::Passes | Judgement::PersonDecides { .. } => not_as_a_whole(run, agent),
             }
         }
@@ -79,7 +82,7 @@ pub(crate) async fn propose(
 
 fn not_as_a_whole(run: &RunContext, agent: &AgentState) -> Outcome {
     let why = "the change does not pass as a whole";
-    propose::refuse(run, agent, ReturnReason::for_both(why))
+    refuse(run, agent, ReturnReason::for_both(why))
 }
 
 /// Logs a part, which is not checked alone.
@@ -90,7 +93,7 @@ fn announced(
     draft: Draft,
     id: ProposalId,
 ) -> Made {
-    let diff = propose::own_diff(&draft, &propose::before_text(run, &draft));
+    let diff = own_diff(&draft, &before_text(run, &draft));
     run.event(Event::ProposalMade {
         proposal: id,
         agent: agent.actor.clone(),
@@ -101,7 +104,7 @@ fn announced(
     });
     Made {
         id,
-        evidence: propose::unchecked(&draft),
+        evidence: unchecked(&draft),
         diff,
         draft,
     }

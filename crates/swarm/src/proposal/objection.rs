@@ -7,6 +7,7 @@ use crate::check::{diagnose, documentation, new_tests};
 use crate::context::scout_context;
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::evidence::ids::named;
+use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK};
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;

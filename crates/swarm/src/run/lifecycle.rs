@@ -12,7 +12,8 @@ use crate::budget::Budget;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection, steady,
+    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection,
+    steady,
 };
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
@@ -453,7 +454,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
     // An agent that begins at once must not miss the drafts of the others.
     let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
     let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
-    run.state().drafts.extend(drafted);
+    run.agents().drafts.extend(drafted);
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
