@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{
-    FileUndoPlan, UndoOutcome, UndoSelection, files, of_file, plan_file, plan_text, refusal, select,
+    FileUndoPlan, UndoOutcome, UndoSelection, changes_of_file, files, plan_file, plan_text,
+    refusal, select,
 };
 use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
@@ -126,7 +127,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                     }
                     Err(error) => {
                         let why = error.to_string();
-                        let of_plan = of_file(self.changes, file)
+                        let of_plan = changes_of_file(self.changes, file)
                             .filter(|(change, _)| plan.undone.contains(&change.proposal));
                         refused.extend(of_plan.map(|(one, made)| refusal(one, made, why.clone())));
                     }
@@ -164,7 +165,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
         let is_back = |id: &ProposalId| {
             plan.undone.contains(id) && !plan.absent.contains(id) && !reduced.undone.contains(id)
         };
-        let back = of_file(self.changes, &plan.file);
+        let back = changes_of_file(self.changes, &plan.file);
         let back: Vec<&ChangeRecord> = back
             .map(|(change, _)| change)
             .filter(|change| is_back(&change.proposal))
@@ -273,13 +274,13 @@ pub struct OpenRun {
     pub interrupted: Option<BTreeSet<ProposalId>>,
 }
 
-fn journal_of(trajectory: &Path) -> PathBuf {
+fn journal_path(trajectory: &Path) -> PathBuf {
     trajectory.with_extension("undo")
 }
 
 /// Returns whether an undo of this run was interrupted.
 pub fn is_interrupted(found: &RunFile) -> bool {
-    journal_of(&found.path).is_file()
+    journal_path(&found.path).is_file()
 }
 
 impl OpenRun {
@@ -310,7 +311,7 @@ impl OpenRun {
     }
 
     async fn recover(&mut self, editor: &dyn Editor, root: &Path) -> Result<(), HistoryError> {
-        let path = journal_of(&self.run.path);
+        let path = journal_path(&self.run.path);
         // A journal that was cut off was written before its file was touched, so it can be ignored.
         let journal = read_text(&path, MAX_JOURNAL_BYTES).ok();
         let journal: Option<UndoJournal> =
@@ -362,7 +363,7 @@ impl OpenRun {
     /// Removes the journal after the undo has ended.
     pub fn forget_journal(&self) {
         // A journal that is left behind only makes the next undo check its file once more.
-        let _ = fs::remove_file(journal_of(&self.run.path));
+        let _ = fs::remove_file(journal_path(&self.run.path));
     }
 
     fn failed(&self, source: std::io::Error) -> HistoryError {
@@ -394,7 +395,7 @@ impl UndoRecorder for JournalingRecorder<'_> {
             after: plan.after.as_deref().map(ContentHash::of),
             directories: plan.directories.clone(),
         };
-        let path = journal_of(&self.open.run.path);
+        let path = journal_path(&self.open.run.path);
         let written = private_file(&path).and_then(|mut file| {
             serde_json::to_writer(&mut file, &journal)?;
             file.flush()?;

@@ -294,7 +294,7 @@ pub(super) async fn plan_file(
         Ok(now) => plan_text(changes, chosen, file, Some(now)),
         Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
         Err(error) => {
-            let wanted = of_file(changes, file);
+            let wanted = changes_of_file(changes, file);
             let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
             let why = format!("{error}; nothing of this file is undone");
             let refused = wanted.map(|(change, made)| refusal(change, made, why.clone()));
@@ -307,7 +307,7 @@ pub(super) async fn plan_file(
 }
 
 /// Returns the changes of a file that are in the user's text.
-pub(super) fn of_file<'c>(
+pub(super) fn changes_of_file<'c>(
     changes: &'c [ChangeRecord],
     file: &'c FilePath,
 ) -> impl DoubleEndedIterator<Item = (&'c ChangeRecord, &'c AppliedChange)> {
@@ -326,10 +326,11 @@ pub(super) fn plan_text(
     file: &FilePath,
     now: Option<Current>,
 ) -> FileUndoPlan {
-    let of_file: Vec<(&ChangeRecord, &AppliedChange)> = of_file(changes, file).collect();
+    let file_changes: Vec<(&ChangeRecord, &AppliedChange)> =
+        changes_of_file(changes, file).collect();
     let mut plan = FileUndoPlan::of(file, now);
     let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
-    for (at, (change, made)) in of_file.iter().enumerate().rev() {
+    for (at, (change, made)) in file_changes.iter().enumerate().rev() {
         if !chosen.contains(&change.proposal) {
             continue;
         }
@@ -347,7 +348,7 @@ pub(super) fn plan_text(
             }
             continue;
         };
-        match without(made, current) {
+        match text_without(made, current) {
             Ok(earlier) => {
                 plan.undone.push(change.proposal);
                 let is_gone = made.created && earlier.is_empty();
@@ -360,7 +361,7 @@ pub(super) fn plan_text(
                 text = (!is_gone).then(|| earlier.into());
             }
             Err(conflict) => {
-                let later = of_file[at + 1..].iter().map(|(later, _)| *later);
+                let later = file_changes[at + 1..].iter().map(|(later, _)| *later);
                 let later = later.filter(|later| !plan.undone.contains(&later.proposal));
                 let blocker = blocker(made, later).map(|proposal| BlockingChange {
                     run: None,
@@ -382,7 +383,7 @@ pub(super) fn after(made: &AppliedChange) -> String {
 }
 
 /// Returns the text without a change.
-fn without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
+fn text_without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
     let after = after(made);
     let inverse = inverse_over(made, &after, current)?;
     Ok(inverse

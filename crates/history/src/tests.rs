@@ -410,10 +410,10 @@ impl TestProject {
     /// Returns the kinds of the events after the first `from` records. Their numbers must have no
     /// gap.
     fn events_from(&self, found: &RunFile, from: usize) -> Vec<String> {
-        let story = std::fs::read_to_string(&found.path).unwrap();
-        let records = story.lines().enumerate().map(|(at, line)| {
+        let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
+        let records = trajectory_text.lines().enumerate().map(|(at, line)| {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(record["seq"], at, "{story}");
+            assert_eq!(record["seq"], at, "{trajectory_text}");
             record["event"]["event"].as_str().unwrap().to_owned()
         });
         records.skip(from).collect()
@@ -455,10 +455,10 @@ async fn undo_is_recorded_and_locks_the_run() {
         (run.changes[0].state, run.records),
         (ChangeState::Undone, 3)
     );
-    let story = std::fs::read_to_string(&found.path).unwrap();
+    let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
     assert!(
-        story.starts_with(&whole) && story.contains("\"seq\":2"),
-        "{story}"
+        trajectory_text.starts_with(&whole) && trajectory_text.contains("\"seq\":2"),
+        "{trajectory_text}"
     );
     assert!(!found.path.with_extension("undo").exists());
     // The event is recorded only once.

@@ -33,7 +33,7 @@ pub enum HistoryError {
     Open(String),
     #[error(
         "{}:{line}: this line of the trajectory cannot be read ({why}), so nobody can tell what the run \
-         changed; nothing was undone. {}", .path.display(), by_hand(.path)
+         changed; nothing was undone. {}", .path.display(), manual_undo_hint(.path)
     )]
     Damaged {
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum HistoryError {
 }
 
 /// Explains how to undo a run whose trajectory cannot be read.
-pub(super) fn by_hand(trajectory: &Path) -> String {
+pub(super) fn manual_undo_hint(trajectory: &Path) -> String {
     let patch = trajectory.with_extension("patch");
     match patch.is_file() {
         true => format!(

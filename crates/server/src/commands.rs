@@ -101,33 +101,8 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
             params.limits.check()?;
             Ok(ServerCommand::Run(Box::new(params)))
         }
-        ACCEPT => {
-            let AcceptParams { run, target } = from(argument)?;
-            let review = review(target)?;
-            let verdict = Verdict::Accept;
-            Ok(ServerCommand::Answer {
-                run,
-                review,
-                verdict,
-            })
-        }
-        REJECT => {
-            let RejectParams {
-                run,
-                target,
-                reason,
-            } = from(argument)?;
-            let review = review(target)?;
-            let reason = reason.filter(|reason| !reason.trim().is_empty());
-            Ok(match reason {
-                Some(reason) => ServerCommand::Answer {
-                    run,
-                    review,
-                    verdict: Verdict::Reject { reason },
-                },
-                None => ServerCommand::AskReason { run, review },
-            })
-        }
+        ACCEPT => accept(from(argument)?),
+        REJECT => reject(from(argument)?),
         STEER => steer(from(argument)?),
         EDIT => {
             let params: EditParams = from(argument)?;
@@ -152,33 +127,53 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         WHY => Ok(ServerCommand::Why(from(argument)?)),
         FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| ServerCommand::Forget),
         RETRY => Ok(ServerCommand::Retry(from(argument)?)),
-        CANCEL => match from(argument)? {
-            CancelParams {
-                run: Some(run),
-                ask: None,
-                keep_reviews,
-            } => Ok(ServerCommand::Cancel { run, keep_reviews }),
-            CancelParams {
-                run: None,
-                ask: Some(ask),
-                ..
-            } => Ok(ServerCommand::CancelAsk(ask)),
-            CancelParams {
-                run: Some(_),
-                ask: Some(_),
-                ..
-            } => Err("give `run` or `ask`, not both".to_owned()),
-            CancelParams {
-                run: None,
-                ask: None,
-                ..
-            } => Err("`run` (or `ask`) is missing".to_owned()),
-        },
+        CANCEL => cancel(from(argument)?),
         UNDO => {
             let UndoParams { run, proposal } = from(argument)?;
             Ok(ServerCommand::Undo { run, proposal })
         }
         other => Err(format!("`{other}` is announced but not read")),
+    }
+}
+
+fn accept(params: AcceptParams) -> Result<ServerCommand, String> {
+    let AcceptParams { run, target } = params;
+    Ok(ServerCommand::Answer {
+        run,
+        review: review(target)?,
+        verdict: Verdict::Accept,
+    })
+}
+
+fn reject(params: RejectParams) -> Result<ServerCommand, String> {
+    let RejectParams {
+        run,
+        target,
+        reason,
+    } = params;
+    let review = review(target)?;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    Ok(match reason {
+        Some(reason) => ServerCommand::Answer {
+            run,
+            review,
+            verdict: Verdict::Reject { reason },
+        },
+        None => ServerCommand::AskReason { run, review },
+    })
+}
+
+fn cancel(params: CancelParams) -> Result<ServerCommand, String> {
+    let CancelParams {
+        run,
+        ask,
+        keep_reviews,
+    } = params;
+    match (run, ask) {
+        (Some(run), None) => Ok(ServerCommand::Cancel { run, keep_reviews }),
+        (None, Some(ask)) => Ok(ServerCommand::CancelAsk(ask)),
+        (Some(_), Some(_)) => Err("give `run` or `ask`, not both".to_owned()),
+        (None, None) => Err("`run` (or `ask`) is missing".to_owned()),
     }
 }
 
@@ -265,6 +260,11 @@ mod tests {
                 })
             );
         }
+    }
+
+    #[test]
+    fn parses_commands_for_whole_runs() {
+        let run = || RunId("r1".to_owned());
         let all = ServerCommand::parse(ACCEPT_ALL, vec![]);
         assert_eq!(all, Ok(ServerCommand::AcceptAll(None)));
         assert_eq!(

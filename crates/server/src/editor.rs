@@ -35,7 +35,7 @@ use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
-const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
+const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
 /// How often the text of a closed file is read while an edit of it is awaited.
@@ -115,7 +115,7 @@ impl ClientEditor {
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
             Expected::Stale => Err(stale(file)),
-            Expected::Uncertain => Err(refused(file, IN_DOUBT.to_owned())),
+            Expected::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
             Expected::Open {
                 uri,
                 version,
@@ -148,7 +148,7 @@ impl ClientEditor {
 
     /// Returns the effect that the client supports. A file that it cannot delete is emptied
     /// instead.
-    fn possible(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
+    fn supported_effect(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
         match edit.effect {
             Effect::Create if !self.settings.creates => {
                 let message = "it makes no files (workspaceEdit.resourceOperations: create)";
@@ -169,7 +169,7 @@ impl ClientEditor {
     }
 
     /// Returns why the path policy forbids reading a file.
-    fn not_readable(&self, file: &FilePath) -> Option<EditorError> {
+    fn read_refusal(&self, file: &FilePath) -> Option<EditorError> {
         let error = self.policy.as_ref()?.may_read(file).err()?;
         Some(match error {
             starling_workspace::ReadError::Missing(file) => EditorError::Missing { file },
@@ -206,7 +206,7 @@ impl Editor for ClientEditor {
         let Some(path) = path else {
             return Err(EditorError::Missing { file });
         };
-        if let Some(error) = self.not_readable(&file) {
+        if let Some(error) = self.read_refusal(&file) {
             return Err(error);
         }
         self.read(&path).await.map_err(|error| match error {
@@ -250,7 +250,7 @@ impl Editor for ClientEditor {
         if let Some(WriteRule::Never { why }) = rule {
             return Err(ApplyError::Forbidden { why });
         }
-        let effect = self.possible(&edit)?;
+        let effect = self.supported_effect(&edit)?;
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }

@@ -136,34 +136,10 @@ impl ReviewAction {
                 reason,
                 conflict,
             } => {
-                let about = json!({"run": self.run, "proposal": lead});
                 let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
-                let accept = match (conflict, with.len()) {
-                    (Some(_), _) => "Hand back".to_owned(),
-                    (None, 0) => "Accept".to_owned(),
-                    (None, others) => format!("Accept all {}", others + 1),
-                };
-                let accept = match (conflict, needs.is_empty()) {
-                    (Some(_), _) | (None, true) => accept,
-                    (None, false) => format!("{accept} with {}", ids(needs)),
-                };
-                let first = either(client, ClientCommand::Diff, REVIEW);
-                let diff = either(client, ClientCommand::Diff, DIFF);
-                vec![
-                    command(title, first, about.clone()),
-                    command(accept, ACCEPT, about.clone()),
-                    command(
-                        "Reject",
-                        either(client, ClientCommand::Reject, REJECT),
-                        about.clone(),
-                    ),
-                    command(
-                        "Why",
-                        either(client, ClientCommand::Why, WHY),
-                        about.clone(),
-                    ),
-                    command("Diff", diff, about),
-                ]
+                let accept = accept_title(conflict.is_some(), with.len(), needs);
+                let about = json!({"run": self.run, "proposal": lead});
+                proposal_commands(client, title, accept, &about)
             }
             ReviewActionKind::Intent { intent } => {
                 let about = json!({"run": self.run, "symbol": self.symbol});
@@ -192,6 +168,40 @@ impl ReviewAction {
             }
         }
     }
+}
+
+/// Returns the title of the command that accepts a proposal with `others` other members of its set.
+fn accept_title(is_conflict: bool, others: usize, needs: &[ProposalId]) -> String {
+    if is_conflict {
+        return "Hand back".to_owned();
+    }
+    let accept = match others {
+        0 => "Accept".to_owned(),
+        others => format!("Accept all {}", others + 1),
+    };
+    match needs {
+        [] => accept,
+        needs => format!("{accept} with {}", ids(needs)),
+    }
+}
+
+fn proposal_commands(
+    client: &ClientSettings,
+    title: String,
+    accept: String,
+    about: &Value,
+) -> Vec<Command> {
+    let show = either(client, ClientCommand::Diff, REVIEW);
+    let reject = either(client, ClientCommand::Reject, REJECT);
+    let why = either(client, ClientCommand::Why, WHY);
+    let diff = either(client, ClientCommand::Diff, DIFF);
+    vec![
+        command(title, show, about.clone()),
+        command(accept, ACCEPT, about.clone()),
+        command("Reject", reject, about.clone()),
+        command("Why", why, about.clone()),
+        command("Diff", diff, about.clone()),
+    ]
 }
 
 fn proposal_title(

@@ -495,7 +495,7 @@ fn close_interrupted(entry: &mut RunEntry) {
     }
 }
 
-/// Says in one line how an undo ended.
+/// EditorReply in one line how an undo ended.
 fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
     let summary = match (error, undone) {
         (Some(error), 0) => format!("Starling: not undone: {error}"),

@@ -4,7 +4,9 @@ mod asking;
 mod composing;
 mod disk;
 mod editing;
+mod interrupted;
 mod keystrokes;
+mod killed;
 mod late;
 mod lenses;
 mod plain;
@@ -86,7 +88,7 @@ async fn next_event(client: &mut TestClient, run: &str) -> Value {
 }
 
 /// Returns the records of a trajectory.
-fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
+fn records_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
     let path = folder.join(format!(".trajectories/{run}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -196,9 +198,9 @@ async fn shutdown_ends_runs_and_completes_trajectories() {
         ..
     } = client;
     assert_eq!(server.await.unwrap(), ExitKind::AfterShutdown);
-    let story = story_of(folder.path(), &run);
-    assert_eq!(story.len(), 4);
-    let last = &story[3]["event"];
+    let records = records_of(folder.path(), &run);
+    assert_eq!(records.len(), 4);
+    let last = &records[3]["event"];
     assert_eq!(last["event"], "run_finished");
     assert_eq!(last["stop_reason"]["reason"], "cancelled");
     drop(connection);

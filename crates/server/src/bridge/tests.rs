@@ -38,14 +38,14 @@ fn asks_about(text: &'static str) -> Starter {
 }
 
 /// The editor's reply.
-enum Says {
+enum EditorReply {
     This(Value),
     No,
     Nothing,
 }
 
 /// Returns what the run received and what the editor was asked.
-async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Value>) {
+async fn heard(text: &'static str, bridge: Value, says: EditorReply) -> (String, Vec<Value>) {
     let mut client = TestClient::new(asks_about(text));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": bridge}}}))
@@ -60,9 +60,9 @@ async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Va
             Incoming::Request { id, method, params } => {
                 asked.push(json!({"method": method, "params": params}));
                 match &says {
-                    Says::This(answer) => client.connection.reply(id, Ok(answer.clone())),
-                    Says::No => client.connection.reply(id, Err("modified".to_owned())),
-                    Says::Nothing => {}
+                    EditorReply::This(answer) => client.connection.reply(id, Ok(answer.clone())),
+                    EditorReply::No => client.connection.reply(id, Err("modified".to_owned())),
+                    EditorReply::Nothing => {}
                 }
             }
             Incoming::Notification { method, params } if method == "starling/event" => {
@@ -82,7 +82,12 @@ fn range(line: u32, start: u32, end: u32) -> Value {
 #[tokio::test]
 async fn asks_editor_about_its_current_text() {
     let elsewhere = json!({"uri": "file:///elsewhere/b.py", "range": range(0, 0, 1)});
-    let (told, asked) = heard(TEXT, json!(["references"]), Says::This(json!([elsewhere]))).await;
+    let (told, asked) = heard(
+        TEXT,
+        json!(["references"]),
+        EditorReply::This(json!([elsewhere])),
+    )
+    .await;
     assert_eq!(
         told, "the editor: ",
         "what lies outside of the folder is left out"
@@ -128,9 +133,9 @@ async fn references_exclude_the_definition() {
 async fn falls_back_to_own_servers() {
     let own = "there is no language server";
     for says in [
-        Says::This(Value::Null),
-        Says::No,
-        Says::This(json!([{"colour": 3}])),
+        EditorReply::This(Value::Null),
+        EditorReply::No,
+        EditorReply::This(json!([{"colour": 3}])),
     ] {
         let (told, asked) = heard(TEXT, json!(["references"]), says).await;
         assert_eq!((told.as_str(), asked.len()), (own, 1));
@@ -139,7 +144,7 @@ async fn falls_back_to_own_servers() {
 
 #[tokio::test(start_paused = true)]
 async fn waits_two_seconds_for_silent_editor() {
-    let (told, asked) = heard(TEXT, json!(["references"]), Says::Nothing).await;
+    let (told, asked) = heard(TEXT, json!(["references"]), EditorReply::Nothing).await;
     assert_eq!(
         (told.as_str(), asked.len()),
         ("there is no language server", 1)
@@ -148,7 +153,7 @@ async fn waits_two_seconds_for_silent_editor() {
 
 #[tokio::test]
 async fn does_not_ask_about_other_text_or_missing_provider() {
-    let places = || Says::This(json!([]));
+    let places = || EditorReply::This(json!([]));
     for (text, bridge) in [
         ("def f(): pass\n", json!(["references"])),
         (TEXT, json!(["definition", "diagnostics"])),

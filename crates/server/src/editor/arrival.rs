@@ -18,16 +18,16 @@ use crate::session::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
 /// How long the client may take to reply.
-const DEADLINE: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the text may take to arrive after the client has replied that the edit is applied. In
 /// some editors the user has to press a key first.
-const ARRIVAL: Duration = Duration::from_secs(60);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the text of an edit may take to arrive after the client has refused the edit. Some
 /// clients refuse an edit and make it all the same.
-const AFTER_REFUSAL: Duration = Duration::from_secs(2);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long lines of an edit may be in a text before the edit counts as misplaced.
-const UNCLEAR: Duration = Duration::from_secs(2);
-const NOT_COME: &str = "it said that the edit was applied, but the text did not come";
+const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
+const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
 
 /// The client's reply to an edit. It is a hint; the document's text decides.
 struct EditReply {
@@ -47,7 +47,7 @@ enum EditReplyKind {
 impl EditReply {
     fn of(reply: Result<ApplyWorkspaceEditResponse, RequestError>) -> EditReply {
         let (kind, message) = match reply {
-            Ok(reply) if reply.applied => (EditReplyKind::Applied, NOT_COME.to_owned()),
+            Ok(reply) if reply.applied => (EditReplyKind::Applied, TEXT_MISSING.to_owned()),
             Ok(reply) => {
                 let reason = reply.failure_reason;
                 let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
@@ -60,10 +60,10 @@ impl EditReply {
     }
 
     /// Returns how long the text of the edit may take to arrive after this reply.
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         match self.kind {
-            EditReplyKind::Applied => ARRIVAL,
-            EditReplyKind::Refused => AFTER_REFUSAL,
+            EditReplyKind::Applied => ARRIVAL_TIMEOUT,
+            EditReplyKind::Refused => REFUSAL_TIMEOUT,
             EditReplyKind::Missing => Duration::ZERO,
         }
     }
@@ -93,7 +93,7 @@ impl ClientEditor {
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
     ) -> EditOutcome {
-        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
+        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
         let reply = tokio::select! {
             biased;
             Ok(current) = &mut arrived => return EditOutcome::Known(Ok(current)),
@@ -111,7 +111,7 @@ impl ClientEditor {
 
     /// Waits until a file is deleted.
     async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
-        let patience = reply.patience().min(AFTER_REFUSAL);
+        let patience = reply.timeout().min(REFUSAL_TIMEOUT);
         let began = Instant::now();
         loop {
             match tokio::fs::try_exists(sent.path).await {
@@ -152,10 +152,10 @@ impl ClientEditor {
             }
             // The document changed otherwise, if only in its version, so the refusal was right.
             let is_over = reply.kind != EditReplyKind::Applied && version != sent.version;
-            let left = reply.patience().saturating_sub(began.elapsed());
+            let left = reply.timeout().saturating_sub(began.elapsed());
             if left.is_zero() || is_over {
                 if let Err(ApplyError::Refused { .. }) = settled {
-                    self.take_back_when_it_comes(sent, arrived);
+                    self.watch_given_up_edit(sent, arrived);
                 }
                 return settled;
             }
@@ -199,13 +199,13 @@ impl ClientEditor {
                 }
                 Ok((_, EditPlacement::Unclear)) => {
                     let since: Instant = *unclear.get_or_insert_with(Instant::now);
-                    if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR {
+                    if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR_TIMEOUT {
                         return EditOutcome::misplaced(edit, None);
                     }
                 }
                 Ok((_, EditPlacement::Absent)) => unclear = None,
             }
-            if began.elapsed() >= reply.patience() {
+            if began.elapsed() >= reply.timeout() {
                 break;
             }
             tokio::select! {
@@ -219,7 +219,7 @@ impl ClientEditor {
                 _ = polls.tick() => {}
             }
         }
-        self.take_back_when_it_comes(sent, arrived);
+        self.watch_given_up_edit(sent, arrived);
         EditOutcome::Known(Err(refused(sent.file, reply.message)))
     }
 

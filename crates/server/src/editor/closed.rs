@@ -103,17 +103,18 @@ impl ClosedEdit {
         }
         for (at, after) in texts.iter().enumerate().rev() {
             let earlier = texts[..at].iter().rev().chain(disk).cloned();
-            let unmade = self.unmade_from(after);
-            let made_in = |before: &Arc<str>| self.made_in(before).as_deref() == Some(&**after);
-            if let Some(before) = earlier.chain(unmade).find(made_in) {
-                return self.verdict(before, Arc::clone(after));
+            let unmade = self.text_before(after);
+            let applied_to =
+                |before: &Arc<str>| self.applied_to(before).as_deref() == Some(&**after);
+            if let Some(before) = earlier.chain(unmade).find(applied_to) {
+                return self.check_position(before, Arc::clone(after));
             }
         }
         if *now == self.base {
             EditPlacement::Absent
-        } else if self.is_carried_in(now) {
+        } else if self.is_rebased_in(now) {
             EditPlacement::InPlace
-        } else if self.shows_in(now) {
+        } else if self.has_added_line(now) {
             EditPlacement::Unclear
         } else {
             EditPlacement::Absent
@@ -121,7 +122,7 @@ impl ClosedEdit {
     }
 
     /// Returns whether a text is the result of the edit, rebased over an earlier text.
-    fn is_carried_in(&self, text: &str) -> bool {
+    fn is_rebased_in(&self, text: &str) -> bool {
         let made = MadeChange {
             file: &self.file,
             before: &self.base,
@@ -136,7 +137,7 @@ impl ClosedEdit {
         })
     }
 
-    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
+    fn check_position(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
         let wanted = carry(&self.file, &self.base, &self.changes, &before);
         let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
         match wanted.as_deref() == Some(&*after) {
@@ -146,7 +147,7 @@ impl ClosedEdit {
     }
 
     /// Returns the text that an editor makes of `text` by this edit.
-    fn made_in(&self, text: &str) -> Option<String> {
+    fn applied_to(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
         let edits = self.positioned.iter().map(|one| Edit {
@@ -160,7 +161,7 @@ impl ClosedEdit {
 
     /// Returns the text from which an editor made this text. It is known only if the edit removes
     /// nothing.
-    fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
+    fn text_before(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
             if one.start != one.end {
@@ -178,13 +179,13 @@ impl ClosedEdit {
     }
 
     /// Returns whether a text contains a line that the edit adds.
-    pub fn shows_in(&self, text: &str) -> bool {
-        self.shown_lines(text).is_some()
+    pub fn has_added_line(&self, text: &str) -> bool {
+        self.added_lines(text).is_some()
     }
 
     /// Returns the first and the last line of a text that the edit may have added. Lines start at
     /// 1.
-    pub fn shown_lines(&self, text: &str) -> Option<(usize, usize)> {
+    pub fn added_lines(&self, text: &str) -> Option<(usize, usize)> {
         let is_new =
             |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
         let new: Vec<&str> = self.after.lines().filter(is_new).collect();
@@ -226,7 +227,7 @@ mod tests {
             edit("    return z\n", ""),
         ] {
             let before = above(BASE);
-            let after: Arc<str> = edit.made_in(&before).unwrap().into();
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
             let misplaced = EditPlacement::Misplaced {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
@@ -245,7 +246,7 @@ mod tests {
     fn insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
-        let after: Arc<str> = edit.made_in(&before).unwrap().into();
+        let after: Arc<str> = edit.applied_to(&before).unwrap().into();
         let placement = edit.placement(&after, None);
         assert_eq!(placement, EditPlacement::Misplaced { before, after });
     }
@@ -281,6 +282,6 @@ mod tests {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
         assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);
-        assert_eq!(edit.shown_lines(&text), Some((2, 2)));
+        assert_eq!(edit.added_lines(&text), Some((2, 2)));
     }
 }

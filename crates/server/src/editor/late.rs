@@ -18,7 +18,7 @@ use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
 /// How long the client's texts are watched for an edit that was given up.
-const LATE: Duration = Duration::from_secs(600);
+const WATCH_DURATION: Duration = Duration::from_secs(600);
 
 /// Edits that count as not applied and may still arrive.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +89,7 @@ impl ClientEditor {
             None => "the text before it is not known".to_owned(),
         };
         let lines = match self.placement(path, &edit).await {
-            Ok((now, _)) => edit.shown_lines(&now),
+            Ok((now, _)) => edit.added_lines(&now),
             Err(StoreClosed) => None,
         };
         let lines = lines.map_or_else(String::new, |(first, last)| match first == last {
@@ -107,7 +107,7 @@ impl ClientEditor {
 
     /// Watches for an edit that counts as refused. If the client still applies it, it is taken back
     /// or the user is told.
-    pub(super) fn take_back_when_it_comes(
+    pub(super) fn watch_given_up_edit(
         &self,
         sent: &SentEdit<'_>,
         arrived: oneshot::Receiver<Current>,
@@ -128,7 +128,7 @@ impl ClientEditor {
         let editor = self.clone();
         let sent_again = self.given_up.watch(sent.path, &sent.after);
         tokio::spawn(async move {
-            let comes = timeout(LATE, editor.comes(&late, arrived));
+            let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late, arrived));
             let came = sent_again.run_until_cancelled(comes).await;
             sent_again.cancel();
             let Some(Ok(Some((before, after)))) = came else {
@@ -162,7 +162,7 @@ impl ClientEditor {
     /// Waits for an edit that was given up. Returns the texts before and after it. Once an open
     /// document changes otherwise, the edit cannot arrive: its version is old and the client
     /// refuses it.
-    async fn comes(
+    async fn wait_for_arrival(
         &self,
         late: &LateEdit,
         mut arrived: oneshot::Receiver<Current>,
@@ -227,7 +227,7 @@ impl LateEdit {
             // either.
             Ok(Err(_)) | Err(_) => {
                 let change = ChangeSet::between(&self.base, &self.after);
-                carry(&self.file, &self.base, &change, text).is_err() && edit.shows_in(text)
+                carry(&self.file, &self.base, &change, text).is_err() && edit.has_added_line(text)
             }
         }
     }

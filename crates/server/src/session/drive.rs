@@ -21,7 +21,7 @@ use starling_swarm::{
 };
 
 /// Maximum number of ended runs that are kept for an undo.
-const ENDED_KEPT: usize = 16;
+const MAX_ENDED: usize = 16;
 /// Minimum time between two progress reports of a download.
 const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
 
@@ -52,7 +52,7 @@ impl Session {
         let opened = workers.spawn(async move { runs.open(plan).await }).await;
         let (log, records, approval) = opened.unwrap_or_else(|error| {
             let error = error.to_string();
-            ended(StopReason::Failed { error })
+            failed_start(StopReason::Failed { error })
         });
         let trajectory = self.trajectory(&id);
         let written = workers.spawn(async move {
@@ -147,7 +147,7 @@ impl Session {
         );
         let (opened, params) = match self.prepare(plan).await {
             Ok(ready) => ready,
-            Err(stop_reason) => return ended(stop_reason),
+            Err(stop_reason) => return failed_start(stop_reason),
         };
         let OpenedRun {
             defaults,
@@ -265,7 +265,7 @@ impl Session {
             .filter(|(_, entry)| ended(entry))
             .map(|(id, _)| id.clone())
             .rev()
-            .skip(ENDED_KEPT)
+            .skip(MAX_ENDED)
             .collect();
         for id in old {
             entries.remove(&id);
@@ -291,14 +291,14 @@ fn task(params: RunParams, defaults: &RunDefaults) -> Task {
 }
 
 /// Returns the log of a run that ended before it started, with its writer.
-fn ended(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
-    let log = over(stop_reason);
+fn failed_start(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
+    let log = log_of_failed_start(stop_reason);
     let records = log.write_from(0);
     (log, records, Approval::Auto)
 }
 
 /// Returns the log of a run that ended before it started.
-fn over(stop_reason: StopReason) -> EventLog {
+fn log_of_failed_start(stop_reason: StopReason) -> EventLog {
     let log = EventLog::new();
     let summary = match &stop_reason {
         StopReason::Failed { error } => format!("the run could not begin: {error}"),
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn failed_start_logs_an_end() {
         let said = |reason: StopReason| {
-            let events = over(reason.clone()).events();
+            let events = log_of_failed_start(reason.clone()).events();
             let [
                 Event::RunFinished {
                     stop_reason,

@@ -168,18 +168,8 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     if Path::new(about) != root || file.try_lock().is_err() || ended_regularly(&path) {
         return None;
     }
-    let mut end = line.len() as u64;
     let mut records = vec![first];
-    loop {
-        line.clear();
-        let read = lines.read_line(&mut line);
-        // A line that was cut off when the server was killed is the last.
-        let Ok(record) = serde_json::from_str(&line) else {
-            break;
-        };
-        end += read.ok()? as u64;
-        records.push(record);
-    }
+    let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
     let unrecorded = unrecorded_events(&records, root);
     let first_unrecorded = records.len();
     let at_ms = records.last().map_or(0, |last| last.at_ms);
@@ -206,6 +196,21 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
         file,
         waits,
     })
+}
+
+/// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when the
+/// server was killed. Returns their length in bytes.
+fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        let read = lines.read_line(&mut line);
+        let Ok(record) = serde_json::from_str(&line) else {
+            return Some(length);
+        };
+        length += read.ok()? as u64;
+        records.push(record);
+    }
 }
 
 /// Removes evidence about agents that no longer exist.

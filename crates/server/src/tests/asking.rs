@@ -11,14 +11,14 @@ use crate::testing::*;
 use starling_core::*;
 
 /// A model that always gives the same answer and keeps the questions.
-struct Speaker {
+struct FixedAnswerModel {
     says: Option<&'static str>,
     profile: ModelProfile,
     asked: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl ChatModel for Speaker {
+impl ChatModel for FixedAnswerModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -47,7 +47,7 @@ impl ChatModel for Speaker {
     }
 }
 
-fn client(says: Option<&'static str>) -> (TestClient, Arc<Speaker>) {
+fn client(says: Option<&'static str>) -> (TestClient, Arc<FixedAnswerModel>) {
     let profile = ModelProfile {
         name: "speaker".to_owned(),
         context_window: Tokens(50_000),
@@ -56,7 +56,7 @@ fn client(says: Option<&'static str>) -> (TestClient, Arc<Speaker>) {
         replayed: false,
         price: Some(Price::FREE),
     };
-    let speaker = Arc::new(Speaker {
+    let speaker = Arc::new(FixedAnswerModel {
         says,
         profile,
         asked: Mutex::default(),

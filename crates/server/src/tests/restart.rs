@@ -10,8 +10,7 @@ use crate::samples::{BASE, asked};
 use crate::session::restore::find_restorable;
 use crate::testing::*;
 use starling_core::Limits;
-use starling_history::unfinished;
-use starling_swarm::{AppliedChange, Event, EventLog, RunId, StopReason};
+use starling_swarm::{Event, EventLog, RunId, StopReason};
 
 /// Writes the trajectory of a run whose server was killed.
 pub(super) fn trajectory(
@@ -65,7 +64,7 @@ pub(super) async fn event_of(client: &mut TestClient, name: &str) -> Value {
 }
 
 /// Applies the edit that the server requests.
-async fn take_edit(client: &mut TestClient, version: i32) -> String {
+pub(super) async fn take_edit(client: &mut TestClient, version: i32) -> String {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     make_edit(client, id, &params, version)
 }
@@ -139,15 +138,21 @@ async fn restored_proposal_can_be_accepted_and_undone() {
     client.connection.notify("exit", Value::Null);
     let kept = client.folder.path().to_owned();
     client.server.await.unwrap();
-    let story = std::fs::read_to_string(path).unwrap();
-    assert!(story.contains("proposal_applied"), "{story}");
-    let last: Value = serde_json::from_str(story.lines().last().unwrap()).unwrap();
-    assert_eq!(last["event"]["event"], "proposal_undone", "{story}");
-    let seqs = story
+    let trajectory_text = std::fs::read_to_string(path).unwrap();
+    assert!(
+        trajectory_text.contains("proposal_applied"),
+        "{trajectory_text}"
+    );
+    let last: Value = serde_json::from_str(trajectory_text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        last["event"]["event"], "proposal_undone",
+        "{trajectory_text}"
+    );
+    let seqs = trajectory_text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].clone());
-    let expected = (0..story.lines().count()).map(|seq| json!(seq));
-    assert!(seqs.eq(expected), "{story}");
+    let expected = (0..trajectory_text.lines().count()).map(|seq| json!(seq));
+    assert!(seqs.eq(expected), "{trajectory_text}");
     assert!(
         find_restorable(&kept.join(".trajectories"), &kept, &RestorePolicy::All).is_empty(),
         "nothing waits any more"
@@ -303,53 +308,18 @@ async fn logs_acceptance_before_cancel() {
     assert_eq!(end["event"]["applied"], json!(["a.py::f"]));
 }
 
-/// Returns the events of a server that was killed while it applied accepted proposals. The last one
-/// was sent.
-fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
-    let mut events = asked(proposals);
-    let parts = events.last().unwrap().parts().to_vec();
-    events.extend(parts.iter().map(|part| Event::ProposalReviewed {
-        proposal: part.proposal,
-        by: starling_swarm::ActorId::User,
-        verdict: starling_core::Verdict::Accept,
-    }));
-    let mut text = BASE.to_owned();
-    for (id, _) in sent {
-        if let Some(unfinished) = unfinished(&events).pop() {
-            events.push(unfinished.applied());
-        }
-        let part = parts.iter().find(|part| part.proposal.0 == *id).unwrap();
-        let changes = part.over(&text).unwrap();
-        let before = std::mem::take(&mut text);
-        text = changes.apply(&before).unwrap();
-        events.push(Event::ProposalApplying {
-            proposal: part.proposal,
-            symbols: part.symbols.clone(),
-            change: AppliedChange {
-                file: part.file.clone(),
-                before: before.into(),
-                changes,
-                created: false,
-                directories: Vec::new(),
-                dependencies: Default::default(),
-            },
-        });
-    }
-    events
-}
-
 /// Returns the kinds of the events in a trajectory, from a record on.
-fn events_from(path: &Path, from: usize) -> Vec<String> {
-    let story = std::fs::read_to_string(path).unwrap();
-    let events = story.lines().enumerate().map(|(at, line)| {
+pub(super) fn events_from(path: &Path, from: usize) -> Vec<String> {
+    let trajectory_text = std::fs::read_to_string(path).unwrap();
+    let events = trajectory_text.lines().enumerate().map(|(at, line)| {
         let record: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(record["seq"], at, "{story}");
+        assert_eq!(record["seq"], at, "{trajectory_text}");
         record["event"]["event"].as_str().unwrap().to_owned()
     });
     events.skip(from).collect()
 }
 
-fn yielding(text: &str, nth: &[usize]) -> String {
+pub(super) fn yielding(text: &str, nth: &[usize]) -> String {
     let parts = text.split("return").enumerate();
     parts.fold(String::new(), |made, (at, part)| match at {
         0 => part.to_owned(),
@@ -358,7 +328,7 @@ fn yielding(text: &str, nth: &[usize]) -> String {
     })
 }
 
-async fn undo(client: &mut TestClient, version: i32) -> Value {
+pub(super) async fn undo(client: &mut TestClient, version: i32) -> Value {
     let undone = client.connection.request(
         "workspace/executeCommand",
         json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
@@ -367,100 +337,6 @@ async fn undo(client: &mut TestClient, version: i32) -> Value {
     undone.await.unwrap();
     let (_, undone) = client.next_of("starling/undone").await;
     undone["proposals"].clone()
-}
-
-#[tokio::test]
-async fn accepted_proposal_not_applied_by_killed_server_waits_again() {
-    let accepted = killed_while_applying(&[(1, "a.py::f")], &[]);
-    let sent = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
-    for events in [accepted, sent] {
-        let folder = project();
-        let recorded = events.len() + 1;
-        let path = trajectory(folder.path(), "r1", folder.path(), events);
-        let mut client = restarted(folder).await;
-        open(&client, &format!("# typed since\n{BASE}"));
-        let (_, said) = client.next_of("window/showMessage").await;
-        let said = said["message"].as_str().unwrap();
-        assert!(said.contains("a proposal of an earlier session waits"));
-        event_of(&mut client, "review_asked").await;
-        event_of(&mut client, "review_asked").await;
-        assert_eq!(events_from(&path, recorded), ["review_asked"]);
-        let about = json!({"run": "r1", "proposal": 1});
-        client.execute("starling.accept", about).await;
-        assert_eq!(take_edit(&mut client, 1).await, "yield");
-        event_of(&mut client, "proposal_applied").await;
-        assert_eq!(undo(&mut client, 2).await, json!([1]));
-    }
-}
-
-#[tokio::test]
-async fn proposal_applied_by_killed_server_is_restored_as_applied() {
-    let folder = project();
-    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
-    let recorded = events.len() + 1;
-    let path = trajectory(folder.path(), "r1", folder.path(), events);
-    let now = format!("# typed since\n{}", yielding(BASE, &[1]));
-    std::fs::write(folder.path().join("a.py"), &now).unwrap();
-    let mut client = restarted(folder).await;
-    open(&client, &now);
-    event_of(&mut client, "proposal_applied").await;
-    assert_eq!(events_from(&path, recorded)[0], "proposal_applied");
-    event_of(&mut client, "run_finished").await;
-    let run = &state_of(&client).await[0];
-    assert_eq!(run["proposals"][0]["state"], "applied", "{run}");
-    assert_eq!(undo(&mut client, 1).await, json!([1]));
-}
-
-#[tokio::test]
-async fn rest_of_partly_applied_set_waits_again() {
-    let folder = project();
-    let set = [(1, "a.py::f"), (2, "a.py::g")];
-    // The first member is recorded as applied, the second one only as sent.
-    let events = killed_while_applying(&set, &set);
-    let recorded = events.len() + 1;
-    let path = trajectory(folder.path(), "r1", folder.path(), events);
-    let now = yielding(BASE, &[1]);
-    std::fs::write(folder.path().join("a.py"), &now).unwrap();
-    let mut client = restarted(folder).await;
-    open(&client, &now);
-    event_of(&mut client, "review_asked").await;
-    let again = event_of(&mut client, "review_asked").await;
-    let reason = again["event"]["reason"].as_str().unwrap();
-    assert!(
-        reason.starts_with("the rest of a set: #1 of it is applied"),
-        "{reason}"
-    );
-    assert_eq!(again["event"]["proposal"], 2);
-    assert!(again["event"].get("with").is_none(), "{again}");
-    assert_eq!(events_from(&path, recorded), ["review_asked"]);
-    let states = |run: &Value| {
-        let proposals = run["proposals"].as_array().unwrap().iter();
-        let states = proposals.map(|one| one["state"].as_str().unwrap().to_owned());
-        states.collect::<Vec<_>>()
-    };
-    assert_eq!(states(&state_of(&client).await[0]), ["applied", "waiting"]);
-    let about = json!({"run": "r1", "proposal": 2});
-    client.execute("starling.accept", about).await;
-    assert_eq!(take_edit(&mut client, 1).await, "yield");
-    event_of(&mut client, "run_finished").await;
-    assert_eq!(undo(&mut client, 2).await, json!([2, 1]));
-}
-
-#[tokio::test]
-async fn manual_revert_is_not_reported_as_undone_after_restart() {
-    let folder = project();
-    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
-    trajectory(folder.path(), "r1", folder.path(), events);
-    let path = folder.path().join("a.py");
-    std::fs::write(&path, yielding(BASE, &[1])).unwrap();
-    let mut client = restarted(folder).await;
-    event_of(&mut client, "proposal_applied").await;
-    std::fs::write(&path, BASE).unwrap();
-    client.execute("starling.undo", json!({"run": "r1"})).await;
-    let (_, undone) = client.next_of("starling/undone").await;
-    assert_eq!(undone["proposals"], json!([]), "{undone}");
-    let error = undone["error"].as_str().unwrap();
-    assert!(error.contains("#1 is not in the text any more"), "{error}");
 }
 
 #[tokio::test]
@@ -505,97 +381,6 @@ async fn restored_set_is_undone_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn member_waits_again_if_lead_was_applied() {
-    let folder = project();
-    let set = [(1, "a.py::f"), (2, "a.py::g")];
-    // The lead of the set is applied, the other member is not.
-    let events = killed_while_applying(&set, &[(2, "a.py::g")]);
-    trajectory(folder.path(), "r1", folder.path(), events);
-    let now = yielding(BASE, &[3]);
-    std::fs::write(folder.path().join("a.py"), &now).unwrap();
-    let found = find_restorable(
-        &folder.path().join(".trajectories"),
-        folder.path(),
-        &RestorePolicy::All,
-    );
-    let view = crate::session::restore::view_of(&found[0].records);
-    let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
-    assert_eq!(waiting, [1]);
-    // Events that were found once are not recorded again.
-    drop(found);
-    let path = folder.path().join(".trajectories/r1.jsonl");
-    let story = std::fs::read(&path).unwrap();
-    find_restorable(
-        &folder.path().join(".trajectories"),
-        folder.path(),
-        &RestorePolicy::All,
-    );
-    assert_eq!(std::fs::read(&path).unwrap(), story);
-}
-
-#[tokio::test]
-async fn change_in_unsaved_document_is_not_applied_twice() {
-    for verdict in ["starling.accept", "starling.reject"] {
-        let folder = project();
-        let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
-        trajectory(folder.path(), "r1", folder.path(), events);
-        let mut client = restarted(folder).await;
-        event_of(&mut client, "review_asked").await;
-        event_of(&mut client, "review_asked").await;
-        // The editor still has the unsaved document that the killed server changed.
-        open(&client, &yielding(BASE, &[1]));
-        let about = json!({"run": "r1", "proposal": 1, "reason": "no"});
-        client.execute(verdict, about).await;
-        event_of(&mut client, "proposal_applied").await;
-        event_of(&mut client, "run_finished").await;
-        assert_eq!(undo(&mut client, 1).await, json!([1]));
-    }
-}
-
-#[tokio::test]
-async fn unreviewed_change_in_unsaved_document_is_undone() {
-    let folder = project();
-    let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
-    events.retain(|event| event.parts().is_empty());
-    let recorded = events.len() + 1;
-    let path = trajectory(folder.path(), "r1", folder.path(), events);
-    let mut client = restarted(folder).await;
-    event_of(&mut client, "run_finished").await;
-    assert_eq!(events_from(&path, recorded), [""; 0], "nobody knows yet");
-    open(&client, &yielding(BASE, &[1]));
-    assert_eq!(undo(&mut client, 1).await, json!([1]));
-}
-
-#[tokio::test]
-async fn detects_edit_made_after_server_was_killed() {
-    let folder = project();
-    let events = asked(&[(1, "a.py::f")]);
-    let recorded = events.len() + 1;
-    let path = trajectory(folder.path(), "r1", folder.path(), events);
-    let mut client = restarted(folder).await;
-    open(&client, BASE);
-    event_of(&mut client, "review_asked").await;
-    let about = json!({"run": "r1", "proposal": 1});
-    client.execute("starling.accept", about).await;
-    client.next_of("workspace/applyEdit").await;
-    assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
-    // The state after the kill; the client has made the edit all the same.
-    let story = std::fs::read_to_string(&path).unwrap();
-    let folder = project();
-    let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();
-    let story = story.replace(&root(client.folder.path()), &root(folder.path()));
-    let trajectories = folder.path().join(".trajectories");
-    std::fs::create_dir(&trajectories).unwrap();
-    std::fs::write(trajectories.join("r1.jsonl"), story).unwrap();
-    let now = yielding(BASE, &[1]);
-    std::fs::write(folder.path().join("a.py"), &now).unwrap();
-    let mut client = restarted(folder).await;
-    open(&client, &now);
-    event_of(&mut client, "proposal_applied").await;
-    assert_eq!(undo(&mut client, 1).await, json!([1]));
-}
-
-#[tokio::test]
 async fn review_is_written_before_client_is_told() {
     let start = scripted(async |scene: RunScript| {
         // The client receives events faster than the disk writes them.
@@ -614,255 +399,15 @@ async fn review_is_written_before_client_is_told() {
     client.initialize(full()).await;
     let run = super::begin(&client, "x").await;
     event_of(&mut client, "review_asked").await;
-    let story = super::story_of(client.folder.path(), &run);
+    let records = super::records_of(client.folder.path(), &run);
     assert!(
-        story
+        records
             .iter()
             .any(|one| one["event"]["event"] == "review_asked")
     );
 }
 
-fn turn() -> Event {
-    Event::TurnFinished {
-        agent: starling_swarm::ActorId::Scout,
-        role: starling_core::Role::Scout,
-        model: "big".to_owned(),
-        usage: starling_core::Usage {
-            prompt: starling_core::Tokens(900),
-            cached: starling_core::Tokens(0),
-            output: starling_core::Tokens(100),
-        },
-        cost: starling_core::Dollars(0.5),
-        calls: 2,
-        finish: starling_core::Finish::Stop,
-        millis: 1,
-    }
-}
-
 pub(super) async fn state_of(client: &TestClient) -> Value {
     let state = client.connection.request("starling/state", Value::Null);
     state.await.unwrap()["runs"].clone()
-}
-
-#[tokio::test]
-async fn interrupted_run_is_shown_and_can_be_retried() {
-    let folder = project();
-    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn()]);
-    let mut client = restarted(folder).await;
-    let (_, said) = client.next_of("window/showMessage").await;
-    let said = said["message"].as_str().unwrap();
-    assert!(
-        said.contains("interrupted") && said.contains("the task"),
-        "{said}"
-    );
-    let end = event_of(&mut client, "run_finished").await;
-    assert_eq!(end["event"]["spent"]["calls"], 2);
-    assert_eq!(end["event"]["spent"]["prompt_tokens"], 900);
-    let run = &state_of(&client).await[0];
-    assert_eq!(
-        (&run["restored"], &run["task"]),
-        (&json!(true), &json!("the task"))
-    );
-    assert_eq!(run["spent"]["calls"], 2);
-    // Each later server offers the run until it is retried.
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let mut client = restarted(client.folder).await;
-    event_of(&mut client, "run_finished").await;
-    super::refused_at_last(&client, "starling.steer", json!({"run": "r1", "text": "t"})).await;
-    let again = client.execute("starling.retry", json!({"run": "r1"})).await;
-    let runs = state_of(&client).await;
-    let again = runs
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|run| run["run"] == again["run"]);
-    assert_eq!(again.unwrap()["task"], "the task");
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let trajectories = path.parent().unwrap();
-    let found = find_restorable(trajectories, client.folder.path(), &RestorePolicy::All);
-    assert!(found.iter().all(|one| one.id.0 != "r1"), "it was run again");
-}
-
-#[tokio::test]
-async fn cancelled_run_is_not_interrupted() {
-    let folder = project();
-    let trajectories = folder.path().join(".trajectories");
-    let root = folder.path().canonicalize().unwrap().display().to_string();
-    let start = scripted(move |scene: RunScript| {
-        let root = root.clone();
-        async move {
-            scene.log.event(Event::RunStarted {
-                run: RunId(scene.task.text.clone()),
-                task: scene.task.text.clone(),
-                driver: starling_core::Driver::Swarm,
-                models: Vec::new(),
-                replayed: false,
-                limits: Limits::default(),
-                root,
-            });
-            scene.cancel.cancelled().await;
-            scene.log.event(finished(StopReason::Cancelled));
-        }
-    });
-    let mut client = TestClient::over(services(start, &trajectories), folder);
-    client.initialize(full()).await;
-    let stopped = super::begin(&client, "stopped").await;
-    super::next_event(&mut client, &stopped).await;
-    client
-        .execute("starling.cancel", json!({"run": stopped}))
-        .await;
-    super::next_event(&mut client, &stopped).await;
-    let cut = super::begin(&client, "cut short").await;
-    super::next_event(&mut client, &cut).await;
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let tasks = |folder: &Path| -> Vec<String> {
-        let found = find_restorable(&trajectories, folder, &RestorePolicy::All);
-        found.into_iter().map(|one| one.task).collect()
-    };
-    assert_eq!(tasks(client.folder.path()), ["cut short"]);
-    let mut client = restarted(client.folder).await;
-    event_of(&mut client, "run_finished").await;
-    super::refused_at_last(
-        &client,
-        "starling.steer",
-        json!({"run": "cut short", "text": "t"}),
-    )
-    .await;
-    client.execute("starling.forget", json!({})).await;
-    assert_eq!(state_of(&client).await, json!([]));
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    assert_eq!(tasks(client.folder.path()), [""; 0], "it was forgotten");
-}
-
-#[tokio::test]
-async fn ended_runs_are_history_until_forgotten() {
-    let folder = project();
-    let mut events = asked(&[(1, "a.py::f")]);
-    events.push(starling_swarm::Event::ProposalReviewed {
-        proposal: starling_swarm::ProposalId(1),
-        by: starling_swarm::ActorId::User,
-        verdict: starling_core::Verdict::Accept,
-    });
-    events.push(finished(StopReason::Settled));
-    trajectory(folder.path(), "old", folder.path(), events);
-    let client = restarted(folder).await;
-    let runs = || async {
-        let state = client.connection.request("starling/state", Value::Null);
-        state.await.unwrap()["runs"].as_array().unwrap().clone()
-    };
-    let known = runs().await;
-    assert_eq!(known.len(), 1);
-    assert_eq!(known[0]["run"], "old");
-    assert_eq!(
-        (&known[0]["stage"], &known[0]["restored"]),
-        (&json!("ended"), &json!(false))
-    );
-    assert_eq!(known[0]["stop_reason"]["reason"], "settled");
-    assert!(!known[0]["task"].as_str().unwrap().is_empty());
-    let told = client
-        .connection
-        .request("starling/events", json!({"run": "old"}));
-    assert_eq!(told.await.unwrap()["events"].as_array().unwrap().len(), 5);
-    let again = client
-        .execute("starling.retry", json!({"run": "old"}))
-        .await;
-    assert_ne!(again["run"], "old");
-    client.execute("starling.forget", json!({})).await;
-    let folder = client.folder;
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    let client = restarted(folder).await;
-    let state = client.connection.request("starling/state", Value::Null);
-    let state = state.await.unwrap();
-    let left = state["runs"].as_array().unwrap();
-    assert!(left.iter().all(|run| run["run"] != "old"), "{state}");
-}
-
-#[tokio::test]
-async fn records_undo_in_interrupted_run() {
-    let folder = project();
-    let mut events = asked(&[(1, "a.py::f")]);
-    let Some(Event::ReviewAsked { parts, .. }) = events.last() else {
-        panic!("{events:?}");
-    };
-    let part = parts[0].clone();
-    let after = part.changes.apply(BASE).unwrap();
-    events.push(Event::ProposalReviewed {
-        proposal: part.proposal,
-        by: starling_swarm::ActorId::User,
-        verdict: starling_core::Verdict::Accept,
-    });
-    events.push(Event::ProposalApplied {
-        proposal: part.proposal,
-        symbols: part.symbols,
-        diff: String::new(),
-        change: Some(starling_swarm::AppliedChange {
-            file: part.file,
-            before: BASE.into(),
-            changes: part.changes,
-            created: false,
-            directories: Vec::new(),
-            dependencies: Default::default(),
-        }),
-    });
-    let path = trajectory(folder.path(), "r1", folder.path(), events);
-    std::fs::write(folder.path().join("a.py"), &after).unwrap();
-    let mut client = restarted(folder).await;
-    open(&client, &after);
-    event_of(&mut client, "run_finished").await;
-    let undone = client.connection.request(
-        "workspace/executeCommand",
-        json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
-    );
-    assert_eq!(take_edit(&mut client, 1).await, "return");
-    undone.await.unwrap();
-    let (_, undone) = client.next_of("starling/undone").await;
-    assert_eq!(undone["proposals"], json!([1]));
-    let states = || -> Vec<starling_history::ChangeState> {
-        let past = starling_history::PastRun::read(&path).unwrap();
-        past.changes.iter().map(|one| one.state).collect()
-    };
-    assert_eq!(states(), [starling_history::ChangeState::Undone]);
-    client.connection.notify("exit", Value::Null);
-    client.server.await.unwrap();
-    // The run is still offered, as undone, until it is forgotten. Then its trajectory has one end.
-    let mut client = restarted(client.folder).await;
-    event_of(&mut client, "run_finished").await;
-    let run = &state_of(&client).await[0];
-    assert_eq!(run["proposals"][0]["state"], "undone", "{run}");
-    client.execute("starling.forget", json!({})).await;
-    let story = super::story_of(client.folder.path(), "r1");
-    let kinds: Vec<&Value> = story.iter().map(|one| &one["event"]["event"]).collect();
-    assert_eq!(
-        kinds[kinds.len() - 2..],
-        ["proposal_undone", "run_finished"]
-    );
-    let seqs = story.iter().map(|one| one["seq"].as_u64().unwrap());
-    assert!(seqs.eq(0..story.len() as u64), "{kinds:?}");
-}
-
-/// The last request was interrupted: no turn contains it, but the end does.
-#[tokio::test]
-async fn interrupted_run_reports_spending_of_its_end() {
-    let folder = project();
-    let mut end = finished(StopReason::Cancelled);
-    let Event::RunFinished { spent, .. } = &mut end else {
-        panic!("{end:?}");
-    };
-    spent.calls = 5;
-    spent.prompt_tokens = starling_core::Tokens(7_000);
-    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn(), end]);
-    std::fs::write(path.with_extension("interrupted"), "").unwrap();
-    let mut client = restarted(folder).await;
-    let end = event_of(&mut client, "run_finished").await;
-    assert_eq!(end["event"]["spent"]["calls"], 5);
-    let run = &state_of(&client).await[0];
-    assert_eq!(
-        (&run["spent"]["calls"], &run["spent"]["tokens"]),
-        (&json!(5), &json!(7_000))
-    );
 }

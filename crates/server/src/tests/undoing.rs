@@ -105,7 +105,11 @@ async fn detects_editor_undo_and_redo_during_and_after_run() {
     set(&client, 6, BASE);
     event_of(&mut client, "proposal_undone").await;
 
-    // A later `starling undo` reads the undo from the trajectory.
+    wait_until_undo_is_recorded(&client, &run).await;
+}
+
+/// Waits until a later `starling undo` would read the undo from the trajectory.
+async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
     let path = client.folder.path().join(".trajectories");
     let path = path.join(format!("{run}.jsonl"));
     for _ in 0..200 {
@@ -151,8 +155,8 @@ async fn records_undo_after_end_before_client_is_told() {
     event_of(&mut client, "run_finished").await;
     client.execute("starling.undo", json!({"run": run})).await;
     client.next_of("starling/undone").await;
-    let story = super::story_of(client.folder.path(), &run);
-    let undone = story
+    let records = super::records_of(client.folder.path(), &run);
+    let undone = records
         .iter()
         .filter(|one| one["event"]["event"] == "proposal_undone");
     assert_eq!(undone.count(), 1);

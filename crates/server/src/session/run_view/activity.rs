@@ -36,14 +36,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
         }
         Event::ProposalReviewed {
             proposal, verdict, ..
-        } => by(
-            proposal,
-            match verdict {
-                Verdict::Accept => "its proposal was accepted".to_owned(),
-                Verdict::Reject { reason } => short(&format!("revises: {reason}")),
-                Verdict::Steer { text } => short(&format!("revises: {text}")),
-            },
-        ),
+        } => by(proposal, reviewed(verdict)),
         Event::ProposalEdited { proposal, .. } => by(proposal, "checks your version".to_owned()),
         Event::ProposalApplied { proposal, .. } => by(proposal, "changed it".to_owned()),
         Event::ProposalConflicted { proposal, .. } => {
@@ -86,19 +79,22 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
         | Event::ProposalMade { .. }
         | Event::ProposalRefused { .. }
         | Event::ProposalApplying { .. }
-        | Event::CandidateChosen { .. } => {
-            let (agent, what) = at_work(event)?;
-            let known = view.agents.get(agent).is_some_and(|known| known.working);
-            // An agent that only answers a question does not count as working.
-            let working = known || matches!(event, Event::AgentWoken { .. });
-            let only_answers = !working && matches!(agent, ActorId::Agent(_));
-            let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
-                true => "answers a question".to_owned(),
-                false => short(&what),
-            };
-            Some((agent.clone(), what, working))
-        }
+        | Event::CandidateChosen { .. } => working(event, view),
     }
+}
+
+/// Like [`doing`], for the events of an agent between its start and its end.
+fn working(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
+    let (agent, what) = at_work(event)?;
+    let known = view.agents.get(agent).is_some_and(|known| known.working);
+    // An agent that only answers a question does not count as working.
+    let working = known || matches!(event, Event::AgentWoken { .. });
+    let only_answers = !working && matches!(agent, ActorId::Agent(_));
+    let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
+        true => "answers a question".to_owned(),
+        false => short(&what),
+    };
+    Some((agent.clone(), what, working))
 }
 
 /// Describes what an agent read, searched, or ran.
@@ -187,6 +183,14 @@ fn answered(from: &ActorId, source: AnswerSource) -> String {
             format!("heard from {}", actor_name(from))
         }
         AnswerSource::Refused => format!("got no answer from {}", actor_name(from)),
+    }
+}
+
+fn reviewed(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Accept => "its proposal was accepted".to_owned(),
+        Verdict::Reject { reason } => short(&format!("revises: {reason}")),
+        Verdict::Steer { text } => short(&format!("revises: {text}")),
     }
 }
 
