@@ -14,15 +14,8 @@ pub fn is_deceptive(char: char) -> bool {
 /// spaces; the line break at the end is removed.
 pub fn harmless(text: &str) -> String {
     let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
-    let mut shown = String::with_capacity(line.len());
-    for char in visible(&line).chars() {
-        match char {
-            '\n' | '\r' => {}
-            char if is_deceptive(char) => shown.extend(char.escape_unicode()),
-            char => shown.push(char),
-        }
-    }
-    shown
+    // What is deceptive is invisible, too.
+    visible(&line).replace(['\n', '\r'], "")
 }
 
 #[cfg(test)]
@@ -35,5 +28,19 @@ mod tests {
         let shown = "a\\u{1b}[31mb\\u{9b}2J\\u{202e}gpj.\\u{2066}c\\u{200b}\\u{d}    d\\u{2028}e";
         assert_eq!(harmless(text), shown);
         assert_eq!(harmless("ä 🙂 שלום"), "ä 🙂 שלום");
+    }
+
+    #[test]
+    fn a_deceptive_character_is_escaped_wherever_it_stands() {
+        let all = (0..=0x10_ffff).filter_map(char::from_u32);
+        for char in all.filter(|char| is_deceptive(*char)) {
+            assert!(!harmless(&format!("a{char}b")).contains(char), "{char:?}");
+        }
+        for char in ['\x1b', '\n', '\u{9b}', '\u{2028}', '\u{202e}', '\u{2066}'] {
+            assert!(is_deceptive(char), "{char:?}");
+        }
+        for char in ['a', ' ', '\u{e9}', '\u{2010}', '\u{1f642}'] {
+            assert!(!is_deceptive(char), "{char:?}");
+        }
     }
 }

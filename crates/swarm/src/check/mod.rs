@@ -1,7 +1,6 @@
 //! The checks of a change: imports, names, diagnostics and tests.
 
 pub(crate) mod accepted_tests;
-pub(crate) mod auto_imports;
 pub(crate) mod checks;
 pub(crate) mod compare_tests;
 pub(crate) mod concerned;

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::check::auto_imports;
 use crate::check::checks::contract_changes;
 use crate::context::prompt_parts::is_small;
 use crate::context::write_test;
@@ -13,6 +12,7 @@ use crate::event::actor::ActorId;
 use crate::evidence::check_results::ImportMends;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::return_reason::ReturnReason;
+use crate::proposal::auto_imports;
 use crate::proposal::small_replies;
 use crate::proposal::small_replies::own_part;
 use crate::protocol::{AddSymbol, Propose};

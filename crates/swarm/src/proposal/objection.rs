@@ -10,7 +10,7 @@ use crate::evidence::ids::named;
 use crate::evidence::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK};
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::parts;
+use crate::proposal::outcome;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
@@ -97,7 +97,7 @@ fn excuse(
 ) -> Option<&'static str> {
     if change.insist {
         Some("the agent insists")
-    } else if parts::are_kept(agent) {
+    } else if outcome::are_kept(agent) {
         // The other parts are checked together with this part.
         None
     } else if change.more {
@@ -115,7 +115,7 @@ fn excuse(
 /// may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
-    agent.entangled || run.at_work().len() > 1 && calling == ToolCalling::Native
+    agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
 struct Objection {

@@ -15,7 +15,7 @@ use starling_syntax::{FilePath, SymbolPath};
 /// Diagnoses all changed files together and returns the problems that the accepted changes
 /// introduced. If only one change was applied and there is no thorough service, its own diagnostics
 /// are known, and only undefined names are checked.
-pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
+pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (before, after, files, changes) = {
         let state = run.state();
         let before = run.services.index.snapshot().clone();
@@ -32,7 +32,7 @@ pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let is_known = changes < 2 && !files.iter().any(is_thorough);
     let found = match is_known {
         true => names_check::check(run, &before, &after, &files),
-        false => diagnose::last_look(run, &before, &after, &files).await,
+        false => diagnose::final_diagnostics(run, &before, &after, &files).await,
     };
     match found {
         DiagnosticEvidence::Absent => {}

@@ -145,7 +145,7 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run.quiet().await;
         let stop_reason = without_proof(&run, stop_reason);
         unsettled::take_back(&run, &stop_reason).await;
-        let applying = run.exclusive.applying.lock().await;
+        let applying = run.applying.lock().await;
         run.event(finished(&run, stop_reason));
         drop(applying);
         log.close();
@@ -275,14 +275,14 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
     let unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
-    run.tests().problems.extend(unmet.clone());
+    run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
         let unshown = each_part::unshown(run, &changed(run)).await;
-        run.state().tests.new_tests.unshown_parts = unshown;
+        run.tests().at_end.new_tests.unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -633,8 +633,8 @@ fn with_facts<R>(
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
-        new_tests: &state.tests.new_tests,
-        unshown_parts: &state.tests.new_tests.unshown_parts,
+        new_tests: &state.tests.at_end.new_tests,
+        unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
         only_words: changes.only_words,
@@ -642,7 +642,7 @@ fn with_facts<R>(
         beside_failures: state.tests.required.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
-        problems: &state.tests.problems,
+        problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),
         report_before: state.tests.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

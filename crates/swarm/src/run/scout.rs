@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::agent::small;
 use crate::agent::tools;
 use crate::check::required;
-use crate::context::agent_context::{Material, material};
+use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
 use crate::event::events::{Candidate, Event};
@@ -159,7 +159,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
     let world = run.world().snapshot.clone();
     run.world().scouted_in = Some(world);
-    let Material { shown, imports } = material(run, Role::Scout);
+    let AgentContext { shown, imports } = material(run, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
