@@ -41,7 +41,7 @@ use starling_syntax::{FilePath, SymbolPath};
 
 pub use edit::EditedText;
 pub use explanation::{explain, explain_with_diff};
-pub use front_end::{Buffers, CurrentFile, FrontEnd};
+pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
 pub use patches::TAKES_NO_EDITS;
 pub use paths::{disk_text, file_at, overlay, path_of};
 pub use pending_reviews::{PendingReviews, ReviewTarget};
@@ -53,7 +53,7 @@ pub use reviews::RetryableRun;
 pub use run_view::{ProposalStatus, RunProposal, RunView, Spending, actor_name, short};
 pub use services::{
     Fetcher, ModelList, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
-    Services, Starter, swarm,
+    RunStarter, Services, swarm,
 };
 pub use status::{OverviewPhase, RunOverview};
 
@@ -133,7 +133,7 @@ enum RunOrigin {
 
 /// The runs of one front end. Their ids sort by start time.
 #[derive(Clone)]
-pub struct Session {
+pub struct RunSession {
     shared: Arc<SessionShared>,
 }
 
@@ -153,8 +153,8 @@ struct SessionShared {
     compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
 }
 
-impl Session {
-    pub fn new(services: Services, refresh: RefreshNotifier) -> Session {
+impl RunSession {
+    pub fn new(services: Services, refresh: RefreshNotifier) -> RunSession {
         let shared = SessionShared {
             services,
             front_end: OnceLock::new(),
@@ -166,7 +166,7 @@ impl Session {
             compared: Mutex::default(),
             restored: CancellationToken::new(),
         };
-        Session {
+        RunSession {
             shared: Arc::new(shared),
         }
     }

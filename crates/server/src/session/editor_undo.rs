@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::services::RunControl;
 use super::trajectory::event_params;
-use super::{RunEntry, RunPhase, Session};
+use super::{RunEntry, RunPhase, RunSession};
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 
@@ -23,7 +23,7 @@ struct EditorUndo {
     has_ended: bool,
 }
 
-impl Session {
+impl RunSession {
     /// Compares applied changes with the texts of open documents. Texts that were already compared
     /// are skipped.
     pub(super) async fn detect_editor_undo(&self) {
