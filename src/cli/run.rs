@@ -32,7 +32,7 @@ use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
 use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
-use starling_server::{Restore, WaitingRun};
+use starling_server::{RestorePolicy, WaitingRun};
 use starling_swarm::{Proof, ProposalId};
 use starling_workspace::{PathPolicy, private_file};
 
@@ -187,8 +187,11 @@ pub async fn follow(
     stdin: Stdin,
     tree: Tree,
 ) -> anyhow::Result<Outcome> {
-    let editor =
-        HeadlessEditor::start(services(world, Handle::current(), Restore::Nothing)?, root).await?;
+    let editor = HeadlessEditor::start(
+        services(world, Handle::current(), RestorePolicy::Nothing)?,
+        root,
+    )
+    .await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
         Show::Terminal => Screen::lively(),
@@ -692,7 +695,7 @@ mod tests {
     use crate::cli::view::text::Paint;
     use starling_core::{IntentView, ProposalView};
     use starling_headless::testing::{
-        Scene, editor, finished, folder, review_asked, said, symbol, task,
+        RunScript, editor, finished, folder, review_asked, said, symbol, task,
     };
     use starling_swarm::{ActorId, Ending, Event, ProposalId, Spent, StopReason};
 
@@ -718,7 +721,7 @@ mod tests {
     }
 
     /// Asks about an intent and then about two proposals, unless cancelled.
-    async fn asks(scene: Scene) {
+    async fn asks(scene: RunScript) {
         let view = |id| ProposalView {
             id,
             symbol: symbol("a.py::f"),
@@ -1061,7 +1064,7 @@ mod tests {
     #[tokio::test]
     async fn a_second_interrupt_does_not_wait_for_the_run() {
         let folder = folder(&[]);
-        let editor = editor(&folder, async |scene: Scene| {
+        let editor = editor(&folder, async |scene: RunScript| {
             scene.log.event(said("deaf"));
             std::future::pending::<()>().await;
         })

@@ -21,7 +21,7 @@ use starling_server::protocol::{
     IntentParams, PROPOSAL, ProposalParams, ProposalReply, REJECT, RUN, RejectParams, RunParams,
     RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
 };
-use starling_server::{Leave, Services, serve};
+use starling_server::{ExitKind, Services, serve};
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, Encoding};
@@ -94,7 +94,7 @@ struct State {
 pub struct HeadlessEditor {
     connection: Connection,
     state: Arc<Mutex<State>>,
-    server: JoinHandle<Leave>,
+    server: JoinHandle<ExitKind>,
 }
 
 impl HeadlessEditor {

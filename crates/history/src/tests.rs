@@ -15,11 +15,11 @@ use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, 
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 
-/// Texts that nobody can write.
-struct Texts(BTreeMap<FilePath, String>);
+/// ReadOnlyTexts that nobody can write.
+struct ReadOnlyTexts(BTreeMap<FilePath, String>);
 
 #[async_trait]
-impl Editor for Texts {
+impl Editor for ReadOnlyTexts {
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let text = self.0.get(file).ok_or_else(missing)?;
@@ -46,13 +46,13 @@ fn made(before: &str, after: &str) -> AppliedChange {
 }
 
 /// Proposals that lead from one text to the next.
-fn proposals(texts: &[&str]) -> Vec<Change> {
+fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
     let pairs = texts.windows(2).zip(1..);
     pairs
-        .map(|(pair, id)| Change {
+        .map(|(pair, id)| ChangeRecord {
             proposal: ProposalId(id),
             symbols: Vec::new(),
-            state: State::Applied,
+            state: ChangeState::Applied,
             made: Some(AppliedChange {
                 // Later ones find a text that may be empty.
                 created: id == 1 && pair[0].is_empty(),
@@ -63,11 +63,15 @@ fn proposals(texts: &[&str]) -> Vec<Change> {
 }
 
 /// The text of `a.py` after an undo of these proposals, with what was refused.
-fn undone(current: &str, changes: &[Change], chosen: &[u32]) -> (Option<String>, Vec<Refusal>) {
-    let texts = Texts([(FilePath::new("a.py"), current.to_owned())].into());
+fn undone(
+    current: &str,
+    changes: &[ChangeRecord],
+    chosen: &[u32],
+) -> (Option<String>, Vec<UndoRefusal>) {
+    let texts = ReadOnlyTexts([(FilePath::new("a.py"), current.to_owned())].into());
     let chosen: BTreeSet<ProposalId> = chosen.iter().map(|id| ProposalId(*id)).collect();
     let planned = futures::executor::block_on(plan(&texts, changes, &chosen));
-    let Plan { mut files, refused } = planned;
+    let UndoPlan { mut files, refused } = planned;
     assert!(files.len() <= 1, "{files:?}");
     let text = match files.pop() {
         None => Some(current.to_owned()),
@@ -176,7 +180,7 @@ fn the_later_proposal_in_the_way_is_named() {
     // Another run did it.
     let mut refused = undone(texts[3], &changes[..1], &[1]).1;
     let run = RunId("17-1".to_owned());
-    refused[0].blame(&changes[..1], [(&run, &changes[1..])]);
+    refused[0].find_blocker_in_later_runs(&changes[..1], [(&run, &changes[1..])]);
     let expected =
         "#3 of the later run 17-1 changed the same lines; undo it first: `starling undo 17-1`";
     assert!(refused[0].why.ends_with(expected), "{}", refused[0].why);
@@ -324,18 +328,18 @@ proptest! {
 }
 
 /// A project with a trajectory of a run that applied these changes.
-struct Bed {
+struct TestProject {
     dir: tempfile::TempDir,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        let bed = Bed {
+impl TestProject {
+    fn new() -> TestProject {
+        let project = TestProject {
             dir: tempfile::tempdir().unwrap(),
         };
-        std::fs::create_dir(bed.root()).unwrap();
-        std::fs::create_dir(bed.runs()).unwrap();
-        bed
+        std::fs::create_dir(project.root()).unwrap();
+        std::fs::create_dir(project.runs()).unwrap();
+        project
     }
 
     fn root(&self) -> PathBuf {
@@ -346,7 +350,7 @@ impl Bed {
         self.dir.path().join("runs")
     }
 
-    fn recorded(&self, name: &str, root: &Path, changes: &[AppliedChange]) -> Found {
+    fn recorded(&self, name: &str, root: &Path, changes: &[AppliedChange]) -> RunFile {
         let log = EventLog::new();
         log.event(Event::RunStarted {
             run: RunId(name.to_owned()),
@@ -371,14 +375,14 @@ impl Bed {
             .map(|one| serde_json::to_string(&**one).unwrap() + "\n");
         let path = self.runs().join(format!("{name}.jsonl"));
         std::fs::write(&path, lines.collect::<String>()).unwrap();
-        Found {
+        RunFile {
             id: RunId(name.to_owned()),
             path,
         }
     }
 
     /// A run that was killed after it had recorded that it applies a change.
-    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> Found {
+    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> RunFile {
         let found = self.recorded(name, &self.root(), applied);
         let whole = std::fs::read_to_string(&found.path).unwrap();
         let record = Stamped {
@@ -404,7 +408,7 @@ impl Bed {
     }
 
     /// The kinds of events after the first so many records, whose numbers have no gap.
-    fn events_from(&self, found: &Found, from: usize) -> Vec<String> {
+    fn events_from(&self, found: &RunFile, from: usize) -> Vec<String> {
         let story = std::fs::read_to_string(&found.path).unwrap();
         let records = story.lines().enumerate().map(|(at, line)| {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -414,41 +418,42 @@ impl Bed {
         records.skip(from).collect()
     }
 
-    async fn open(&self, found: &Found) -> Result<OpenRun, HistoryError> {
+    async fn open(&self, found: &RunFile) -> Result<OpenRun, HistoryError> {
         OpenRun::open(found, &DiskEditor::new(&self.root()), &self.root()).await
     }
 
     /// Undoes everything of a run.
-    async fn undo(&self, found: &Found) -> UndoOutcome {
+    async fn undo(&self, found: &RunFile) -> UndoOutcome {
         let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&self.root()));
         let mut open = self.open(found).await.unwrap();
         let chosen = open.run.applied().map(|one| one.proposal).collect();
-        open.take_back(&editor, &self.root(), &chosen)
-            .await
-            .unwrap()
+        open.undo(&editor, &self.root(), &chosen).await.unwrap()
     }
 }
 
 #[tokio::test]
 async fn an_undo_is_recorded_and_locks_the_run() {
-    let bed = Bed::new();
-    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n")]);
-    std::fs::write(bed.root().join("a.py"), "x\n").unwrap();
+    let project = TestProject::new();
+    let found = project.recorded("1-1", &project.root(), &[made(BASE, "x\n")]);
+    std::fs::write(project.root().join("a.py"), "x\n").unwrap();
     let writer = std::fs::File::open(&found.path).unwrap();
     writer.try_lock().unwrap();
-    let open = bed.open(&found).await.map(|_| ()).unwrap_err();
+    let open = project.open(&found).await.map(|_| ()).unwrap_err();
     assert!(open.to_string().contains("still at work"), "{open}");
     drop(writer);
     // A line that was cut off when its writer died is no record.
     let whole = std::fs::read_to_string(&found.path).unwrap();
     std::fs::write(&found.path, format!("{whole}{{\"seq\": 2, \"at")).unwrap();
-    assert_eq!(bed.undo(&found).await.undone, [ProposalId(1)]);
+    assert_eq!(project.undo(&found).await.undone, [ProposalId(1)]);
     assert_eq!(
-        std::fs::read_to_string(bed.root().join("a.py")).unwrap(),
+        std::fs::read_to_string(project.root().join("a.py")).unwrap(),
         BASE
     );
     let run = PastRun::read(&found.path).unwrap();
-    assert_eq!((run.changes[0].state, run.records), (State::Undone, 3));
+    assert_eq!(
+        (run.changes[0].state, run.records),
+        (ChangeState::Undone, 3)
+    );
     let story = std::fs::read_to_string(&found.path).unwrap();
     assert!(
         story.starts_with(&whole) && story.contains("\"seq\":2"),
@@ -463,14 +468,18 @@ async fn an_undo_is_recorded_and_locks_the_run() {
 
 #[tokio::test]
 async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
-    let bed = Bed::new();
+    let project = TestProject::new();
     let (one, other) = ("a\nb\nc\n", "a\nB1\nc\n");
     let later = "a\nB1\nB2\n";
-    let found = bed.recorded("1-1", &bed.root(), &[made(one, other), made(other, later)]);
-    let file = bed.root().join("a.py");
+    let found = project.recorded(
+        "1-1",
+        &project.root(),
+        &[made(one, other), made(other, later)],
+    );
+    let file = project.root().join("a.py");
     std::fs::write(&file, later).unwrap();
     let before = std::fs::read(&found.path).unwrap();
-    bed.undo(&found).await;
+    project.undo(&found).await;
     // As if the record had not been written.
     let journal = serde_json::json!({
         "chosen": [1, 2], "file": "a.py", "undone": [2, 1], "directories": [],
@@ -479,7 +488,7 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
     std::fs::write(&found.path, before).unwrap();
     std::fs::write(found.path.with_extension("undo"), journal.to_string()).unwrap();
     assert!(is_interrupted(&found));
-    let open = bed.open(&found).await.unwrap();
+    let open = project.open(&found).await.unwrap();
     assert_eq!(
         open.interrupted,
         Some([ProposalId(1), ProposalId(2)].into())
@@ -491,26 +500,26 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
 
 #[tokio::test]
 async fn nothing_outside_the_project_is_written_or_removed() {
-    let bed = Bed::new();
-    let outside = bed.dir.path().join("outside.py");
-    let found = bed.recorded("1-1", &bed.root(), &[made("", "x\n")]);
+    let project = TestProject::new();
+    let outside = project.dir.path().join("outside.py");
+    let found = project.recorded("1-1", &project.root(), &[made("", "x\n")]);
     std::fs::write(&outside, "x\n").unwrap();
-    std::os::unix::fs::symlink(&outside, bed.root().join("a.py")).unwrap();
-    let outcome = bed.undo(&found).await;
+    std::os::unix::fs::symlink(&outside, project.root().join("a.py")).unwrap();
+    let outcome = project.undo(&found).await;
     assert_eq!(
         (outcome.undone.len(), outcome.refused.len()),
         (0, 1),
         "{outcome:?}"
     );
     // Neither is a file of the project that a link has the name of.
-    std::fs::remove_file(bed.root().join("a.py")).unwrap();
-    std::fs::write(bed.root().join("b.py"), "x\n").unwrap();
-    std::os::unix::fs::symlink("b.py", bed.root().join("a.py")).unwrap();
-    let outcome = bed.undo(&found).await;
+    std::fs::remove_file(project.root().join("a.py")).unwrap();
+    std::fs::write(project.root().join("b.py"), "x\n").unwrap();
+    std::os::unix::fs::symlink("b.py", project.root().join("a.py")).unwrap();
+    let outcome = project.undo(&found).await;
     assert!(outcome.refused[0].why.contains("link"), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
     assert_eq!(
-        std::fs::read_to_string(bed.root().join("b.py")).unwrap(),
+        std::fs::read_to_string(project.root().join("b.py")).unwrap(),
         "x\n"
     );
     // A path that leads out is refused, too.
@@ -518,22 +527,22 @@ async fn nothing_outside_the_project_is_written_or_removed() {
         file: FilePath::new("../outside.py"),
         ..made("y\n", "x\n")
     };
-    let found = bed.recorded("2-1", &bed.root(), &[up]);
-    assert_eq!(bed.undo(&found).await.refused.len(), 1);
+    let found = project.recorded("2-1", &project.root(), &[up]);
+    assert_eq!(project.undo(&found).await.refused.len(), 1);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
 }
 
 #[test]
 fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
-    let bed = Bed::new();
-    let (root, runs) = (bed.root(), bed.runs());
+    let project = TestProject::new();
+    let (root, runs) = (project.root(), project.runs());
     assert!(newest_first(&runs, &root).is_empty());
     for (name, root) in [
         ("11-1", &root),
         ("12-1", &root),
         ("13-1", &PathBuf::from("/else")),
     ] {
-        bed.recorded(name, root, &[]);
+        project.recorded(name, root, &[]);
     }
     std::fs::write(runs.join("14-1.jsonl"), "{").unwrap();
     let names: Vec<String> = newest_first(&runs, &root)
@@ -551,8 +560,12 @@ fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
 
 #[test]
 fn a_damaged_line_is_named() {
-    let bed = Bed::new();
-    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n"), made("x\n", "y\n")]);
+    let project = TestProject::new();
+    let found = project.recorded(
+        "1-1",
+        &project.root(),
+        &[made(BASE, "x\n"), made("x\n", "y\n")],
+    );
     let whole = std::fs::read_to_string(&found.path).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     std::fs::write(&found.path, format!("{}\n{{]\n{}\n", lines[0], lines[2])).unwrap();
@@ -571,7 +584,7 @@ fn a_damaged_line_is_named() {
 #[test]
 fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
     let after = "a\nb\nX\nd\ne\n";
-    let unfinished = |before: &str, after: &str| Unfinished {
+    let unfinished = |before: &str, after: &str| UnfinishedChange {
         proposal: ProposalId(1),
         symbols: Vec::new(),
         change: made(before, after),
@@ -640,61 +653,61 @@ fn an_unfinished_change_ends_with_what_became_of_it() {
 
 #[tokio::test]
 async fn a_change_that_a_killed_run_did_not_record_is_undone() {
-    let bed = Bed::new();
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     for typed in ["", "# typed since\n"] {
-        let found = bed.killed("1-1", &[made(one, two)], made(two, three));
-        bed.write(&format!("{typed}{three}"));
-        let outcome = bed.undo(&found).await;
+        let found = project.killed("1-1", &[made(one, two)], made(two, three));
+        project.write(&format!("{typed}{three}"));
+        let outcome = project.undo(&found).await;
         assert_eq!(outcome.taken_back(), [ProposalId(2), ProposalId(1)]);
-        assert_eq!(bed.read(), format!("{typed}{one}"));
+        assert_eq!(project.read(), format!("{typed}{one}"));
         assert_eq!(
-            bed.events_from(&found, 3),
+            project.events_from(&found, 3),
             ["proposal_applied", "proposal_undone", "proposal_undone"]
         );
         // Once.
-        assert!(bed.undo(&found).await.undone.is_empty());
+        assert!(project.undo(&found).await.undone.is_empty());
     }
 }
 
 #[tokio::test]
 async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
-    let bed = Bed::new();
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
-    let found = bed.killed("1-1", &[made(one, two)], made(two, three));
-    bed.write(two);
-    assert_eq!(bed.undo(&found).await.taken_back(), [ProposalId(1)]);
-    assert_eq!(bed.read(), one);
-    assert_eq!(bed.events_from(&found, 3), ["proposal_undone"]);
+    let found = project.killed("1-1", &[made(one, two)], made(two, three));
+    project.write(two);
+    assert_eq!(project.undo(&found).await.taken_back(), [ProposalId(1)]);
+    assert_eq!(project.read(), one);
+    assert_eq!(project.events_from(&found, 3), ["proposal_undone"]);
 }
 
 #[tokio::test]
 async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded() {
-    let bed = Bed::new();
-    let found = bed.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
-    bed.write("a\nB, typed\nc\n");
-    let outcome = bed.undo(&found).await;
+    let project = TestProject::new();
+    let found = project.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
+    project.write("a\nB, typed\nc\n");
+    let outcome = project.undo(&found).await;
     assert_eq!((outcome.undone.len(), outcome.refused.len()), (0, 1));
     assert_eq!(outcome.refused[0].lines, Some((2, 2)));
-    assert_eq!(bed.read(), "a\nB, typed\nc\n");
+    assert_eq!(project.read(), "a\nB, typed\nc\n");
 }
 
 #[tokio::test]
 async fn an_undo_tells_changes_that_are_not_there_from_those_that_it_took_back() {
-    let bed = Bed::new();
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
-    let found = bed.recorded("1-1", &bed.root(), &[made(one, two), made(two, three)]);
+    let found = project.recorded("1-1", &project.root(), &[made(one, two), made(two, three)]);
     // The second one was taken out by other means.
-    bed.write(two);
-    let outcome = bed.undo(&found).await;
+    project.write(two);
+    let outcome = project.undo(&found).await;
     assert_eq!(outcome.undone, [ProposalId(2), ProposalId(1)]);
     assert_eq!(outcome.absent, [ProposalId(2)]);
     assert_eq!(outcome.taken_back(), [ProposalId(1)]);
-    assert_eq!(bed.read(), one);
+    assert_eq!(project.read(), one);
     let gone = AppliedChange {
         file: FilePath::new("new.py"),
         ..made("", "x\n")
     };
-    let found = bed.recorded("1-2", &bed.root(), &[gone]);
-    assert_eq!(bed.undo(&found).await.taken_back(), []);
+    let found = project.recorded("1-2", &project.root(), &[gone]);
+    assert_eq!(project.undo(&found).await.taken_back(), []);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::intent::{self, Unfinished};
+use super::unfinished::{self, UnfinishedChange};
 use starling_core::Editor;
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::SymbolPath;
@@ -62,7 +62,10 @@ fn root_of(trajectory: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     let file = File::open(trajectory).ok()?;
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-    let Event::RunStarted { root, .. } = serde_json::from_slice::<Line>(&line).ok()?.event? else {
+    let Event::RunStarted { root, .. } = serde_json::from_slice::<TrajectoryLine>(&line)
+        .ok()?
+        .event?
+    else {
         return None;
     };
     Some(root.into())
@@ -70,28 +73,28 @@ fn root_of(trajectory: &Path) -> Option<PathBuf> {
 
 /// How an applied change stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ChangeState {
     Applied,
     Undone,
 }
 
 /// A proposal that was applied.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct ChangeRecord {
     pub proposal: ProposalId,
     pub symbols: Vec<SymbolPath>,
-    pub state: State,
+    pub state: ChangeState,
     /// `None` if the trajectory was written by a version that did not keep the texts.
     pub made: Option<AppliedChange>,
 }
 
-impl Change {
+impl ChangeRecord {
     /// The event that tells that the change is in the user's text.
     pub(super) fn applied(&self) -> Event {
         let diff = self
             .made
             .as_ref()
-            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::undo::after(made)));
+            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::plan::after(made)));
         Event::ProposalApplied {
             proposal: self.proposal,
             symbols: self.symbols.clone(),
@@ -108,11 +111,11 @@ pub struct PastRun {
     pub task: String,
     pub path: PathBuf,
     /// In the order in which they were applied.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangeRecord>,
     /// Whether the trajectory holds the end of the run.
     pub is_finished: bool,
     /// Changes that were sent and of which the trajectory does not hold the end.
-    pub(super) unfinished: Vec<Unfinished>,
+    pub(super) unfinished: Vec<UnfinishedChange>,
     /// The number of whole records.
     pub(super) records: u64,
     /// The bytes of the whole records: a last line that was cut off comes after them.
@@ -121,14 +124,14 @@ pub struct PastRun {
 
 /// A trajectory of the project.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RunFile {
     pub id: RunId,
     pub path: PathBuf,
 }
 
 /// A line, without the exchanges with models, which are long.
 #[derive(Deserialize)]
-struct Line {
+struct TrajectoryLine {
     event: Option<Event>,
     exchange: Option<IgnoredAny>,
 }
@@ -179,8 +182,8 @@ impl PastRun {
                 line: run.records + 1,
                 why,
             };
-            let event = match serde_json::from_slice::<Line>(&line) {
-                Ok(Line {
+            let event = match serde_json::from_slice::<TrajectoryLine>(&line) {
+                Ok(TrajectoryLine {
                     event, exchange, ..
                 }) if event.is_some() || exchange.is_some() => event,
                 Ok(_) => return Err(damaged("it is neither an event nor an exchange".to_owned())),
@@ -192,17 +195,17 @@ impl PastRun {
                 run.task = task;
             } else if let Some(event) = event {
                 run.is_finished |= matches!(event, Event::RunFinished { .. });
-                intent::note(&mut run.unfinished, &event);
-                take(&mut run.changes, event, &mut parts);
+                unfinished::note(&mut run.unfinished, &event);
+                apply_event(&mut run.changes, event, &mut parts);
             }
         }
     }
 
     /// The changes that are still in the user's text.
-    pub fn applied(&self) -> impl DoubleEndedIterator<Item = &Change> {
+    pub fn applied(&self) -> impl DoubleEndedIterator<Item = &ChangeRecord> {
         self.changes
             .iter()
-            .filter(|change| change.state == State::Applied)
+            .filter(|change| change.state == ChangeState::Applied)
     }
 
     /// Decides about the changes without an end by the texts of their files: those that are there count
@@ -213,7 +216,7 @@ impl PastRun {
             let now = editor.current(&one.change.file).await.ok();
             if one.is_in(now.as_ref().map(|now| &*now.text)) {
                 events.push(one.applied());
-                take(&mut self.changes, one.applied(), &mut Vec::new());
+                apply_event(&mut self.changes, one.applied(), &mut Vec::new());
             } else {
                 self.unfinished.push(one);
             }
@@ -228,11 +231,11 @@ impl PastRun {
     }
 
     /// Whether the last record about a change says the same as an event: that it is undone, or applied.
-    pub(super) fn holds(&self, event: &Event) -> bool {
+    pub(super) fn already_records(&self, event: &Event) -> bool {
         let (id, state) = if let Event::ProposalUndone { proposal } = event {
-            (proposal, State::Undone)
+            (proposal, ChangeState::Undone)
         } else if let Event::ProposalApplied { proposal, .. } = event {
-            (proposal, State::Applied)
+            (proposal, ChangeState::Applied)
         } else {
             return false;
         };
@@ -247,14 +250,14 @@ impl PastRun {
     }
 
     /// Appends to the trajectory that proposals were undone, or applied again.
-    pub(super) fn append_and_take(
+    pub(super) fn append_and_apply(
         &mut self,
         file: &mut File,
         events: Vec<Event>,
     ) -> io::Result<()> {
         self.append(file, events.clone())?;
         for event in events {
-            take(&mut self.changes, event, &mut Vec::new());
+            apply_event(&mut self.changes, event, &mut Vec::new());
         }
         Ok(())
     }
@@ -289,16 +292,16 @@ impl PastRun {
 }
 
 /// The changes that a run applied, as its events tell them.
-pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<Change> {
+pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     let (mut changes, mut parts) = (Vec::new(), Vec::new());
     for event in events {
-        take(&mut changes, event, &mut parts);
+        apply_event(&mut changes, event, &mut parts);
     }
     changes
 }
 
 /// Takes an event in. `parts` are the changes that were ever up for review.
-fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<FileChange>) {
+fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<FileChange>) {
     if let Event::ReviewAsked { parts: asked, .. } = event {
         parts.retain(|part| asked.iter().all(|one| one.proposal != part.proposal));
         parts.extend(asked);
@@ -312,17 +315,17 @@ fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<FileChange>) {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
         // One that was undone was made again.
-        changes.retain(|one| one.proposal != proposal || one.state == State::Applied);
-        changes.push(Change {
+        changes.retain(|one| one.proposal != proposal || one.state == ChangeState::Applied);
+        changes.push(ChangeRecord {
             proposal,
             symbols,
-            state: State::Applied,
-            made: made.filter(is_sound),
+            state: ChangeState::Applied,
+            made: made.filter(fits_its_text),
         });
     } else if let Event::ProposalUndone { proposal } = event {
         let mut last_first = changes.iter_mut().rev();
         if let Some(change) = last_first.find(|one| one.proposal == proposal) {
-            change.state = State::Undone;
+            change.state = ChangeState::Undone;
         }
     }
 }
@@ -346,18 +349,18 @@ fn as_reviewed(part: &FileChange) -> AppliedChange {
 }
 
 /// Whether the changes fit the text that they were recorded with.
-fn is_sound(change: &AppliedChange) -> bool {
+fn fits_its_text(change: &AppliedChange) -> bool {
     change.changes.apply(&change.before).is_ok()
 }
 
 /// The trajectories of a project, the newest first. Runs of older versions, which do not name their
 /// project, are not among them.
-pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<Found> {
+pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<RunFile> {
     let mut paths = all(trajectories);
     paths.reverse();
     let found = |path: PathBuf| {
-        let (id, about) = beginning(&path)?;
-        (about == root).then_some(Found { id, path })
+        let (id, about) = run_and_root(&path)?;
+        (about == root).then_some(RunFile { id, path })
     };
     paths.into_iter().filter_map(found).collect()
 }
@@ -366,7 +369,7 @@ pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<Found> {
 ///
 /// # Errors
 /// There is none, there are several, or it is about another project.
-pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, HistoryError> {
+pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<RunFile, HistoryError> {
     let name = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
@@ -376,12 +379,12 @@ pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, His
     if let Some(exact) = paths.iter().find(|path| name(path) == prefix) {
         paths = vec![exact.clone()];
     }
-    let about = |path: &PathBuf| beginning(path).map(|(_, about)| about);
+    let about = |path: &PathBuf| run_and_root(path).map(|(_, about)| about);
     let mut here = paths.clone();
     // One whose beginning is damaged may be of this project: reading it tells what is wrong.
     here.retain(|path| about(path).is_none_or(|about| about == root));
     match (&here[..], &paths[..]) {
-        ([path], _) => Ok(Found {
+        ([path], _) => Ok(RunFile {
             id: RunId(name(path)),
             path: path.clone(),
         }),
@@ -413,11 +416,11 @@ fn all(trajectories: &Path) -> Vec<PathBuf> {
 }
 
 /// The name of the run, and the project that it is about.
-fn beginning(path: &Path) -> Option<(RunId, PathBuf)> {
+fn run_and_root(path: &Path) -> Option<(RunId, PathBuf)> {
     let mut line = Vec::new();
     let file = File::open(path).ok()?;
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-    let line: Line = serde_json::from_slice(&line).ok()?;
+    let line: TrajectoryLine = serde_json::from_slice(&line).ok()?;
     match line.event? {
         Event::RunStarted { run, root, .. } if !root.is_empty() => Some((run, root.into())),
         _ => None,
@@ -425,7 +428,7 @@ fn beginning(path: &Path) -> Option<(RunId, PathBuf)> {
 }
 
 /// Opens a trajectory to append to it, and locks it against other programs.
-pub(super) fn open_locked(found: &Found) -> Result<File, HistoryError> {
+pub(super) fn open_locked(found: &RunFile) -> Result<File, HistoryError> {
     let failed = |source| HistoryError::Io {
         path: found.path.clone(),
         source,

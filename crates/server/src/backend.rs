@@ -20,12 +20,13 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::actions::{self, actions};
 use super::asks::Asks;
-use super::commands::Command;
-use super::documents::{Desk, Post, Sight};
+use super::commands::ServerCommand;
+use super::documents::{DocumentMessage, DocumentStore, DocumentView};
 use super::editor::ClientEditor;
+use super::explanation;
 use super::follow::run_of;
-use super::lenses::{is_on_head, lenses};
-use super::mentions::Mentions;
+use super::lenses::{is_on_header, lenses};
+use super::mentions::MentionCompleter;
 use super::paths::{disk_path, file_of};
 use super::protocol::{
     COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
@@ -33,8 +34,7 @@ use super::protocol::{
 };
 use super::runs::{RunError, Runs};
 use super::services::ModelList;
-use super::settings::Settings;
-use super::why;
+use super::settings::ClientSettings;
 use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
@@ -42,41 +42,41 @@ use starling_text::Encoding;
 /// One client's session.
 pub struct Backend {
     client: Client,
-    desk: Desk,
+    documents: DocumentStore,
     runs: Runs,
     asks: Asks,
-    compose: Compose,
-    agreed: OnceLock<Agreed>,
-    pulse: OnceLock<AbortOnDropHandle<()>>,
+    compose: TaskComposer,
+    negotiated: OnceLock<Negotiated>,
+    refreshes: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// Completion and models for the view in which a task is written.
-pub struct Compose {
-    pub mentions: Mentions,
+pub struct TaskComposer {
+    pub mentions: MentionCompleter,
     pub models: ModelList,
 }
 
 /// What is known after `initialize`.
-struct Agreed {
-    settings: Settings,
+struct Negotiated {
+    settings: ClientSettings,
     editor: Arc<ClientEditor>,
 }
 
 impl Backend {
     pub fn new(
         client: Client,
-        desk: Desk,
+        documents: DocumentStore,
         (runs, asks): (Runs, Asks),
-        compose: Compose,
+        compose: TaskComposer,
     ) -> Backend {
         Backend {
             client,
-            desk,
+            documents,
             runs,
             asks,
             compose,
-            agreed: OnceLock::new(),
-            pulse: OnceLock::new(),
+            negotiated: OnceLock::new(),
+            refreshes: OnceLock::new(),
         }
     }
 
@@ -89,9 +89,9 @@ impl Backend {
     }
 
     fn encoding(&self) -> Encoding {
-        self.agreed
+        self.negotiated
             .get()
-            .map_or(Encoding::Utf16, |agreed| agreed.settings.encoding)
+            .map_or(Encoding::Utf16, |negotiated| negotiated.settings.encoding)
     }
 
     /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
@@ -104,7 +104,7 @@ impl Backend {
 
     /// `starling/state`
     pub async fn state(&self) -> Result<StateReply> {
-        if self.agreed.get().is_some() {
+        if self.negotiated.get().is_some() {
             self.runs.restored().await;
         }
         Ok(StateReply {
@@ -143,64 +143,73 @@ impl Backend {
     }
 
     fn root(&self) -> Result<std::path::PathBuf> {
-        let agreed = self.agreed.get();
-        let root = agreed.and_then(|agreed| agreed.settings.root.clone());
+        let negotiated = self.negotiated.get();
+        let root = negotiated.and_then(|negotiated| negotiated.settings.root.clone());
         root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
-    /// A file of the workspace, with what was agreed.
-    fn place(&self, uri: &Url) -> Option<(&Settings, FilePath)> {
-        let settings = &self.agreed.get()?.settings;
+    /// A file of the workspace, with what was negotiated.
+    fn workspace_file(&self, uri: &Url) -> Option<(&ClientSettings, FilePath)> {
+        let settings = &self.negotiated.get()?.settings;
         let file = file_of(settings.root.as_deref()?, uri)?;
         Some((settings, file))
     }
 
-    async fn see(&self, uri: &Url) -> Option<Sight> {
-        self.desk.see(disk_path(uri)?).await.ok()?
+    async fn document_view(&self, uri: &Url) -> Option<DocumentView> {
+        self.documents.view(disk_path(uri)?).await.ok()?
     }
 
-    async fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
+    async fn execute(
+        &self,
+        command: ServerCommand,
+    ) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
         match command {
-            Command::Run(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.runs.begin(*params, &agreed.settings, &agreed.editor)?;
+            ServerCommand::Run(params) => {
+                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
+                let reply = self
+                    .runs
+                    .start(*params, &negotiated.settings, &negotiated.editor)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::Answer {
+            ServerCommand::Answer {
                 run,
                 review,
                 verdict,
             } => self.runs.answer(&run, &review, verdict).map(nothing),
-            Command::Edit(params) => self.runs.edit(&params).await.map(nothing),
-            Command::AcceptAll(run) => {
+            ServerCommand::Edit(params) => self.runs.edit(&params).await.map(nothing),
+            ServerCommand::AcceptAll(run) => {
                 let reply = self.runs.accept_all(run.as_ref())?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::AskReason { run, review } => self.runs.ask_reason(run, review).map(nothing),
-            Command::Ask(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.asks.begin(*params, &agreed.settings)?;
+            ServerCommand::AskReason { run, review } => {
+                self.runs.ask_reason(run, review).map(nothing)
+            }
+            ServerCommand::Ask(params) => {
+                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
+                let reply = self.asks.start(*params, &negotiated.settings)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
-            Command::Review(params) => self.runs.review(params).map(nothing),
-            Command::Diff(params) => self.runs.diff(&params).map(nothing),
-            Command::Why(params) => self.runs.why(&params).map(nothing),
-            Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
-            Command::Cancel { run, keep_reviews } => {
+            ServerCommand::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
+            ServerCommand::Review(params) => self.runs.review(params).map(nothing),
+            ServerCommand::Diff(params) => self.runs.diff(&params).map(nothing),
+            ServerCommand::Why(params) => self.runs.why(&params).map(nothing),
+            ServerCommand::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
+            ServerCommand::Cancel { run, keep_reviews } => {
                 self.runs.cancel(&run, keep_reviews).map(nothing)
             }
-            Command::Forget => {
+            ServerCommand::Forget => {
                 self.runs.forget();
                 Ok(None)
             }
-            Command::Retry(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.runs.retry(&params, &agreed.settings, &agreed.editor)?;
+            ServerCommand::Retry(params) => {
+                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
+                let reply = self
+                    .runs
+                    .retry(&params, &negotiated.settings, &negotiated.editor)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
+            ServerCommand::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
         }
     }
 }
@@ -211,17 +220,17 @@ impl Backend {
         &self,
         line: u32,
         file: &FilePath,
-        sight: &Sight,
-        settings: &Settings,
+        document: &DocumentView,
+        settings: &ClientSettings,
     ) -> Option<Hover> {
-        let heads = sight
-            .marks
+        let heads = document
+            .markers
             .iter()
-            .filter(|mark| is_on_head(line, mark, &sight.text));
-        let symbols = heads.map(|mark| SymbolPath::new(file.clone(), mark.name.clone()));
+            .filter(|marker| is_on_header(line, marker, &document.text));
+        let symbols = heads.map(|marker| SymbolPath::new(file.clone(), marker.name.clone()));
         let texts: Vec<String> = symbols
             .flat_map(|symbol| self.runs.waiting_at(&symbol))
-            .map(|(id, proposal)| why::hover(id, &proposal))
+            .map(|(id, proposal)| explanation::hover(id, &proposal))
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
@@ -239,13 +248,13 @@ impl Backend {
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        let settings = Settings::negotiate(&params);
+        let settings = ClientSettings::negotiate(&params);
         let capabilities = capabilities(&settings);
-        let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
+        let editor = ClientEditor::new(self.client.clone(), self.documents.clone(), &settings);
         let editor = Arc::new(editor);
-        self.runs.agree(&settings, &editor);
-        let agreed = Agreed { settings, editor };
-        if self.agreed.set(agreed).is_err() {
+        self.runs.set_negotiated(&settings, &editor);
+        let negotiated = Negotiated { settings, editor };
+        if self.negotiated.set(negotiated).is_err() {
             return Err(Error::invalid_request());
         }
         Ok(InitializeResult {
@@ -258,18 +267,18 @@ impl LanguageServer for Backend {
     }
 
     async fn initialized(&self, _params: InitializedParams) {
-        let Some(agreed) = self.agreed.get() else {
+        let Some(negotiated) = self.negotiated.get() else {
             return;
         };
-        self.runs.restore(&agreed.editor);
-        self.runs.tell_ignored();
-        self.pulse.get_or_init(|| {
-            let carried = self.runs.pulse().carry(
+        self.runs.restore(&negotiated.editor);
+        self.runs.warn_ignored_settings();
+        self.refreshes.get_or_init(|| {
+            let carried = self.runs.refresh().carry(
                 self.client.clone(),
-                self.desk.clone(),
+                self.documents.clone(),
                 self.runs.clone(),
                 self.asks.clone(),
-                agreed.settings.clone(),
+                negotiated.settings.clone(),
             );
             AbortOnDropHandle::new(tokio::spawn(carried))
         });
@@ -277,41 +286,53 @@ impl LanguageServer for Backend {
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         let uri = params.text_document.uri;
-        let Some((settings, file)) = self.place(&uri) else {
+        let Some((settings, file)) = self.workspace_file(&uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        if offers.is_empty() {
+        let review_actions = self.runs.review_actions(&file);
+        if review_actions.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let sight = self.see(&uri).await;
-        Ok(sight.map(|sight| lenses(&offers, &sight, settings)))
+        let document = self.document_view(&uri).await;
+        Ok(document.map(|document| lenses(&review_actions, &document, settings)))
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let uri = &params.text_document.uri;
-        let Some((settings, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        let sight = self.see(uri).await;
-        let again = self.runs.again();
-        let all = |sight: Sight| actions(&params, &file, (&offers, again), &sight, settings);
-        Ok(sight.map(all))
+        let review_actions = self.runs.review_actions(&file);
+        let document = self.document_view(uri).await;
+        let retries = self.runs.retry_commands();
+        let all = |document: DocumentView| {
+            actions(
+                &params,
+                &file,
+                (&review_actions, retries),
+                &document,
+                settings,
+            )
+        };
+        Ok(document.map(all))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let place = params.text_document_position_params;
         let uri = &place.text_document.uri;
-        let Some((settings, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        if offers.iter().all(|offer| offer.proposal().is_none()) {
+        let review_actions = self.runs.review_actions(&file);
+        if review_actions
+            .iter()
+            .all(|action| action.proposal().is_none())
+        {
             return Ok(None);
         }
-        let sight = self.see(uri).await;
-        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight, settings)))
+        let document = self.document_view(uri).await;
+        Ok(document
+            .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
     /// Noted by the gate in front.
@@ -321,7 +342,7 @@ impl LanguageServer for Backend {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.desk.post(Post::Opened {
+        self.documents.send(DocumentMessage::Opened {
             uri: document.uri,
             version: DocVersion(document.version),
             text: document.text,
@@ -329,7 +350,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
-        self.desk.post(Post::Changed {
+        self.documents.send(DocumentMessage::Changed {
             uri: params.text_document.uri,
             version: DocVersion(params.text_document.version),
             changes: params.content_changes,
@@ -338,7 +359,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        self.desk.post(Post::Closed {
+        self.documents.send(DocumentMessage::Closed {
             uri: params.text_document.uri,
         });
     }
@@ -348,11 +369,11 @@ impl LanguageServer for Backend {
 
     /// Files that are not open changed: what waits for them may fit no more, or fit again.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
-        self.runs.pulse().beat();
+        self.runs.refresh().notify();
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
-        let command = Command::parse(&params.command, params.arguments)
+        let command = ServerCommand::parse(&params.command, params.arguments)
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         self.execute(command).await.map_err(refusal)
     }
@@ -370,7 +391,7 @@ fn failure(error: &anyhow::Error) -> Error {
     }
 }
 
-fn capabilities(settings: &Settings) -> ServerCapabilities {
+fn capabilities(settings: &ClientSettings) -> ServerCapabilities {
     ServerCapabilities {
         position_encoding: Some(settings.encoding_kind()),
         text_document_sync: Some(TextDocumentSyncCapability::Options(

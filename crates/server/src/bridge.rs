@@ -15,14 +15,14 @@ use tower_lsp::Client;
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
 
-use super::documents::Desk;
-use super::outgoing::{NoAnswer, ask};
+use super::documents::DocumentStore;
+use super::outgoing::{RequestError, send_request};
 use super::paths::{disk_text, path_of};
 use super::protocol::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
-    Provider,
+    EditorProvider,
 };
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use starling_core::{
     Answer, Diagnostics, DocVersion, Effort, LanguageService, Problem, Relation, Spot, TextRequest,
 };
@@ -37,17 +37,17 @@ const DEADLINE: Duration = Duration::from_secs(2);
 const TOOL: &str = "the editor";
 
 /// The service of a run, with the editor's providers before the servers of our own.
-pub fn bridged(
+pub fn with_editor_providers(
     own: Arc<dyn LanguageService>,
     client: &Client,
-    desk: &Desk,
-    settings: &Settings,
+    documents: &DocumentStore,
+    settings: &ClientSettings,
 ) -> Arc<dyn LanguageService> {
     match &settings.root {
-        Some(root) if !settings.bridge.is_empty() => Arc::new(Bridged {
+        Some(root) if !settings.bridge.is_empty() => Arc::new(BridgedLanguageService {
             own,
             client: client.clone(),
-            desk: desk.clone(),
+            documents: documents.clone(),
             root: root.clone(),
             policy: PathPolicy::of(root),
             settings: settings.clone(),
@@ -56,42 +56,42 @@ pub fn bridged(
     }
 }
 
-struct Bridged {
+struct BridgedLanguageService {
     own: Arc<dyn LanguageService>,
     client: Client,
-    desk: Desk,
+    documents: DocumentStore,
     root: PathBuf,
     policy: PathPolicy,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
 /// A file as the editor has it.
-struct Shown {
+struct EditorText {
     text: Option<String>,
     version: Option<DocVersion>,
 }
 
-impl Bridged {
-    fn offers(&self, provider: Provider) -> bool {
+impl BridgedLanguageService {
+    fn has_provider(&self, provider: EditorProvider) -> bool {
         self.settings.bridge.contains(&provider)
     }
 
     /// Where a file lies, by the name by which the editor has it open.
     async fn path(&self, file: &FilePath) -> Option<PathBuf> {
         let path = path_of(&self.root, file)?;
-        self.desk.name_of(path).await.ok()
+        self.documents.name_of(path).await.ok()
     }
 
-    async fn shown(&self, file: &FilePath) -> Option<Shown> {
+    async fn editor_text(&self, file: &FilePath) -> Option<EditorText> {
         let path = self.path(file).await?;
         self.policy.may_read(file).ok()?;
-        let open = self.desk.read(path.clone()).await.ok()?;
+        let open = self.documents.read(path.clone()).await.ok()?;
         Some(match open {
-            Some(current) => Shown {
+            Some(current) => EditorText {
                 text: Some(current.text.to_string()),
                 version: current.version,
             },
-            None => Shown {
+            None => EditorText {
                 text: disk_text(path).await.ok(),
                 version: None,
             },
@@ -100,12 +100,12 @@ impl Bridged {
 
     /// What the editor is asked about a request, when it shows exactly its texts.
     async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
-        let own = self.shown(&request.file).await?;
+        let own = self.editor_text(&request.file).await?;
         if own.text.as_deref() != Some(&*request.text) {
             return None;
         }
         for (file, text) in &request.overlay {
-            if self.shown(file).await?.text.as_deref() != text.as_deref() {
+            if self.editor_text(file).await?.text.as_deref() != text.as_deref() {
                 return None;
             }
         }
@@ -126,7 +126,8 @@ impl Bridged {
     where
         R: Request<Params = BridgeParams, Result = Value> + 'static,
     {
-        let answer: Result<Value, NoAnswer> = ask::<R>(&self.client, params, DEADLINE).await;
+        let answer: Result<Value, RequestError> =
+            send_request::<R>(&self.client, params, DEADLINE).await;
         match answer {
             Ok(answer) => (!answer.is_null()).then_some(answer),
             Err(error) => {
@@ -143,11 +144,11 @@ impl Bridged {
         relation: Relation,
     ) -> Option<Vec<Spot>> {
         let provider = match relation {
-            Relation::Definitions => Provider::Definition,
-            Relation::References => Provider::References,
-            Relation::Implementations => Provider::Implementation,
+            Relation::Definitions => EditorProvider::Definition,
+            Relation::References => EditorProvider::References,
+            Relation::Implementations => EditorProvider::Implementation,
         };
-        if !self.offers(provider) {
+        if !self.has_provider(provider) {
             return None;
         }
         let params = self.question(request, Some(at)).await?;
@@ -173,7 +174,7 @@ impl Bridged {
     }
 
     async fn editor_problems(&self, request: &TextRequest) -> Option<Vec<Problem>> {
-        if !self.offers(Provider::Diagnostics) {
+        if !self.has_provider(EditorProvider::Diagnostics) {
             return None;
         }
         let params = self.question(request, None).await?;
@@ -184,7 +185,7 @@ impl Bridged {
 }
 
 #[async_trait]
-impl LanguageService for Bridged {
+impl LanguageService for BridgedLanguageService {
     /// Proposals are compared before and after by one tool: the editor is asked only where that fails.
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         match self.own.diagnostics(request.clone()).await {
@@ -205,11 +206,11 @@ impl LanguageService for Bridged {
 
     fn knows_names(&self, file: &FilePath) -> bool {
         let of_names = [
-            Provider::Definition,
-            Provider::References,
-            Provider::Implementation,
+            EditorProvider::Definition,
+            EditorProvider::References,
+            EditorProvider::Implementation,
         ];
-        of_names.into_iter().any(|one| self.offers(one)) || self.own.knows_names(file)
+        of_names.into_iter().any(|one| self.has_provider(one)) || self.own.knows_names(file)
     }
 
     fn prepare(&self, request: TextRequest) {

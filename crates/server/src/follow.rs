@@ -15,9 +15,9 @@ use tower_lsp::lsp_types::{
     WorkDoneProgressReport,
 };
 
-use super::board::name;
-use super::outgoing::{Plugin, ask};
+use super::outgoing::{Plugin, send_request};
 use super::protocol::{EventNotification, EventParams};
+use super::run_view::name;
 use starling_swarm::{Cursor, Event, Record, RunId, Stamped, Writing};
 use starling_workspace::{private_directory, private_file};
 
@@ -132,7 +132,7 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
     let create = WorkDoneProgressCreateParams {
         token: token.clone(),
     };
-    let created = ask::<WorkDoneProgressCreate>(client, create, CREATE_DEADLINE);
+    let created = send_request::<WorkDoneProgressCreate>(client, create, CREATE_DEADLINE);
     if let Err(error) = created.await {
         tracing::info!(%error, "the client shows no progress");
         return;

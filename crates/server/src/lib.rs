@@ -1,41 +1,41 @@
 //! The LSP surface of Starling: documents, commands, events. `docs/protocol.md` describes it.
 
 mod actions;
-mod approvals;
 mod asks;
 mod backend;
-mod board;
 mod bridge;
 mod commands;
 mod documents;
 mod editor;
 mod exit;
+mod explanation;
 mod follow;
 mod initialize;
 mod lenses;
-mod marks;
 mod mentions;
-mod offers;
 mod outgoing;
 mod paths;
+mod pending_reviews;
+mod preview;
 pub mod protocol;
-mod pulse;
+mod refresh;
 mod remedy;
 mod restore;
-mod revived;
+mod restored_run;
+mod review_actions;
+mod run_view;
 mod runs;
 #[cfg(test)]
 mod samples;
 mod services;
 mod settings;
-mod shown;
+mod symbol_markers;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod why;
-mod windows;
+mod window;
 
 use std::sync::Arc;
 
@@ -45,16 +45,17 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use restore::{HeldRun, WaitingReview, WaitingRun, held, waiting};
+pub use restore::{LockedRun, WaitingReview, WaitingRun, locked_runs, waiting_runs};
 pub use services::{
-    Defaults, Fetcher, Opened, Opener, Opening, Restore, Run, Services, Starter, swarm,
+    Fetcher, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, Services,
+    Starter, swarm,
 };
 
 /// How a client took its leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum ExitKind {
     /// `shutdown` came before the end.
-    Taken,
+    AfterShutdown,
     Abrupt,
 }
 
@@ -63,29 +64,29 @@ pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
     services: Services,
-) -> Leave {
-    let desk = documents::Desk::open(services.workers.clone());
+) -> ExitKind {
+    let documents = documents::DocumentStore::open(services.workers.clone());
     let lost = {
-        let desk = desk.clone();
-        move || desk.post(documents::Post::MessageLost)
+        let documents = documents.clone();
+        move || documents.send(documents::DocumentMessage::MessageLost)
     };
     let (service, socket) = LspService::build(|client| {
-        let around = pulse::Around {
-            pulse: pulse::Pulse::default(),
+        let context = refresh::ClientContext {
+            refresh: refresh::RefreshNotifier::default(),
             plugin: outgoing::Plugin::new(client.clone()),
-            windows: Arc::new(windows::Windows::new(
+            window: Arc::new(window::ClientWindow::new(
                 client.clone(),
                 services.trajectories.join("shown"),
             )),
         };
-        let asks = asks::Asks::new(services.clone(), desk.clone(), around.clone());
-        let mentions = mentions::Mentions::new(services.clone(), desk.clone());
-        let runs = runs::Runs::new(services.clone(), client.clone(), desk.clone(), around);
-        let compose = backend::Compose {
+        let asks = asks::Asks::new(services.clone(), documents.clone(), context.clone());
+        let mentions = mentions::MentionCompleter::new(services.clone(), documents.clone());
+        let runs = runs::Runs::new(services.clone(), client.clone(), documents.clone(), context);
+        let compose = backend::TaskComposer {
             mentions,
             models: services.models,
         };
-        backend::Backend::new(client, desk, (runs, asks), compose)
+        backend::Backend::new(client, documents, (runs, asks), compose)
     })
     .custom_method(protocol::STATE, backend::Backend::state)
     .custom_method(protocol::EVENTS, backend::Backend::events)
@@ -107,10 +108,10 @@ pub async fn serve(
         () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
         () = exit.cancelled() => {}
     }
-    asks.farewell();
-    runs.farewell().await;
+    asks.shutdown();
+    runs.shutdown().await;
     match leave.is_cancelled() {
-        true => Leave::Taken,
-        false => Leave::Abrupt,
+        true => ExitKind::AfterShutdown,
+        false => ExitKind::Abrupt,
     }
 }

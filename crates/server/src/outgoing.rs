@@ -11,7 +11,7 @@ use tower_lsp::lsp_types::request::Request;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum RequestError {
     #[error("no answer within {} s", .0.as_secs())]
     Late(Duration),
     #[error("{0}")]
@@ -25,12 +25,12 @@ pub const AFTER_ANSWER: Duration = Duration::from_millis(100);
 /// Asks the client. Dropping the future gives up; a late answer is taken and thrown away.
 ///
 /// # Errors
-/// See [`NoAnswer`].
-pub async fn ask<R>(
+/// See [`RequestError`].
+pub async fn send_request<R>(
     client: &Client,
     params: R::Params,
     deadline: Duration,
-) -> Result<R::Result, NoAnswer>
+) -> Result<R::Result, RequestError>
 where
     R: Request + 'static,
     R::Params: Send + 'static,
@@ -40,9 +40,9 @@ where
     let waiting = tokio::spawn(async move { client.send_request::<R>(params).await });
     match timeout(deadline, waiting).await {
         Ok(Ok(Ok(answer))) => Ok(answer),
-        Ok(Ok(Err(error))) => Err(NoAnswer::Refused(error.to_string())),
-        Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-        Err(_) => Err(NoAnswer::Late(deadline)),
+        Ok(Ok(Err(error))) => Err(RequestError::Refused(error.to_string())),
+        Ok(Err(error)) => Err(RequestError::Refused(error.to_string())),
+        Err(_) => Err(RequestError::Late(deadline)),
     }
 }
 
@@ -64,17 +64,17 @@ impl Plugin {
     }
 
     /// Notes whether the client announced a plugin.
-    pub fn agree(&self, announced: bool) {
+    pub fn set_negotiated(&self, announced: bool) {
         self.announced.get_or_init(|| announced);
     }
 
-    pub fn is_there(&self) -> bool {
+    pub fn is_present(&self) -> bool {
         self.announced.get().copied().unwrap_or_default()
     }
 
     /// Sends a notification; without a plugin, does nothing.
     pub async fn notify<N: Notification>(&self, params: N::Params) {
-        if self.is_there() {
+        if self.is_present() {
             self.client.send_notification::<N>(params).await;
         }
     }

@@ -18,10 +18,10 @@ use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, To
 use starling_swarm::{Event, ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
+pub use ask::{AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply};
 pub use bridge::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
-    Provider,
+    EditorProvider,
 };
 pub use client::ClientCommand;
 pub use compose::{
@@ -29,8 +29,9 @@ pub use compose::{
     ProviderKey,
 };
 pub use state::{
-    AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,
-    ProposalState, RunStage, RunState, STATE, StateReply, StatusNotification, StatusParams,
+    AgentSnapshot, AskSnapshot, EVENTS, EventsParams, EventsReply, PROPOSAL, ProposalReply,
+    ProposalSnapshot, ProposedFile, RunSnapshot, RunStage, STATE, StateReply, StatusNotification,
+    StatusParams,
 };
 
 pub const RUN: &str = "starling.run";
@@ -145,7 +146,7 @@ pub struct RunReply {
 pub struct AcceptParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
 }
 
 /// Arguments of `starling.reject`. Without a reason the user is asked for one.
@@ -153,7 +154,7 @@ pub struct AcceptParams {
 pub struct RejectParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -178,7 +179,7 @@ pub struct AcceptAllReply {
 pub struct SteerParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
     pub text: String,
 }
 
@@ -205,7 +206,7 @@ pub struct EditedDocument {
 
 /// What an answer is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
+pub struct TargetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ProposalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use starling_models::weights;
 
-/// A remedy, as a client offers it beside *Try again*.
+/// A remedy, as a client review_actions it beside *Try again*.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "remedy", rename_all = "snake_case")]
 pub enum Remedy {

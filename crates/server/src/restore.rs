@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::board::{Board, State};
-use super::services::Restore;
-use starling_history::{self, DiskEditor, HistoryError, Unfinished};
+use super::run_view::{ProposalStatus, RunView};
+use super::services::RestorePolicy;
+use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
 use starling_swarm::{
     Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids,
 };
@@ -18,28 +18,28 @@ use starling_text::unified_diff;
 use starling_workspace::private_file;
 
 /// Older trajectories are not looked at.
-const AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// Of the younger ones, as many as this, the last first.
-const MOST: usize = 200;
+const MAX_READ: usize = 200;
 /// Of the end of a trajectory, in bytes: it holds the last line.
-const TAIL: u64 = 256 << 10;
-/// Interrupted runs that nothing waits of are offered for this long after their last event.
-const INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const TAIL_BYTES: u64 = 256 << 10;
+/// InterruptedRun runs that nothing waits of are offered for this long after their last event.
+const MAX_INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// At most so many of them, the last ones.
-const INTERRUPTED_MOST: usize = 5;
-/// The ending of the file that marks a run as ended by its server, beside its trajectory.
-const MARK: &str = "interrupted";
-/// The ending of the file that marks a run as forgotten by its user.
-const FORGOTTEN: &str = "forgotten";
+const MAX_INTERRUPTED: usize = 5;
+/// The ending of the file that markers a run as ended by its server, beside its trajectory.
+const INTERRUPTED_EXTENSION: &str = "interrupted";
+/// The ending of the file that markers a run as forgotten by its user.
+const FORGOTTEN_EXTENSION: &str = "forgotten";
 /// Runs that ended are shown for this long, and at most so many of them.
-const PAST_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-const PAST_MOST: usize = 10;
+const MAX_ENDED_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const MAX_ENDED: usize = 10;
 /// Longer trajectories are not read for the history.
-const PAST_BYTES: u64 = 8 << 20;
+const MAX_ENDED_BYTES: u64 = 8 << 20;
 
-/// A run to be offered again. Its file stays locked, so that no other server offers it.
+/// A run to be offered again. Its file stays locked, so that no other server review_actions it.
 #[derive(Debug)]
-pub struct Found {
+pub struct RestorableRun {
     pub id: RunId,
     pub task: String,
     pub records: Vec<Stamped>,
@@ -51,22 +51,22 @@ pub struct Found {
 
 /// Notes that a run ends with its server, in the middle of its work.
 pub fn mark_interrupted(trajectory: &Path) {
-    if let Err(error) = private_file(&trajectory.with_extension(MARK)) {
+    if let Err(error) = private_file(&trajectory.with_extension(INTERRUPTED_EXTENSION)) {
         tracing::warn!(%error, "a run that is interrupted cannot be marked");
     }
 }
 
 /// An interrupted run that is offered to be run again. Its trajectory stays locked meanwhile.
 #[derive(Debug, Clone)]
-pub struct Interrupted {
+pub struct InterruptedRun {
     path: PathBuf,
     file: Arc<Mutex<File>>,
 }
 
-impl Interrupted {
-    pub fn new(path: PathBuf, file: File) -> Interrupted {
+impl InterruptedRun {
+    pub fn new(path: PathBuf, file: File) -> InterruptedRun {
         let file = Arc::new(Mutex::new(file));
-        Interrupted { path, file }
+        InterruptedRun { path, file }
     }
 
     /// Adds to the trajectory what happened to the applied changes of the run since. No other handle of
@@ -79,12 +79,12 @@ impl Interrupted {
         starling_history::record_in(&mut file, &self.path, events)
     }
 
-    /// Ends the trajectory, so that no later server offers the run again.
+    /// Ends the trajectory, so that no later server review_actions the run again.
     pub fn close(self, end: Option<Event>) {
         if let Err(error) = self.record(end.into_iter().collect()) {
             tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
         }
-        match std::fs::remove_file(self.path.with_extension(MARK)) {
+        match std::fs::remove_file(self.path.with_extension(INTERRUPTED_EXTENSION)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
             }
@@ -94,7 +94,11 @@ impl Interrupted {
 }
 
 /// Looks through a folder of trajectories for runs about a project.
-pub fn find(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Found> {
+pub fn find_restorable(
+    trajectories: &Path,
+    root: &Path,
+    wanted: &RestorePolicy,
+) -> Vec<RestorableRun> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
@@ -105,27 +109,27 @@ pub fn find(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Found> {
         .collect();
     paths.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let last = paths.into_iter().rev().take(MOST);
-    let mut found: Vec<Found> = last.filter_map(|path| open(path, &root)).collect();
+    let last = paths.into_iter().rev().take(MAX_READ);
+    let mut found: Vec<RestorableRun> = last.filter_map(|path| open(path, &root)).collect();
     let mut interrupted = 0;
     found.retain(|one| {
         interrupted += usize::from(!one.waits);
-        one.waits || interrupted <= INTERRUPTED_MOST
+        one.waits || interrupted <= MAX_INTERRUPTED
     });
     found.reverse();
     found
 }
 
-fn is_wanted(path: &Path, wanted: &Restore) -> bool {
+fn is_wanted(path: &Path, wanted: &RestorePolicy) -> bool {
     match wanted {
-        Restore::All => true,
-        Restore::Nothing => false,
-        Restore::Only(run) => path.file_stem().is_some_and(|name| name == run.0.as_str()),
+        RestorePolicy::All => true,
+        RestorePolicy::Nothing => false,
+        RestorePolicy::Only(run) => path.file_stem().is_some_and(|name| name == run.0.as_str()),
     }
 }
 
 fn is_young(path: &Path) -> bool {
-    is_younger(path, AGE)
+    is_younger(path, MAX_AGE)
 }
 
 fn is_younger(path: &Path, most: Duration) -> bool {
@@ -141,7 +145,7 @@ fn is_younger(path: &Path, most: Duration) -> bool {
     age.is_none_or(|age| age < most)
 }
 
-fn open(path: PathBuf, root: &Path) -> Option<Found> {
+fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     let file = OpenOptions::new()
         .read(true)
         .append(true)
@@ -161,7 +165,7 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         return None;
     };
     let (id, task) = (run.clone(), task.clone());
-    if Path::new(about) != root || file.try_lock().is_err() || ended_by_itself(&path) {
+    if Path::new(about) != root || file.try_lock().is_err() || ended_regularly(&path) {
         return None;
     }
     let mut end = line.len() as u64;
@@ -176,7 +180,7 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
         end += read.ok()? as u64;
         records.push(record);
     }
-    let unrecorded = unrecorded(&records, root);
+    let unrecorded = unrecorded_events(&records, root);
     let first_unrecorded = records.len();
     let at_ms = records.last().map_or(0, |last| last.at_ms);
     for event in unrecorded {
@@ -186,15 +190,15 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
             record: Record::Event(event),
         });
     }
-    let waits = waits(&records);
-    let can_run_again = was_interrupted(&records, &path) && is_younger(&path, INTERRUPTED_AGE);
+    let waits = has_waiting_reviews(&records);
+    let can_run_again = was_interrupted(&records, &path) && is_younger(&path, MAX_INTERRUPTED_AGE);
     if !waits && !can_run_again {
         return None;
     }
     file.set_len(end).ok()?;
     append(&file, &records[first_unrecorded..]).ok()?;
-    records.iter_mut().for_each(is_over_for);
-    Some(Found {
+    records.iter_mut().for_each(end_evidence);
+    Some(RestorableRun {
         id,
         task,
         records,
@@ -205,7 +209,7 @@ fn open(path: PathBuf, root: &Path) -> Option<Found> {
 }
 
 /// What was found out about a proposal does not count any more on those who were at work.
-fn is_over_for(record: &mut Stamped) {
+fn end_evidence(record: &mut Stamped) {
     if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
         *evidence = evidence.of_ended();
     }
@@ -213,7 +217,7 @@ fn is_over_for(record: &mut Stamped) {
 
 /// A run that ended, for the history of a project. Nothing of it waits.
 #[derive(Debug)]
-pub struct Past {
+pub struct EndedRun {
     pub id: RunId,
     pub task: String,
     pub records: Vec<Stamped>,
@@ -221,30 +225,32 @@ pub struct Past {
 
 /// The last runs about a project that have ended, the oldest first. Runs that were forgotten, that
 /// another server has open, or that are offered again otherwise are not among them.
-pub fn past(trajectories: &Path, root: &Path, wanted: &Restore) -> Vec<Past> {
+pub fn find_ended(trajectories: &Path, root: &Path, wanted: &RestorePolicy) -> Vec<EndedRun> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .filter(|path| is_wanted(path, wanted) && is_younger(path, PAST_AGE))
-        .filter(|path| !path.with_extension(FORGOTTEN).exists())
+        .filter(|path| is_wanted(path, wanted) && is_younger(path, MAX_ENDED_AGE))
+        .filter(|path| !path.with_extension(FORGOTTEN_EXTENSION).exists())
         .collect();
     paths.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let last = paths.into_iter().rev().take(MOST);
-    let mut past: Vec<Past> = last
-        .filter_map(|path| open_past(&path, &root))
-        .take(PAST_MOST)
+    let last = paths.into_iter().rev().take(MAX_READ);
+    let mut past: Vec<EndedRun> = last
+        .filter_map(|path| open_ended(&path, &root))
+        .take(MAX_ENDED)
         .collect();
     past.reverse();
     past
 }
 
-fn open_past(path: &Path, root: &Path) -> Option<Past> {
+fn open_ended(path: &Path, root: &Path) -> Option<EndedRun> {
     let file = File::open(path).ok()?;
-    if path.with_extension(MARK).exists() || file.metadata().ok()?.len() > PAST_BYTES {
+    if path.with_extension(INTERRUPTED_EXTENSION).exists()
+        || file.metadata().ok()?.len() > MAX_ENDED_BYTES
+    {
         return None;
     }
     file.try_lock_shared().ok()?;
@@ -264,33 +270,33 @@ fn open_past(path: &Path, root: &Path) -> Option<Past> {
         Record::Event(_) | Record::Exchange(_) => return None,
     };
     let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
-    let is_over = records.iter().any(ends) && !waits(&records);
-    is_over.then_some(Past { id, task, records })
+    let is_over = records.iter().any(ends) && !has_waiting_reviews(&records);
+    is_over.then_some(EndedRun { id, task, records })
 }
 
 /// Notes that a run is not to be shown in the history any more.
-pub fn forget(trajectory: &Path) {
-    if let Err(error) = private_file(&trajectory.with_extension(FORGOTTEN)) {
+pub fn mark_forgotten(trajectory: &Path) {
+    if let Err(error) = private_file(&trajectory.with_extension(FORGOTTEN_EXTENSION)) {
         tracing::warn!(%error, "a forgotten run will be shown again");
     }
 }
 
 /// Whether the last line says so: most runs do, and need not be read.
-fn ended_by_itself(path: &Path) -> bool {
+fn ended_regularly(path: &Path) -> bool {
     let last = || -> std::io::Result<Option<Stamped>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut tail = Vec::new();
         file.read_to_end(&mut tail)?;
         let line = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
         Ok(line.and_then(|line| serde_json::from_slice(line).ok()))
     };
-    last().is_ok_and(|last| last.is_some_and(|last| is_end(&last)))
+    last().is_ok_and(|last| last.is_some_and(|last| is_regular_end(&last)))
 }
 
 /// The end of a run that was not cut short.
-fn is_end(record: &Stamped) -> bool {
+fn is_regular_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
             match stop_reason {
@@ -309,21 +315,25 @@ fn is_end(record: &Stamped) -> bool {
 }
 
 /// Whether something waited for review when the run ended, and the run did not end by itself.
-fn waits(records: &[Stamped]) -> bool {
+fn has_waiting_reviews(records: &[Stamped]) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
-    let ended = records.iter().any(is_end);
-    in_order && !ended && board(records).leading().any(|(_, one)| one.part.is_some())
+    let ended = records.iter().any(is_regular_end);
+    in_order
+        && !ended
+        && view_of(records)
+            .lead_proposals()
+            .any(|(_, one)| one.part.is_some())
 }
 
 /// Whether a run ended with its server: it has no end, or one that the server's end brought about.
 fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
     let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
-    in_order && (!records.iter().any(ends) || path.with_extension(MARK).exists())
+    in_order && (!records.iter().any(ends) || path.with_extension(INTERRUPTED_EXTENSION).exists())
 }
 
 /// What a run had spent at its end.
-pub fn spent_in_all(records: &[Stamped]) -> Option<&Spent> {
+pub fn total_spent(records: &[Stamped]) -> Option<&Spent> {
     records.iter().rev().find_map(|one| match &one.record {
         Record::Event(Event::RunFinished { spent, .. }) => Some(spent),
         Record::Event(_) | Record::Exchange(_) => None,
@@ -331,19 +341,19 @@ pub fn spent_in_all(records: &[Stamped]) -> Option<&Spent> {
 }
 
 /// The run as it was before its server ended.
-pub fn board(records: &[Stamped]) -> Board {
-    let mut board = Board::default();
+pub fn view_of(records: &[Stamped]) -> RunView {
+    let mut view = RunView::default();
     for record in records {
         match &record.record {
             Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
-            Record::Event(event) => board.note(record.seq, event),
+            Record::Event(event) => view.record(record.seq, event),
         }
     }
-    if let Some(spent) = spent_in_all(records) {
-        board.count_all(spent);
+    if let Some(spent) = total_spent(records) {
+        view.set_total_spent(spent);
     }
-    board.nobody_works();
-    board
+    view.stop_agents();
+    view
 }
 
 fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
@@ -357,7 +367,7 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
 
 /// What a run that was killed did not record: changes that are in the files, and accepted proposals that
 /// are not, so that they wait for review again.
-fn unrecorded(records: &[Stamped], root: &Path) -> Vec<Event> {
+fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),
         Record::Exchange(_) => None,
@@ -367,19 +377,19 @@ fn unrecorded(records: &[Stamped], root: &Path) -> Vec<Event> {
     let mut unrecorded: Vec<Event> = starling_history::unfinished(events)
         .iter()
         .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
-        .map(Unfinished::applied)
+        .map(UnfinishedChange::applied)
         .collect();
-    let mut board = board(records);
+    let mut view = view_of(records);
     for event in &unrecorded {
-        board.note(records.len() as u64, event);
+        view.record(records.len() as u64, event);
     }
-    let asked = last_asked(records).into_iter();
-    unrecorded.extend(asked.filter_map(|(lead, asked)| asked_again(lead, asked, &board)));
+    let asked = last_review_events(records).into_iter();
+    unrecorded.extend(asked.filter_map(|(lead, asked)| remaining_review(lead, asked, &view)));
     unrecorded
 }
 
 /// The last question about each leading proposal.
-fn last_asked(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
+fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
     let asked = records.iter().filter_map(|record| match &record.record {
         Record::Event(event @ Event::ReviewAsked { proposal, .. }) => Some((*proposal, event)),
         Record::Event(_) | Record::Exchange(_) => None,
@@ -389,20 +399,24 @@ fn last_asked(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
 
 /// The question about those parts that were accepted and are not in the files; `None` if there are none,
 /// or if the question stands as it is.
-fn asked_again(lead: ProposalId, asked: &Event, board: &Board) -> Option<Event> {
+fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
     let state = |part: &FileChange| {
-        let proposal = board.proposals.get(&part.proposal);
+        let proposal = view.proposals.get(&part.proposal);
         proposal.filter(|one| one.lead == lead).map(|one| one.state)
     };
     let all = asked.parts();
-    let is_left =
-        |part: &&FileChange| matches!(state(part), Some(State::Accepted | State::Waiting));
+    let is_left = |part: &&FileChange| {
+        matches!(
+            state(part),
+            Some(ProposalStatus::Accepted | ProposalStatus::Waiting)
+        )
+    };
     let left: Vec<FileChange> = all.iter().filter(is_left).cloned().collect();
-    let is_accepted = |part: &FileChange| state(part) == Some(State::Accepted);
+    let is_accepted = |part: &FileChange| state(part) == Some(ProposalStatus::Accepted);
     if left.len() == all.len() && !left.iter().any(is_accepted) {
         return None;
     }
-    let is_applied = |part: &&FileChange| state(part) == Some(State::Applied);
+    let is_applied = |part: &&FileChange| state(part) == Some(ProposalStatus::Applied);
     let applied = all.iter().filter(is_applied).map(|part| part.proposal);
     let applied: Vec<ProposalId> = applied.collect();
     let first = left.iter().find(|part| part.proposal == lead);
@@ -421,7 +435,7 @@ fn asked_again(lead: ProposalId, asked: &Event, board: &Board) -> Option<Event> 
     } = &mut event
     {
         if first.proposal != lead {
-            agent.clone_from(&board.proposals.get(&first.proposal)?.agent);
+            agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
         }
         if !applied.is_empty() {
             let changed = |part: &FileChange| part.changes.apply(&part.base).unwrap_or_default();
@@ -465,9 +479,9 @@ pub struct WaitingReview {
 
 /// The runs of a project in which something waits for review, the newest first. Those that another
 /// program has open are not among them.
-pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
-    let found = find(trajectories, root, &Restore::All);
-    let run = |found: Found| WaitingRun {
+pub fn waiting_runs(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
+    let found = find_restorable(trajectories, root, &RestorePolicy::All);
+    let run = |found: RestorableRun| WaitingRun {
         reviews: reviews(&found.records),
         id: found.id,
         task: found.task,
@@ -480,7 +494,7 @@ pub fn waiting(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
 
 /// A run that another program has open, and in which proposals wait for review.
 #[derive(Debug, Clone)]
-pub struct HeldRun {
+pub struct LockedRun {
     pub id: RunId,
     pub path: PathBuf,
     /// The number of reviews that wait.
@@ -489,7 +503,7 @@ pub struct HeldRun {
 
 /// The runs of a project in which something waits for review and that another program has open, the
 /// newest first.
-pub fn held(trajectories: &Path, root: &Path) -> Vec<HeldRun> {
+pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
     };
@@ -500,11 +514,11 @@ pub fn held(trajectories: &Path, root: &Path) -> Vec<HeldRun> {
         .collect();
     paths.sort();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let last = paths.into_iter().rev().take(MOST);
-    last.filter_map(|path| held_run(path, &root)).collect()
+    let last = paths.into_iter().rev().take(MAX_READ);
+    last.filter_map(|path| locked_run(path, &root)).collect()
 }
 
-fn held_run(path: PathBuf, root: &Path) -> Option<HeldRun> {
+fn locked_run(path: PathBuf, root: &Path) -> Option<LockedRun> {
     let file = File::open(&path).ok()?;
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return None;
@@ -519,9 +533,9 @@ fn held_run(path: PathBuf, root: &Path) -> Option<HeldRun> {
     else {
         return None;
     };
-    let reviews = board(&records).leading().count();
-    let is_over = records.iter().any(is_end);
-    (Path::new(about) == root && reviews > 0 && !is_over).then(|| HeldRun {
+    let reviews = view_of(&records).lead_proposals().count();
+    let is_over = records.iter().any(is_regular_end);
+    (Path::new(about) == root && reviews > 0 && !is_over).then(|| LockedRun {
         id: run.clone(),
         reviews,
         path,
@@ -529,7 +543,7 @@ fn held_run(path: PathBuf, root: &Path) -> Option<HeldRun> {
 }
 
 fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
-    let board = board(records);
+    let view = view_of(records);
     let asked = |lead: ProposalId| {
         records
             .iter()
@@ -545,8 +559,7 @@ fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
                 Record::Event(_) | Record::Exchange(_) => None,
             })
     };
-    board
-        .leading()
+    view.lead_proposals()
         .filter_map(|(lead, _)| asked(lead))
         .collect()
 }

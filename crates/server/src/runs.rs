@@ -1,9 +1,9 @@
 //! The runs of a session: opening, answering, ending. Every call returns at once.
 
 mod editing;
-mod not_taken;
-mod noticing;
+mod editor_undo;
 mod opening;
+mod patches;
 mod restoring;
 pub mod reviews;
 mod views;
@@ -18,18 +18,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_lsp::Client;
 
-use super::approvals::{Approvals, Review};
-use super::board::Board;
-use super::documents::Desk;
+use super::documents::DocumentStore;
 use super::editor::ClientEditor;
 use super::outgoing::Plugin;
+use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::protocol::{Remedy, RetryParams, RunParams, RunReply, UndoneNotification, UndoneParams};
-use super::pulse::{Around, Pulse};
-use super::restore::{self, Interrupted};
-use super::services::{Run, Services};
-use super::settings::Settings;
-use super::windows::Windows;
-use opening::Plan;
+use super::refresh::{ClientContext, RefreshNotifier};
+use super::restore::{self, InterruptedRun};
+use super::run_view::RunView;
+use super::services::{RunControl, Services};
+use super::settings::ClientSettings;
+use super::window::ClientWindow;
+use opening::RunPlan;
 use starling_core::Verdict;
 use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
@@ -37,7 +37,7 @@ use starling_syntax::{FilePath, SymbolPath};
 pub use opening::overlay;
 
 /// How long trajectories may take to be written at the end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Why a command about a run cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,29 +72,29 @@ pub enum RunError {
 }
 
 /// Where a run stands.
-enum Stage {
+enum RunPhase {
     /// Being made ready; holds what it was told meanwhile.
     Opening(Vec<(Option<SymbolPath>, String)>),
-    Going(Arc<dyn Run>),
-    Ended(Option<Arc<dyn Run>>),
+    Running(Arc<dyn RunControl>),
+    Ended(Option<Arc<dyn RunControl>>),
 }
 
-struct Entry {
-    stage: Stage,
+struct RunEntry {
+    phase: RunPhase,
     cancel: CancellationToken,
-    approvals: Approvals,
+    pending_reviews: PendingReviews,
     /// What the run was begun with, for *Run again*.
     params: RunParams,
-    board: Board,
+    view: RunView,
     /// The patches of changes that the editor cannot take.
     patches: BTreeMap<ProposalId, PathBuf>,
     /// Events before this number are of an earlier server, whose user was told of them.
-    begins: u64,
-    origin: Origin,
+    first_new_event: u64,
+    origin: RunOrigin,
     /// Whether the task was begun again, as another run.
-    again: bool,
+    is_retried: bool,
     /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
-    interrupted: Option<Interrupted>,
+    interrupted: Option<InterruptedRun>,
     /// Fired when the trajectory is written to its end and unlocked; `None` if this server does not
     /// write it.
     written: Option<CancellationToken>,
@@ -102,35 +102,35 @@ struct Entry {
 
 /// Where a run comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Begun,
+enum RunOrigin {
+    Started,
     /// Of an earlier server: what waited for review then waits again.
     Restored,
     /// Of an earlier server, and ended there: for the history.
-    Past,
+    Ended,
 }
 
 /// All runs of one client. The key is the id, which sorts by time.
 #[derive(Clone)]
 pub struct Runs {
-    shared: Arc<Shared>,
+    shared: Arc<RunsShared>,
 }
 
-struct Shared {
+struct RunsShared {
     services: Services,
     client: Client,
-    desk: Desk,
-    pulse: Pulse,
-    windows: Arc<Windows>,
+    documents: DocumentStore,
+    refresh: RefreshNotifier,
+    window: Arc<ClientWindow>,
     plugin: Plugin,
     tasks: TaskTracker,
     /// Fired when the client goes.
     closing: CancellationToken,
-    agreed: OnceLock<Settings>,
+    negotiated: OnceLock<ClientSettings>,
     editor: OnceLock<Arc<ClientEditor>>,
     /// What of the project's settings is not followed.
     ignored: OnceLock<Vec<String>>,
-    entries: Mutex<BTreeMap<String, Entry>>,
+    entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Fired when the runs of earlier servers are known.
     restored: CancellationToken,
     /// The texts of files with applied changes, as they were compared last.
@@ -138,22 +138,27 @@ struct Shared {
 }
 
 impl Runs {
-    pub fn new(services: Services, client: Client, desk: Desk, around: Around) -> Runs {
-        let Around {
-            pulse,
-            windows,
+    pub fn new(
+        services: Services,
+        client: Client,
+        documents: DocumentStore,
+        context: ClientContext,
+    ) -> Runs {
+        let ClientContext {
+            refresh,
+            window,
             plugin,
-        } = around;
-        let shared = Shared {
+        } = context;
+        let shared = RunsShared {
             services,
             client,
-            desk,
-            pulse,
-            windows,
+            documents,
+            refresh,
+            window,
             plugin,
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            agreed: OnceLock::new(),
+            negotiated: OnceLock::new(),
             editor: OnceLock::new(),
             ignored: OnceLock::new(),
             entries: Mutex::default(),
@@ -165,48 +170,48 @@ impl Runs {
         }
     }
 
-    pub fn pulse(&self) -> Pulse {
-        self.shared.pulse.clone()
+    pub fn refresh(&self) -> RefreshNotifier {
+        self.shared.refresh.clone()
     }
 
     pub fn plugin(&self) -> Plugin {
         self.shared.plugin.clone()
     }
 
-    /// What was agreed with the client.
-    pub fn agree(&self, settings: &Settings, editor: &Arc<ClientEditor>) {
+    /// What was negotiated with the client.
+    pub fn set_negotiated(&self, settings: &ClientSettings, editor: &Arc<ClientEditor>) {
         self.shared.editor.get_or_init(|| Arc::clone(editor));
-        self.shared.agreed.get_or_init(|| settings.clone());
-        let windows = &self.shared.windows;
-        windows.agree(settings.documents, settings.has_plugin());
-        self.shared.plugin.agree(settings.has_plugin());
+        self.shared.negotiated.get_or_init(|| settings.clone());
+        let window = &self.shared.window;
+        window.set_negotiated(settings.documents, settings.has_plugin());
+        self.shared.plugin.set_negotiated(settings.has_plugin());
     }
 
     /// Begins a run over the buffers as they are at this place in the order of messages.
-    pub fn begin(
+    pub fn start(
         &self,
         params: RunParams,
-        settings: &Settings,
+        settings: &ClientSettings,
         editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
-        self.begin_after(params, None, settings, editor)
+        self.start_after(params, None, settings, editor)
     }
 
     /// Begins the task of a run that has ended once more, as a new run.
     pub fn retry(
         &self,
         asked: &RetryParams,
-        settings: &Settings,
+        settings: &ClientSettings,
         editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
         let run = &asked.run;
         let (mut params, remedy) = {
             let entries = self.lock();
             let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-            if !matches!(entry.stage, Stage::Ended(_)) {
+            if !matches!(entry.phase, RunPhase::Ended(_)) {
                 return Err(RunError::StillGoing(run.0.clone()));
             }
-            (entry.params.clone(), entry.board.remedy())
+            (entry.params.clone(), entry.view.remedy())
         };
         let download = match remedy {
             Some((Remedy::Download { model, .. }, _)) if asked.download => Some(model),
@@ -214,10 +219,10 @@ impl Runs {
             _ => None,
         };
         params.model = asked.model.clone().or(params.model);
-        let reply = self.begin_after(params, download, settings, editor)?;
+        let reply = self.start_after(params, download, settings, editor)?;
         if let Some(entry) = self.lock().get_mut(&run.0) {
-            entry.again = true;
-            close(entry);
+            entry.is_retried = true;
+            close_interrupted(entry);
         }
         Ok(reply)
     }
@@ -225,33 +230,33 @@ impl Runs {
     /// Forgets the runs that have ended and of which nothing waits.
     pub fn forget(&self) {
         self.lock().retain(|id, entry| {
-            let is_over = matches!(entry.stage, Stage::Ended(_));
+            let is_over = matches!(entry.phase, RunPhase::Ended(_));
             if is_over {
-                close(entry);
-                restore::forget(&self.trajectory(&RunId(id.clone())));
+                close_interrupted(entry);
+                restore::mark_forgotten(&self.trajectory(&RunId(id.clone())));
             }
             !is_over
         });
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
     }
 
     /// Begins a run, if need be after the weights of a model were fetched.
-    fn begin_after(
+    fn start_after(
         &self,
         params: RunParams,
         download: Option<String>,
-        settings: &Settings,
+        settings: &ClientSettings,
         editor: &Arc<ClientEditor>,
     ) -> Result<RunReply, RunError> {
-        let buffers = self.shared.desk.read_all();
+        let buffers = self.shared.documents.read_all();
         let root = settings.root.clone().ok_or(RunError::NoRoot)?;
-        let plan = Plan {
+        let plan = RunPlan {
             id: next_id(),
             params,
             download,
             progress: settings.progress,
             root,
-            approvals: Approvals::default(),
+            pending_reviews: PendingReviews::default(),
             cancel: CancellationToken::new(),
             editor: Arc::clone(editor),
             buffers,
@@ -261,21 +266,21 @@ impl Runs {
             run: plan.id.clone(),
             trajectory: self.trajectory(&plan.id),
         };
-        let entry = Entry {
-            stage: Stage::Opening(Vec::new()),
+        let entry = RunEntry {
+            phase: RunPhase::Opening(Vec::new()),
             cancel: plan.cancel.clone(),
-            approvals: plan.approvals.clone(),
+            pending_reviews: plan.pending_reviews.clone(),
             params: plan.params.clone(),
-            board: Board::default(),
+            view: RunView::default(),
             patches: BTreeMap::new(),
-            begins: 0,
-            origin: Origin::Begun,
-            again: false,
+            first_new_event: 0,
+            origin: RunOrigin::Started,
+            is_retried: false,
             interrupted: None,
             written: Some(plan.written.clone()),
         };
         self.lock().insert(plan.id.0.clone(), entry);
-        self.shared.tasks.spawn(self.clone().carry(plan));
+        self.shared.tasks.spawn(self.clone().drive(plan));
         Ok(reply)
     }
 
@@ -283,19 +288,19 @@ impl Runs {
     pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
-        if entry.origin == Origin::Restored {
+        if entry.origin == RunOrigin::Restored {
             return Err(RunError::AgentsGone(run.0.clone()));
         }
         if let Some(symbol) = &to {
             let verdict = Verdict::Steer { text: text.clone() };
-            let review = Review::Intent(symbol.clone());
-            if entry.approvals.answer(&review, verdict).is_ok() {
+            let review = ReviewTarget::Intent(symbol.clone());
+            if entry.pending_reviews.answer(&review, verdict).is_ok() {
                 return Ok(());
             }
         }
-        match &mut entry.stage {
-            Stage::Opening(told) => told.push((to, text)),
-            Stage::Going(handle) => {
+        match &mut entry.phase {
+            RunPhase::Opening(told) => told.push((to, text)),
+            RunPhase::Running(handle) => {
                 let why = to
                     .as_ref()
                     .and_then(|symbol| handle.why_nobody_owns(symbol));
@@ -305,7 +310,7 @@ impl Runs {
                 }
                 handle.steer(to, text);
             }
-            Stage::Ended(_) => return Err(RunError::Ended(run.0.clone())),
+            RunPhase::Ended(_) => return Err(RunError::Ended(run.0.clone())),
         }
         Ok(())
     }
@@ -316,8 +321,8 @@ impl Runs {
         let entries = self.lock();
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
         let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
-        if let (Stage::Going(handle), true) = (&entry.stage, is_first) {
-            for (proposal, _) in entry.board.leading() {
+        if let (RunPhase::Running(handle), true) = (&entry.phase, is_first) {
+            for (proposal, _) in entry.view.lead_proposals() {
                 handle.log().event(Event::ProposalReviewed {
                     proposal,
                     by: ActorId::User,
@@ -327,15 +332,15 @@ impl Runs {
                 });
             }
         }
-        stop(entry);
+        cancel_run(entry);
         Ok(())
     }
 
     /// Takes back what a run applied; `starling/undone` tells how it went.
     pub fn undo(&self, run: &RunId, proposal: Option<ProposalId>) -> Result<(), RunError> {
-        let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.stage {
-            Stage::Going(handle) | Stage::Ended(Some(handle)) => Arc::clone(handle),
-            Stage::Opening(_) | Stage::Ended(None) => {
+        let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.phase {
+            RunPhase::Running(handle) | RunPhase::Ended(Some(handle)) => Arc::clone(handle),
+            RunPhase::Opening(_) | RunPhase::Ended(None) => {
                 return Err(RunError::NotStarted(run.0.clone()));
             }
         };
@@ -358,11 +363,11 @@ impl Runs {
             let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
             let warning = broken_in_words(&dependencies.broken_without(&gone));
             if let Some(entry) = runs.lock().get_mut(&run.0) {
-                proposals.iter().for_each(|id| entry.board.undone(*id));
+                proposals.iter().for_each(|id| entry.view.note_undone(*id));
             }
-            runs.shared.pulse.beat();
+            runs.shared.refresh.notify();
             runs.record_undone(&run, handle.as_ref()).await;
-            runs.tell_after_end(&run, handle.as_ref()).await;
+            runs.send_events_after_end(&run, handle.as_ref()).await;
             let told = match (&error, proposals.len()) {
                 (Some(error), 0) => format!("Starling: not undone: {error}"),
                 (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
@@ -372,7 +377,7 @@ impl Runs {
             };
             let warned = warning.as_ref().map(|warning| format!("; {warning}"));
             let told = told + &warned.unwrap_or_default();
-            runs.say_without_plugin(&told).await;
+            runs.inform_without_plugin(&told).await;
             let params = UndoneParams {
                 run,
                 proposals,
@@ -386,22 +391,22 @@ impl Runs {
     }
 
     /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
-    async fn say_without_plugin(&self, text: &str) {
-        if !self.shared.plugin.is_there() {
-            self.shared.windows.say(text).await;
+    async fn inform_without_plugin(&self, text: &str) {
+        if !self.shared.plugin.is_present() {
+            self.shared.window.inform(text).await;
         }
     }
 
     /// Records what is undone after the log of a run was closed, so that `starling undo` does not undo it
     /// again. Before that, the writer of the trajectory records it.
-    async fn record_undone(&self, run: &RunId, handle: &dyn Run) {
+    async fn record_undone(&self, run: &RunId, handle: &dyn RunControl) {
         if !handle.log().is_closed() {
             return;
         }
         let changes = starling_history::changes(handle.log().events());
         let undone = changes
             .iter()
-            .filter(|one| one.state == starling_history::State::Undone);
+            .filter(|one| one.state == starling_history::ChangeState::Undone);
         let undone = undone.map(|one| Event::ProposalUndone {
             proposal: one.proposal,
         });
@@ -416,10 +421,10 @@ impl Runs {
 
     /// Adds events to the trajectory of a run whose log is closed.
     async fn record(&self, run: &RunId, events: Vec<Event>) -> anyhow::Result<()> {
-        let entry = |entry: &Entry| (entry.written.clone(), entry.interrupted.clone());
+        let entry = |entry: &RunEntry| (entry.written.clone(), entry.interrupted.clone());
         let entry = self.lock().get(&run.0).map(entry);
         let (written, interrupted) = entry.unwrap_or_default();
-        let found = starling_history::Found {
+        let found = starling_history::RunFile {
             id: run.clone(),
             path: self.trajectory(run),
         };
@@ -439,23 +444,23 @@ impl Runs {
     }
 
     /// Ends all runs, and gives their trajectories a moment to be written.
-    pub async fn farewell(&self) {
+    pub async fn shutdown(&self) {
         self.shared.closing.cancel();
         for (id, entry) in self.lock().iter() {
-            let is_over = matches!(entry.stage, Stage::Ended(_)) || entry.cancel.is_cancelled();
-            if !is_over && entry.origin == Origin::Begun {
+            let is_over = matches!(entry.phase, RunPhase::Ended(_)) || entry.cancel.is_cancelled();
+            if !is_over && entry.origin == RunOrigin::Started {
                 restore::mark_interrupted(&self.trajectory(&RunId(id.clone())));
             }
-            stop(entry);
+            cancel_run(entry);
         }
         self.shared.tasks.close();
-        if tokio::time::timeout(FAREWELL, self.shared.tasks.wait())
+        if tokio::time::timeout(SHUTDOWN_DEADLINE, self.shared.tasks.wait())
             .await
             .is_err()
         {
             tracing::warn!("a run did not end in time");
         }
-        self.shared.windows.clean();
+        self.shared.window.remove_files();
     }
 
     fn trajectory(&self, id: &RunId) -> PathBuf {
@@ -463,12 +468,12 @@ impl Runs {
         directory.join(format!("{}.jsonl", id.0))
     }
 
-    fn compared(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
         let compared = self.shared.compared.lock();
         compared.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, RunEntry>> {
         self.shared
             .entries
             .lock()
@@ -476,16 +481,16 @@ impl Runs {
     }
 }
 
-fn stop(entry: &Entry) {
+fn cancel_run(entry: &RunEntry) {
     entry.cancel.cancel();
-    if let Stage::Going(run) = &entry.stage {
+    if let RunPhase::Running(run) = &entry.phase {
         run.cancel();
     }
 }
 
 /// Ends the trajectory of an interrupted run.
-fn close(entry: &mut Entry) {
-    if let (Some(interrupted), Stage::Ended(run)) = (entry.interrupted.take(), &entry.stage) {
+fn close_interrupted(entry: &mut RunEntry) {
+    if let (Some(interrupted), RunPhase::Ended(run)) = (entry.interrupted.take(), &entry.phase) {
         let events = run.as_ref().map(|run| run.log().events());
         let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
         let end = events.and_then(|events| events.into_iter().rfind(is_end));

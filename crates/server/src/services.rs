@@ -19,7 +19,7 @@ use starling_syntax::{FilePath, SymbolPath};
 
 /// What a run is opened over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Opening {
+pub struct OpenRequest {
     pub root: PathBuf,
     /// The open buffers, which stand over the disk.
     pub overlay: Vec<(FilePath, Arc<str>)>,
@@ -33,8 +33,8 @@ pub struct Opening {
 
 /// The parts of a run that do not come from the editor.
 #[derive(Clone)]
-pub struct Opened {
-    pub defaults: Defaults,
+pub struct OpenedRun {
+    pub defaults: RunDefaults,
     pub models: RoleModels,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
@@ -44,7 +44,7 @@ pub struct Opened {
 
 /// What a run is when its request does not say otherwise.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Defaults {
+pub struct RunDefaults {
     pub driver: Driver,
     pub approval: Approval,
     pub ask_intent: AskIntent,
@@ -54,7 +54,8 @@ pub struct Defaults {
 }
 
 /// Makes the parts of a run ready.
-pub type Opener = Arc<dyn Fn(Opening) -> BoxFuture<'static, anyhow::Result<Opened>> + Send + Sync>;
+pub type Opener =
+    Arc<dyn Fn(OpenRequest) -> BoxFuture<'static, anyhow::Result<OpenedRun>> + Send + Sync>;
 
 /// Makes the index of a folder, buffers included; blocks.
 pub type Indexer =
@@ -64,17 +65,17 @@ pub type Indexer =
 pub type ModelList = Arc<dyn Fn(&Path) -> anyhow::Result<ModelsReply> + Send + Sync>;
 
 /// Looks at a project as it is opened; reads the disk.
-pub type Look = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
+pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 
 /// Fetches the weights of a known model; blocks, and reports how many bytes of how many are here.
 pub type Fetcher = Arc<dyn Fn(&str, &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> + Send + Sync>;
 
 /// Starts a run: [`starling_swarm::start`], or a scripted one.
-pub type Starter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn Run> + Send + Sync>;
+pub type Starter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn RunControl> + Send + Sync>;
 
 /// A run as the server drives it.
 #[async_trait]
-pub trait Run: Send + Sync {
+pub trait RunControl: Send + Sync {
     fn log(&self) -> EventLog;
     fn cancel(&self);
     fn steer(&self, to: Option<SymbolPath>, text: String);
@@ -84,7 +85,7 @@ pub trait Run: Send + Sync {
 }
 
 #[async_trait]
-impl Run for RunHandle {
+impl RunControl for RunHandle {
     fn log(&self) -> EventLog {
         self.log.clone()
     }
@@ -108,7 +109,7 @@ impl Run for RunHandle {
 
 /// Which runs of earlier servers are offered again where something waits for review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Restore {
+pub enum RestorePolicy {
     All,
     Nothing,
     Only(RunId),
@@ -124,9 +125,9 @@ pub struct Services {
     pub models: ModelList,
     /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
     pub trajectories: PathBuf,
-    pub restore: Restore,
+    pub restore: RestorePolicy,
     /// What a project's own settings ask for and do not get, in words.
-    pub ignored: Look,
+    pub ignored: IgnoredSettings,
     /// Where runs and questions work; the client is answered elsewhere.
     pub workers: Handle,
 }

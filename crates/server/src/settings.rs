@@ -1,4 +1,4 @@
-//! What was agreed with the client at `initialize`.
+//! What was negotiated with the client at `initialize`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use tower_lsp::lsp_types::{
 };
 
 use super::paths::disk_path;
-use super::protocol::{ClientCommand, Provider};
+use super::protocol::{ClientCommand, EditorProvider};
 use starling_text::Encoding;
 
 /// The client's capabilities as far as the server asks for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ClientSettings {
     /// The first workspace folder.
     pub root: Option<PathBuf>,
     pub encoding: Encoding,
@@ -41,12 +41,12 @@ pub struct Settings {
     /// LSP alone, none of the `starling/*` notifications.
     pub commands: Option<BTreeSet<ClientCommand>>,
     /// What it asks the editor's own providers for.
-    pub bridge: BTreeSet<Provider>,
+    pub bridge: BTreeSet<EditorProvider>,
 }
 
-impl Settings {
+impl ClientSettings {
     /// Takes the first position encoding of the client's list that is known here; UTF-16 without one.
-    pub fn negotiate(params: &InitializeParams) -> Settings {
+    pub fn negotiate(params: &InitializeParams) -> ClientSettings {
         let capabilities = &params.capabilities;
         let workspace = capabilities.workspace.as_ref();
         let text_document = capabilities.text_document.as_ref();
@@ -63,7 +63,7 @@ impl Settings {
             .and_then(|workspace| workspace.code_lens.as_ref())
             .and_then(|lens| lens.refresh_support)
             == Some(true);
-        Settings {
+        ClientSettings {
             root: root_of(params),
             encoding: encodings
                 .iter()
@@ -150,11 +150,11 @@ fn takes_versioned_edits(params: &InitializeParams) -> bool {
 }
 
 /// Providers that are not known here are of a newer plugin.
-fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<Provider> {
+fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvider> {
     let named = experimental.and_then(|all| all.get("starling")?.get("bridge")?.as_array());
     let named = named.map_or(&[][..], Vec::as_slice);
-    let is_named = |provider: &Provider| named.iter().any(|name| name == provider.name());
-    Provider::ALL.into_iter().filter(is_named).collect()
+    let is_named = |provider: &EditorProvider| named.iter().any(|name| name == provider.name());
+    EditorProvider::ALL.into_iter().filter(is_named).collect()
 }
 
 /// Commands that are not known here are of a newer plugin.
@@ -192,8 +192,8 @@ mod tests {
 
     use super::*;
 
-    fn negotiate(params: serde_json::Value) -> Settings {
-        Settings::negotiate(&serde_json::from_value(params).unwrap())
+    fn negotiate(params: serde_json::Value) -> ClientSettings {
+        ClientSettings::negotiate(&serde_json::from_value(params).unwrap())
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         let named = json!({"starling": {"bridge": ["references", "colour", "definition"]}});
         assert_eq!(
             bridge(named),
-            [Provider::Definition, Provider::References].into()
+            [EditorProvider::Definition, EditorProvider::References].into()
         );
         for none in [
             json!({"starling": {"bridge": true}}),

@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use client::Client;
+pub use client::TestClient;
 
 use crate::protocol::RunParams;
-use crate::{Defaults, Opened, Opener, Restore, Run, Services, Starter};
+use crate::{OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, Services, Starter};
 use starling_core::{
     Approval, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, Driver,
     LanguageService, Limits, ModelError, ModelProfile, Price, TestOutcome, TestReport, TestRequest,
@@ -52,7 +52,7 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 /// What a scripted run has at hand.
-pub struct Scene {
+pub struct RunScript {
     pub task: Task,
     pub outside: RunServices,
     pub log: EventLog,
@@ -60,7 +60,7 @@ pub struct Scene {
     pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
 }
 
-struct Scripted {
+struct ScriptedRun {
     log: EventLog,
     cancel: CancellationToken,
     /// Whether an undo is recorded, as a run does it.
@@ -69,7 +69,7 @@ struct Scripted {
 }
 
 #[async_trait]
-impl Run for Scripted {
+impl RunControl for ScriptedRun {
     fn log(&self) -> EventLog {
         self.log.clone()
     }
@@ -105,7 +105,7 @@ impl Run for Scripted {
 /// Runs follow the script; the log is closed when it ends.
 pub fn scripted<F, Fut>(script: F) -> Starter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     starter(script, false)
@@ -114,7 +114,7 @@ where
 /// The same, and an undo of all takes proposal 1 back and records it.
 pub fn undoable<F, Fut>(script: F) -> Starter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     starter(script, true)
@@ -122,14 +122,14 @@ where
 
 fn starter<F, Fut>(script: F, records: bool) -> Starter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     Arc::new(move |_, task, outside| {
         let log = EventLog::new();
         let cancel = CancellationToken::new();
         let (steer, steered) = mpsc::unbounded_channel();
-        let script = script(Scene {
+        let script = script(RunScript {
             task,
             outside,
             log: log.clone(),
@@ -141,7 +141,7 @@ where
             script.await;
             close.close();
         });
-        Arc::new(Scripted {
+        Arc::new(ScriptedRun {
             log,
             cancel,
             records,
@@ -160,9 +160,9 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
                 .into_iter()
                 .map(|(file, text)| (file, Some(text)))
                 .collect();
-            let nothing = Arc::new(Nothing);
-            Ok(Opened {
-                defaults: Defaults {
+            let nothing = Arc::new(NoServices);
+            Ok(OpenedRun {
+                defaults: RunDefaults {
                     driver: Driver::Swarm,
                     approval: Approval::Ask,
                     ask_intent: AskIntent::Never,
@@ -186,7 +186,7 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         start,
         fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
         trajectories: trajectories.to_owned(),
-        restore: Restore::All,
+        restore: RestorePolicy::All,
         index: Arc::new(|root, overlay| {
             let overlay = overlay.into_iter().map(|(file, text)| (file, Some(text)));
             let snapshot = Workspace::open(root)?.snapshot(overlay.collect());
@@ -199,10 +199,10 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
 }
 
 /// No model, no tests, no language server.
-struct Nothing;
+struct NoServices;
 
 #[async_trait]
-impl ChatModel for Nothing {
+impl ChatModel for NoServices {
     fn profile(&self) -> &ModelProfile {
         static PROFILE: std::sync::LazyLock<ModelProfile> =
             std::sync::LazyLock::new(|| ModelProfile {
@@ -225,7 +225,7 @@ impl ChatModel for Nothing {
 }
 
 #[async_trait]
-impl TestRunner for Nothing {
+impl TestRunner for NoServices {
     fn command(&self) -> Option<String> {
         None
     }
@@ -252,7 +252,7 @@ impl TestRunner for Nothing {
 }
 
 #[async_trait]
-impl LanguageService for Nothing {
+impl LanguageService for NoServices {
     async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         let reason = "there is no language server".to_owned();
         Diagnostics::Unknown { reason }

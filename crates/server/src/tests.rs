@@ -8,6 +8,7 @@ mod keystrokes;
 mod late;
 mod lenses;
 mod plain;
+mod refused;
 mod restart;
 mod retry;
 mod schemes;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{Leave, Services, Starter};
+use super::{ExitKind, Services, Starter};
 use crate::testing::*;
 use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
@@ -31,7 +32,7 @@ fn silent() -> Value {
 
 /// Says some things, then waits for its cancel.
 fn chatty() -> Starter {
-    scripted(async |scene: Scene| {
+    scripted(async |scene: RunScript| {
         for word in ["one", "two", "three"] {
             scene
                 .log
@@ -45,15 +46,15 @@ fn chatty() -> Starter {
 
 /// Ends at once.
 fn brief() -> Starter {
-    scripted(async |scene: Scene| scene.log.event(finished(StopReason::Settled)))
+    scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)))
 }
 
-async fn begin(client: &Client, task: &str) -> String {
+async fn begin(client: &TestClient, task: &str) -> String {
     let reply = client.execute("starling.run", json!({"task": task})).await;
     reply["run"].as_str().unwrap().to_owned()
 }
 
-async fn refusal(client: &Client, command: &str, argument: Value) -> String {
+async fn refusal(client: &TestClient, command: &str, argument: Value) -> String {
     let params = json!({"command": command, "arguments": [argument]});
     let request = client
         .connection
@@ -62,7 +63,7 @@ async fn refusal(client: &Client, command: &str, argument: Value) -> String {
 }
 
 /// Says it until it is refused.
-async fn refused_at_last(client: &Client, command: &str, argument: Value) -> String {
+async fn refused_at_last(client: &TestClient, command: &str, argument: Value) -> String {
     let params = json!({"command": command, "arguments": [argument]});
     loop {
         let connection = &client.connection;
@@ -75,7 +76,7 @@ async fn refused_at_last(client: &Client, command: &str, argument: Value) -> Str
 }
 
 /// The next event of a run; those of others pass by.
-async fn next_event(client: &mut Client, run: &str) -> Value {
+async fn next_event(client: &mut TestClient, run: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["run"] == run {
@@ -94,13 +95,13 @@ fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn edits_are_counted_in_the_encoding_that_was_agreed() {
-    for (wanted, agreed, column) in [
+    for (wanted, negotiated, column) in [
         (json!(["utf-8", "utf-16"]), "utf-8", 4),
         (json!(["utf-7", "utf-32"]), "utf-32", 1),
         (json!(["utf-7"]), "utf-16", 2),
         (json!(null), "utf-16", 2),
     ] {
-        let mut client = Client::new(scripted(async |scene: Scene| {
+        let mut client = TestClient::new(scripted(async |scene: RunScript| {
             let editor = &scene.outside.editor;
             let base = editor.current(&file("a.py")).await.unwrap();
             let edit = FileEdit {
@@ -118,7 +119,7 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
                 "workspace": {"workspaceEdit": {"documentChanges": true}},
             }))
             .await;
-        assert_eq!(answer["capabilities"]["positionEncoding"], agreed);
+        assert_eq!(answer["capabilities"]["positionEncoding"], negotiated);
         let open = json!({"textDocument": {
             "uri": client.uri(), "languageId": "python", "version": 1, "text": "\r\n🙂old\r\n",
         }});
@@ -127,15 +128,15 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
         let (_, params) = client.next_of("workspace/applyEdit").await;
         let edit = &params["edit"]["documentChanges"][0]["edits"][0];
         let start = json!({"line": 1, "character": column});
-        assert_eq!(edit["range"]["start"], start, "{agreed}");
+        assert_eq!(edit["range"]["start"], start, "{negotiated}");
         let end = json!({"line": 1, "character": column + 3});
-        assert_eq!(edit["range"]["end"], end, "{agreed}");
+        assert_eq!(edit["range"]["end"], end, "{negotiated}");
     }
 }
 
 #[tokio::test]
 async fn nothing_is_done_before_the_handshake() {
-    let client = Client::new(brief());
+    let client = TestClient::new(brief());
     let said = refusal(&client, "starling.run", json!({"task": "x"})).await;
     assert!(said.contains("not initialized"), "{said}");
     client.initialize(silent()).await;
@@ -144,7 +145,7 @@ async fn nothing_is_done_before_the_handshake() {
 
 #[tokio::test]
 async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
     for task in ["a", "b", "c"] {
@@ -178,7 +179,7 @@ async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() 
 
 #[tokio::test]
 async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -188,13 +189,13 @@ async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
         .await
         .unwrap();
     client.connection.notify("exit", Value::Null);
-    let Client {
+    let TestClient {
         server,
         folder,
         connection,
         ..
     } = client;
-    assert_eq!(server.await.unwrap(), Leave::Taken);
+    assert_eq!(server.await.unwrap(), ExitKind::AfterShutdown);
     let story = story_of(folder.path(), &run);
     assert_eq!(story.len(), 4);
     let last = &story[3]["event"];
@@ -205,7 +206,7 @@ async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn the_farewell_does_not_wait_for_a_deaf_run() {
-    let client = Client::new(scripted(async |_scene: Scene| {
+    let client = TestClient::new(scripted(async |_scene: RunScript| {
         std::future::pending::<()>().await;
     }));
     client.initialize(silent()).await;
@@ -213,14 +214,14 @@ async fn the_farewell_does_not_wait_for_a_deaf_run() {
     let began = tokio::time::Instant::now();
     client.connection.notify("exit", Value::Null);
     let kept_open = client.connection.clone();
-    assert_eq!(client.ended().await, Leave::Abrupt);
+    assert_eq!(client.ended().await, ExitKind::Abrupt);
     assert!(began.elapsed() < Duration::from_secs(5));
     drop(kept_open);
 }
 
 #[tokio::test]
 async fn progress_tells_what_happens_and_how_it_ended() {
-    let mut client = Client::new(scripted(async |scene: Scene| {
+    let mut client = TestClient::new(scripted(async |scene: RunScript| {
         scene.log.event(said("no news for a bar"));
         scene.log.event(review_asked(1, "a.py::f"));
         scene.log.event(finished(StopReason::Settled));
@@ -250,7 +251,7 @@ async fn progress_tells_what_happens_and_how_it_ended() {
 
 #[tokio::test]
 async fn a_client_that_refuses_the_bar_gets_none() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
         .await;
@@ -273,7 +274,7 @@ async fn a_client_that_refuses_the_bar_gets_none() {
 
 #[tokio::test]
 async fn a_token_of_no_run_cancels_nothing() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     for token in [json!(7), json!(run), json!("starling/no-such"), json!("")] {
@@ -294,7 +295,7 @@ async fn a_token_of_no_run_cancels_nothing() {
 
 #[tokio::test]
 async fn an_ended_run_takes_no_more_words() {
-    let mut client = Client::new(brief());
+    let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -310,7 +311,7 @@ async fn an_ended_run_takes_no_more_words() {
 
 #[tokio::test]
 async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -323,7 +324,7 @@ async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
 
 #[tokio::test]
 async fn what_was_taken_back_is_told() {
-    let mut client = Client::new(chatty());
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -345,7 +346,7 @@ async fn what_was_taken_back_is_told() {
 
 #[tokio::test]
 async fn old_runs_are_forgotten() {
-    let mut client = Client::new(brief());
+    let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
     for _ in 0..20 {
@@ -362,7 +363,7 @@ async fn old_runs_are_forgotten() {
 }
 
 /// A client of a server that opens runs only when it is told to.
-fn slow(start: Starter) -> (Client, Arc<Notify>) {
+fn slow(start: Starter) -> (TestClient, Arc<Notify>) {
     let folder = folder(&[("a.py", "old\n")]);
     let services = services(start, &folder.path().join(".trajectories"));
     let gate = Arc::new(Notify::new());
@@ -377,12 +378,12 @@ fn slow(start: Starter) -> (Client, Arc<Notify>) {
         }),
         ..services
     };
-    (Client::over(services, folder), gate)
+    (TestClient::over(services, folder), gate)
 }
 
 #[tokio::test]
 async fn what_is_said_while_a_run_opens_reaches_it() {
-    let (mut client, gate) = slow(scripted(async |mut scene: Scene| {
+    let (mut client, gate) = slow(scripted(async |mut scene: RunScript| {
         for _ in 0..2 {
             let (to, text) = scene.steered.recv().await.unwrap();
             let to = to.map_or("all".to_owned(), |symbol| symbol.to_string());
@@ -408,7 +409,7 @@ async fn what_is_said_while_a_run_opens_reaches_it() {
 
 #[tokio::test]
 async fn a_run_can_be_cancelled_while_it_opens() {
-    let (mut client, _shut) = slow(scripted(async |_scene: Scene| panic!("it was started")));
+    let (mut client, _shut) = slow(scripted(async |_scene: RunScript| panic!("it was started")));
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     client.execute("starling.cancel", json!({"run": run})).await;
@@ -420,7 +421,7 @@ async fn a_run_can_be_cancelled_while_it_opens() {
 
 #[tokio::test]
 async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for() {
-    let (mut client, gate) = slow(scripted(async |scene: Scene| {
+    let (mut client, gate) = slow(scripted(async |scene: RunScript| {
         let snapshot = scene.outside.index.snapshot();
         let text = snapshot.read(&file("a.py")).unwrap();
         scene.log.event(said(&text));
@@ -447,7 +448,7 @@ async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for
 
 #[tokio::test]
 async fn a_request_with_an_unknown_method_is_answered() {
-    let client = Client::new(brief());
+    let client = TestClient::new(brief());
     client.initialize(silent()).await;
     for method in ["$/foo", "foo/bar"] {
         let answer = client.connection.request(method, json!({})).await;
@@ -466,7 +467,7 @@ async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value)
 
 #[tokio::test]
 async fn exit_ends_the_server_though_its_answers_are_not_read() {
-    for leave in [Leave::Taken, Leave::Abrupt] {
+    for leave in [ExitKind::AfterShutdown, ExitKind::Abrupt] {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(brief(), &folder.path().join(".trajectories"));
         let (mut ours, input) = tokio::io::duplex(1 << 16);
@@ -479,7 +480,7 @@ async fn exit_ends_the_server_though_its_answers_are_not_read() {
         for id in 1..600 {
             send(&mut ours, request(id, "starling/state", &json!({}))).await;
         }
-        if leave == Leave::Taken {
+        if leave == ExitKind::AfterShutdown {
             send(&mut ours, request(600, "shutdown", &Value::Null)).await;
         }
         send(&mut ours, json!({"jsonrpc": "2.0", "method": "exit"})).await;

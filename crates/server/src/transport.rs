@@ -18,23 +18,23 @@ use tower::Service;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
 
-use super::initialize::readable;
+use super::initialize::drop_unreadable_capabilities;
 use starling_rpc::frames::{Malformed, Reader};
 
 /// Requests that are answered at the same time.
-const CONCURRENT: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 /// Requests that wait for one of those.
 const QUEUE: usize = 100;
 /// Messages that are read ahead while the client takes no answers, so that its `exit` is seen.
-const AHEAD: usize = 8192;
+const READ_AHEAD: usize = 8192;
 /// How long after `exit` was read the messages before it may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// Messages are written together up to this many bytes.
-const BATCH: usize = 64 << 10;
+const BATCH_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Incoming {
+enum ClientMessage {
     // First: a response without anything else could be taken for a request.
     Response(Response),
     Request(Request),
@@ -42,7 +42,7 @@ enum Incoming {
 
 #[derive(serde::Serialize)]
 #[serde(untagged)]
-enum Outgoing {
+enum ServerMessage {
     Response(Response),
     Request(Request),
 }
@@ -65,22 +65,22 @@ pub(super) async fn serve<S>(
     let (answers, answered) = mpsc::channel(0);
     let (work, working) = mpsc::channel(QUEUE);
     let working = working
-        .buffer_unordered(CONCURRENT)
+        .buffer_unordered(MAX_CONCURRENT)
         .filter_map(|answer: Result<Option<Response>, S::Error>| {
             ready(answer.unwrap_or_else(|error: S::Error| {
                 tracing::error!(%error, "a request was not served");
                 None
             }))
         })
-        .map(|response| Ok(Outgoing::Response(response)))
+        .map(|response| Ok(ServerMessage::Response(response)))
         .forward(answers.clone());
     let (exits, exit) = oneshot::channel();
-    let seen = Seen {
+    let seen = ReadAheadWatch {
         exits: Some(exits),
         leave,
     };
     let reading = async {
-        let (ahead, messages) = mpsc::channel(AHEAD);
+        let (ahead, messages) = mpsc::channel(READ_AHEAD);
         let ended = tokio::select! {
             ended = dispatch(messages, service, responses, work, answers, lost) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
@@ -92,7 +92,7 @@ pub(super) async fn serve<S>(
     };
     // Once nothing is read and all requests are answered, nothing more is to be written.
     let serving = pin!(async { join!(reading, working) });
-    let outgoing = stream::select(answered, requests.map(Outgoing::Request));
+    let outgoing = stream::select(answered, requests.map(ServerMessage::Request));
     let writing = pin!(write(output, outgoing));
     let written = async {
         match select(serving, writing).await {
@@ -121,14 +121,14 @@ enum ReadingEnded {
 }
 
 /// What is noted of the messages that are read ahead.
-struct Seen {
+struct ReadAheadWatch {
     exits: Option<oneshot::Sender<()>>,
     leave: CancellationToken,
 }
 
-impl Seen {
-    fn note(&mut self, message: &Read) {
-        let Ok(Incoming::Request(request)) = message else {
+impl ReadAheadWatch {
+    fn note(&mut self, message: &ReadMessage) {
+        let Ok(ClientMessage::Request(request)) = message else {
             return;
         };
         match request.method() {
@@ -143,7 +143,7 @@ impl Seen {
 }
 
 /// A message as it was read.
-type Read = Result<Incoming, Malformed>;
+type ReadMessage = Result<ClientMessage, Malformed>;
 
 /// Returns a while after `exit` was read.
 async fn long_after(exit: oneshot::Receiver<()>) {
@@ -151,14 +151,14 @@ async fn long_after(exit: oneshot::Receiver<()>) {
         // The input ended without it.
         pending::<()>().await;
     }
-    tokio::time::sleep(PATIENCE).await;
+    tokio::time::sleep(EXIT_PATIENCE).await;
 }
 
 /// Reads to the end of the input. What was read is still served then, so this returns never.
 async fn keep_reading(
     input: impl AsyncRead + Unpin,
-    ahead: mpsc::Sender<Read>,
-    seen: Seen,
+    ahead: mpsc::Sender<ReadMessage>,
+    seen: ReadAheadWatch,
 ) -> Infallible {
     if let Err(error) = read_ahead(Reader::new(input), ahead, seen).await {
         tracing::error!(%error, "nothing more can be read from the client");
@@ -169,8 +169,8 @@ async fn keep_reading(
 /// Reads on while the messages before are still served: answers that nobody takes must not hide `exit`.
 async fn read_ahead(
     mut reader: Reader<impl AsyncRead + Unpin>,
-    mut ahead: mpsc::Sender<Read>,
-    mut seen: Seen,
+    mut ahead: mpsc::Sender<ReadMessage>,
+    mut seen: ReadAheadWatch,
 ) -> io::Result<()> {
     while let Some(message) = reader.next().await? {
         seen.note(&message);
@@ -182,11 +182,11 @@ async fn read_ahead(
 }
 
 async fn dispatch<S>(
-    mut messages: impl Stream<Item = Read> + Unpin,
+    mut messages: impl Stream<Item = ReadMessage> + Unpin,
     mut service: S,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
     mut work: mpsc::Sender<S::Future>,
-    mut answers: mpsc::Sender<Outgoing>,
+    mut answers: mpsc::Sender<ServerMessage>,
     mut lost: impl FnMut(),
 ) -> Result<(), ReadingEnded>
 where
@@ -196,23 +196,26 @@ where
     let failed = |error: S::Error| ReadingEnded::Service(error.to_string());
     while let Some(message) = messages.next().await {
         match message {
-            Ok(Incoming::Request(request)) => {
+            Ok(ClientMessage::Request(request)) => {
                 if let Some(unknown) = unknown(&request) {
-                    answers.send(Outgoing::Response(unknown)).await?;
+                    answers.send(ServerMessage::Response(unknown)).await?;
                     continue;
                 }
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
-                work.send(service.call(readable(request))).await?;
+                work.send(service.call(drop_unreadable_capabilities(request)))
+                    .await?;
             }
-            Ok(Incoming::Response(response)) => responses.send(response).await?,
+            Ok(ClientMessage::Response(response)) => responses.send(response).await?,
             Err(malformed) => {
                 tracing::error!("{malformed}");
                 if malformed != Malformed::Noise {
                     lost();
                 }
-                answers.send(Outgoing::Response(refusal(malformed))).await?;
+                answers
+                    .send(ServerMessage::Response(refusal(malformed)))
+                    .await?;
             }
         }
     }
@@ -260,13 +263,13 @@ fn refusal(malformed: Malformed) -> Response {
 
 async fn write(
     output: impl AsyncWrite,
-    mut messages: impl Stream<Item = Outgoing> + Unpin,
+    mut messages: impl Stream<Item = ServerMessage> + Unpin,
 ) -> io::Result<()> {
     let mut output = pin!(output);
     while let Some(message) = messages.next().await {
         let mut bytes = framed(&message)?;
         // What is ready as well goes with it.
-        while bytes.len() < BATCH
+        while bytes.len() < BATCH_BYTES
             && let Some(Some(message)) = messages.next().now_or_never()
         {
             bytes.extend(framed(&message)?);
@@ -277,7 +280,7 @@ async fn write(
     Ok(())
 }
 
-fn framed(message: &Outgoing) -> io::Result<Vec<u8>> {
+fn framed(message: &ServerMessage) -> io::Result<Vec<u8>> {
     let body = serde_json::to_string(message)?;
     Ok(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }

@@ -12,7 +12,7 @@ const TEXT: &str = "def höher(): pass\nhöher()\n";
 
 /// Asks who uses the function of a text, and says what it hears.
 fn asks_about(text: &'static str) -> Starter {
-    scripted(async move |scene: Scene| {
+    scripted(async move |scene: RunScript| {
         let request = TextRequest {
             file: file("a.py"),
             text: text.into(),
@@ -46,7 +46,7 @@ enum Says {
 
 /// What the run hears, and what the editor was asked.
 async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Value>) {
-    let mut client = Client::new(asks_about(text));
+    let mut client = TestClient::new(asks_about(text));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": bridge}}}))
         .await;
@@ -98,7 +98,7 @@ async fn the_editor_is_asked_about_the_text_that_it_shows() {
 
 #[tokio::test]
 async fn places_are_read_in_the_text_that_is_shown_and_the_definition_is_no_use() {
-    let mut client = Client::new(asks_about(TEXT));
+    let mut client = TestClient::new(asks_about(TEXT));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": ["references"]}}}))
         .await;

@@ -10,16 +10,16 @@ use starling_syntax::{FilePath, MadeChange, carry};
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
 
 /// So many texts of a document are remembered, the last ones.
-const TEXTS: usize = 16;
+const MAX_TEXTS: usize = 16;
 
 /// The texts that a document had since an edit was sent.
 #[derive(Debug, Clone, Default)]
-pub struct Texts(Arc<Mutex<Vec<Arc<str>>>>);
+pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 
-impl Texts {
+impl TextHistory {
     pub fn push(&self, text: Arc<str>) {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if texts.len() == TEXTS {
+        if texts.len() == MAX_TEXTS {
             texts.remove(0);
         }
         texts.push(text);
@@ -38,14 +38,14 @@ pub struct ClosedEdit {
     pub base: Arc<str>,
     pub after: Arc<str>,
     changes: ChangeSet,
-    placed: Vec<PlacedEdit>,
+    positioned: Vec<PositionedEdit>,
     encoding: Encoding,
-    pub texts: Texts,
+    pub texts: TextHistory,
 }
 
 /// An edit as the editor is told of it: by lines and columns.
 #[derive(Debug, Clone)]
-struct PlacedEdit {
+struct PositionedEdit {
     start: Position,
     end: Position,
     insert: String,
@@ -53,9 +53,9 @@ struct PlacedEdit {
 
 /// What the texts of a file say of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landing {
+pub enum EditPlacement {
     /// They do not hold it.
-    Nowhere,
+    Absent,
     InPlace,
     /// The editor made it in another text, and it has another place there.
     Misplaced {
@@ -75,7 +75,7 @@ impl ClosedEdit {
         encoding: Encoding,
     ) -> ClosedEdit {
         let rope = Rope::from_str(base);
-        let place = |edit: &Edit| PlacedEdit {
+        let place = |edit: &Edit| PositionedEdit {
             start: position_of(&rope, edit.range.start, encoding),
             end: position_of(&rope, edit.range.end, encoding),
             insert: edit.insert.clone(),
@@ -85,16 +85,16 @@ impl ClosedEdit {
             base: Arc::clone(base),
             after: Arc::clone(after),
             changes: changes.clone(),
-            placed: changes.edits().iter().map(place).collect(),
+            positioned: changes.edits().iter().map(place).collect(),
             encoding,
-            texts: Texts::default(),
+            texts: TextHistory::default(),
         }
     }
 
     /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
-    pub fn landing(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> Landing {
+    pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
         if *now == self.after {
-            return Landing::InPlace;
+            return EditPlacement::InPlace;
         }
         let mut texts = self.texts.all();
         if texts.last() != Some(now) {
@@ -109,13 +109,13 @@ impl ClosedEdit {
             }
         }
         if *now == self.base {
-            Landing::Nowhere
+            EditPlacement::Absent
         } else if self.is_carried_in(now) {
-            Landing::InPlace
+            EditPlacement::InPlace
         } else if self.shows_in(now) {
-            Landing::Unclear
+            EditPlacement::Unclear
         } else {
-            Landing::Nowhere
+            EditPlacement::Absent
         }
     }
 
@@ -135,12 +135,12 @@ impl ClosedEdit {
         })
     }
 
-    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> Landing {
+    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
         let wanted = carry(&self.file, &self.base, &self.changes, &before);
         let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
         match wanted.as_deref() == Some(&*after) {
-            true => Landing::InPlace,
-            false => Landing::Misplaced { before, after },
+            true => EditPlacement::InPlace,
+            false => EditPlacement::Misplaced { before, after },
         }
     }
 
@@ -148,7 +148,7 @@ impl ClosedEdit {
     fn made_in(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
-        let edits = self.placed.iter().map(|one| Edit {
+        let edits = self.positioned.iter().map(|one| Edit {
             range: ByteRange::new(offset(one.start), offset(one.end)),
             insert: one.insert.clone(),
         });
@@ -160,7 +160,7 @@ impl ClosedEdit {
     /// The text that an editor made this text of, which is certain only where the edit removes nothing.
     fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
-        for one in &self.placed {
+        for one in &self.positioned {
             if one.start != one.end {
                 return None;
             }
@@ -224,17 +224,17 @@ mod tests {
         ] {
             let before = above(BASE);
             let after: Arc<str> = edit.made_in(&before).unwrap().into();
-            let misplaced = Landing::Misplaced {
+            let misplaced = EditPlacement::Misplaced {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
             };
             // On disk it was so before, or the document showed it.
-            assert_eq!(edit.landing(&after, Some(&before)), misplaced);
+            assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
             edit.texts.push(Arc::clone(&after));
-            assert_eq!(edit.landing(&after, None), misplaced);
+            assert_eq!(edit.placement(&after, None), misplaced);
             edit.texts.push(above(&after));
-            assert_eq!(edit.landing(&above(&after), None), misplaced);
+            assert_eq!(edit.placement(&above(&after), None), misplaced);
         }
     }
 
@@ -243,30 +243,33 @@ mod tests {
         let edit = inserting();
         let before = above(BASE);
         let after: Arc<str> = edit.made_in(&before).unwrap().into();
-        let landing = edit.landing(&after, None);
-        assert_eq!(landing, Landing::Misplaced { before, after });
+        let placement = edit.placement(&after, None);
+        assert_eq!(placement, EditPlacement::Misplaced { before, after });
     }
 
     #[test]
     fn an_edit_in_its_place_is_in_place_whatever_was_typed_elsewhere() {
         let edit = inserting();
-        assert_eq!(edit.landing(&edit.after, None), Landing::InPlace);
+        assert_eq!(edit.placement(&edit.after, None), EditPlacement::InPlace);
         let typed = format!("{}\n\nA = 1\n", edit.after);
-        assert_eq!(edit.landing(&typed.into(), None), Landing::InPlace);
+        assert_eq!(edit.placement(&typed.into(), None), EditPlacement::InPlace);
         edit.texts.push(Arc::clone(&edit.base));
         edit.texts.push(Arc::clone(&edit.after));
-        assert_eq!(edit.landing(&above(&edit.after), None), Landing::InPlace);
+        assert_eq!(
+            edit.placement(&above(&edit.after), None),
+            EditPlacement::InPlace
+        );
         // On disk, nobody saw the text before.
         let changed = self::edit("y * 2", "y * 3");
         let now = above(&changed.after);
-        assert_eq!(changed.landing(&now, None), Landing::InPlace);
+        assert_eq!(changed.placement(&now, None), EditPlacement::InPlace);
     }
 
     #[test]
     fn a_text_without_the_edit_holds_it_nowhere() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
-            assert_eq!(edit.landing(&edit.base, None), Landing::Nowhere);
-            assert_eq!(edit.landing(&above(BASE), None), Landing::Nowhere);
+            assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
+            assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
         }
     }
 
@@ -274,7 +277,7 @@ mod tests {
     fn lines_of_an_edit_that_nobody_can_place_are_unclear() {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
-        assert_eq!(edit.landing(&text, None), Landing::Unclear);
+        assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);
         assert_eq!(edit.shown_lines(&text), Some((2, 2)));
     }
 }

@@ -42,13 +42,13 @@ pub struct AskReply {
 pub struct AnswerParams {
     pub ask: AskId,
     #[serde(flatten)]
-    pub news: AnswerNews,
+    pub update: AnswerUpdate,
 }
 
 /// One of these is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerNews {
+pub enum AnswerUpdate {
     Step(Step),
     Answer(Box<Answer>),
     Error(String),

@@ -7,28 +7,28 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 /// A provider of the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Provider {
+pub enum EditorProvider {
     Definition,
     References,
     Implementation,
     Diagnostics,
 }
 
-impl Provider {
-    pub const ALL: [Provider; 4] = [
-        Provider::Definition,
-        Provider::References,
-        Provider::Implementation,
-        Provider::Diagnostics,
+impl EditorProvider {
+    pub const ALL: [EditorProvider; 4] = [
+        EditorProvider::Definition,
+        EditorProvider::References,
+        EditorProvider::Implementation,
+        EditorProvider::Diagnostics,
     ];
 
     /// Its name in `experimental.starling.bridge`; its request has `starling/` before it.
     pub fn name(self) -> &'static str {
         match self {
-            Provider::Definition => "definition",
-            Provider::References => "references",
-            Provider::Implementation => "implementation",
-            Provider::Diagnostics => "diagnostics",
+            EditorProvider::Definition => "definition",
+            EditorProvider::References => "references",
+            EditorProvider::Implementation => "implementation",
+            EditorProvider::Diagnostics => "diagnostics",
         }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
             BridgeImplementation::METHOD,
             BridgeDiagnostics::METHOD,
         ];
-        for (provider, method) in Provider::ALL.into_iter().zip(methods) {
+        for (provider, method) in EditorProvider::ALL.into_iter().zip(methods) {
             assert_eq!(method, format!("starling/{}", provider.name()));
             assert!(MANUAL.contains(&format!("`{method}`")), "{method}");
         }

@@ -10,7 +10,7 @@ pub const MODELS: &str = "starling/models";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MentionsParams {
-    /// The mention as far as it is typed, with its mark: `@car`, `#Cart.t`.
+    /// The mention as far as it is typed, with its marker: `@car`, `#Cart.t`.
     pub mention: String,
 }
 
@@ -23,7 +23,7 @@ pub struct MentionsReply {
 /// A mention that completes what is typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MentionItem {
-    /// The whole mention, with its mark: `@shop/cart.py`, `#Cart.total`.
+    /// The whole mention, with its marker: `@shop/cart.py`, `#Cart.total`.
     pub text: String,
     /// Where the symbol is defined, as `path:line`; empty for a file.
     pub detail: String,

@@ -5,8 +5,8 @@ use tower_lsp::lsp_types::notification::Notification;
 use tower_lsp::lsp_types::{Range, Url};
 
 use super::{AskId, EventParams};
-use crate::board::{Spending, State};
 use crate::remedy::Remedy;
+use crate::run_view::{ProposalStatus, Spending};
 use starling_core::{Dollars, IntentView, Limits, Tokens};
 use starling_swarm::{ActorId, Evidence, ProposalId, RunId, StopReason};
 use starling_syntax::SymbolPath;
@@ -18,8 +18,8 @@ pub const PROPOSAL: &str = "starling/proposal";
 /// The answer to `starling/state`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateReply {
-    pub runs: Vec<RunState>,
-    pub asks: Vec<AskState>,
+    pub runs: Vec<RunSnapshot>,
+    pub asks: Vec<AskSnapshot>,
 }
 
 /// How far a run has come.
@@ -33,7 +33,7 @@ pub enum RunStage {
 
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunState {
+pub struct RunSnapshot {
     pub run: RunId,
     pub task: String,
     pub stage: RunStage,
@@ -41,8 +41,8 @@ pub struct RunState {
     pub restored: bool,
     pub trajectory: std::path::PathBuf,
     pub seq: Option<u64>,
-    pub agents: Vec<AgentState>,
-    pub proposals: Vec<ProposalState>,
+    pub agents: Vec<AgentSnapshot>,
+    pub proposals: Vec<ProposalSnapshot>,
     pub intents: Vec<IntentView>,
     pub spent: Spending,
     pub limits: Option<Limits>,
@@ -58,7 +58,7 @@ pub struct RunState {
 
 /// What an agent does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentState {
+pub struct AgentSnapshot {
     pub agent: ActorId,
     pub doing: String,
     pub working: bool,
@@ -70,7 +70,7 @@ pub struct AgentState {
 
 /// A proposal as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposalState {
+pub struct ProposalSnapshot {
     pub proposal: ProposalId,
     pub agent: ActorId,
     pub symbol: SymbolPath,
@@ -79,14 +79,14 @@ pub struct ProposalState {
     pub with: Vec<ProposalId>,
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
-    pub state: State,
+    pub state: ProposalStatus,
     /// Why it does not fit what was typed since.
     pub conflict: Option<String>,
 }
 
 /// A question as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskState {
+pub struct AskSnapshot {
     pub ask: AskId,
     pub question: String,
     pub session: Option<String>,
@@ -112,17 +112,17 @@ pub struct EventsReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposalReply {
     #[serde(flatten)]
-    pub state: ProposalState,
+    pub state: ProposalSnapshot,
     pub evidence: Option<Evidence>,
     pub diff: String,
     /// Reason and evidence in Markdown.
     pub summary: String,
-    pub files: Vec<FileState>,
+    pub files: Vec<ProposedFile>,
 }
 
 /// A file of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileState {
+pub struct ProposedFile {
     pub uri: Url,
     pub version: Option<i32>,
     pub creates: bool,

@@ -1,10 +1,10 @@
 //! `starling.edit`: validates the user's version of a proposal and passes it to the swarm.
 
 use super::{RunError, Runs};
-use crate::approvals::Review;
 use crate::paths::file_of;
+use crate::pending_reviews::ReviewTarget;
+use crate::preview;
 use crate::protocol::{EditParams, EditedDocument, ProposalParams};
-use crate::shown;
 use starling_core::{EditedPart, Reviewed};
 use starling_swarm::{EditedFile, FileChange, edited_parts};
 use starling_syntax::carry;
@@ -20,7 +20,7 @@ impl Runs {
             run: params.run.clone(),
             proposal: params.proposal,
         };
-        self.waiting(&named)?;
+        self.waiting_proposal(&named)?;
         let refused = |why: String| RunError::NotEdited {
             proposal: params.proposal,
             why,
@@ -45,7 +45,7 @@ impl Runs {
             let why = "your version changes nothing; reject it instead".to_owned();
             return Err(refused(why));
         }
-        let review = Review::Proposal(params.proposal);
+        let review = ReviewTarget::Proposal(params.proposal);
         self.answer(&params.run, &review, Reviewed::Edited(edited))
     }
 
@@ -63,10 +63,10 @@ impl Runs {
         if own.is_empty() {
             return Err(format!("it does not change {file}"));
         }
-        let now = self.now(root.as_deref(), &file).await;
+        let now = self.current_file(root.as_deref(), &file).await;
         let now = now.ok_or_else(|| format!("{file} cannot be read"))?;
         let current = now.text.clone().unwrap_or_else(|| "".into());
-        let proposed = shown::file_state(now, &own, self.encoding());
+        let proposed = preview::preview(now, &own, self.encoding());
         let edited = EditedFile::new(file, before, text);
         let changes = ChangeSet::between(before, &edited.text);
         if let Err(conflict) = carry(&edited.file, before, &changes, &current) {

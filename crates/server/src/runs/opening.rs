@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::lsp_types::Url;
 
-use super::{Entry, Origin, Runs, Stage};
-use crate::approvals::{Approvals, Person};
-use crate::bridge::bridged;
+use super::{RunEntry, RunOrigin, RunPhase, Runs};
+use crate::bridge::with_editor_providers;
 use crate::editor::ClientEditor;
 use crate::follow;
 use crate::paths::file_of;
+use crate::pending_reviews::{ClientApprover, PendingReviews};
 use crate::protocol::{DownloadNotification, DownloadParams, RunParams};
-use crate::services::{Defaults, Opened, Opening, Run};
+use crate::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
 use starling_core::Approval;
 use starling_swarm::{
     Cursor, Ending, Event, EventLog, RunId, RunServices, Spent, StopReason, Task, Writing,
@@ -28,7 +28,7 @@ const ENDED_KEPT: usize = 16;
 const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a run is opened with.
-pub(super) struct Plan {
+pub(super) struct RunPlan {
     pub id: RunId,
     pub params: RunParams,
     /// The model whose weights are fetched first.
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     /// Show a progress bar.
     pub progress: bool,
     pub root: PathBuf,
-    pub approvals: Approvals,
+    pub pending_reviews: PendingReviews,
     pub cancel: CancellationToken,
     pub editor: Arc<ClientEditor>,
     pub buffers: oneshot::Receiver<Vec<(PathBuf, Arc<str>)>>,
@@ -46,7 +46,7 @@ pub(super) struct Plan {
 
 impl Runs {
     /// A run from its opening to its end, with all who follow its log.
-    pub(super) async fn carry(self, plan: Plan) {
+    pub(super) async fn drive(self, plan: RunPlan) {
         let id = plan.id.clone();
         let progress = plan.progress;
         let title = title(&plan.params.task);
@@ -68,51 +68,51 @@ impl Runs {
         });
         let (_, (), ()) = tokio::join!(
             written,
-            self.tell(&id, log.follow(), 0, approval),
-            self.show(&id, log.follow(), progress.then_some(title))
+            self.report_events(&id, log.follow(), 0, approval),
+            self.show_progress(&id, log.follow(), progress.then_some(title))
         );
     }
 
     /// Tells the client of all events, then notes the end.
-    pub(super) async fn tell(
+    pub(super) async fn report_events(
         &self,
         id: &RunId,
         cursor: Cursor,
         earlier: usize,
         approval: Approval,
     ) {
-        let note = |seq, event: &Event| self.note(id, seq, event, approval);
+        let note = |seq, event: &Event| self.record_event(id, seq, event, approval);
         follow::notify(cursor, id, &self.shared.plugin, earlier, note).await;
         self.ended(id);
         self.offer_remedy(id).await;
-        self.say_end(id).await;
+        self.report_end(id).await;
     }
 
-    async fn show(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
+    async fn show_progress(&self, id: &RunId, cursor: Cursor, title: Option<String>) {
         if let Some(title) = title {
             follow::progress(cursor, id, title, &self.shared.client).await;
         }
     }
 
     /// Takes in an event, before the client hears of it.
-    fn note(&self, id: &RunId, seq: u64, event: &Event, approval: Approval) {
+    fn record_event(&self, id: &RunId, seq: u64, event: &Event, approval: Approval) {
         if let Some(entry) = self.lock().get_mut(&id.0) {
-            entry.board.note(seq, event);
+            entry.view.record(seq, event);
             match entry.origin {
-                Origin::Begun | Origin::Past => {}
-                Origin::Restored => entry.board.nobody_works(),
+                RunOrigin::Started | RunOrigin::Ended => {}
+                RunOrigin::Restored => entry.view.stop_agents(),
             }
             if approval == Approval::Ask {
-                entry.approvals.note(event);
+                entry.pending_reviews.note(event);
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
             // What the texts say of it is not known yet.
-            self.compared().clear();
+            self.compared_texts().clear();
         }
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
         if let Event::ReviewAsked { proposal, .. } = event {
-            self.point_at(id, *proposal);
+            self.announce_review(id, *proposal);
         } else if let Event::ProposalNotApplied { proposal, .. }
         | Event::ProposalConflicted { proposal, .. } = event
         {
@@ -121,30 +121,38 @@ impl Runs {
     }
 
     /// Makes a run ready and starts it; when that fails, its log says why.
-    async fn open(&self, plan: Plan) -> (EventLog, Writing, Approval) {
-        let (id, editor, approvals) =
-            (plan.id.clone(), plan.editor.clone(), plan.approvals.clone());
+    async fn open(&self, plan: RunPlan) -> (EventLog, Writing, Approval) {
+        let (id, editor, pending_reviews) = (
+            plan.id.clone(),
+            plan.editor.clone(),
+            plan.pending_reviews.clone(),
+        );
         let (opened, params) = match self.prepare(plan).await {
             Ok(ready) => ready,
             Err(stop_reason) => return ended(stop_reason),
         };
-        let Opened {
+        let OpenedRun {
             defaults,
             models,
             tests,
             language,
             index,
         } = opened;
-        let language = match self.shared.agreed.get() {
-            Some(agreed) => bridged(language, &self.shared.client, &self.shared.desk, agreed),
+        let language = match self.shared.negotiated.get() {
+            Some(negotiated) => with_editor_providers(
+                language,
+                &self.shared.client,
+                &self.shared.documents,
+                negotiated,
+            ),
             None => language,
         };
-        let approver = Person {
+        let approver = ClientApprover {
             run: id.clone(),
-            approvals,
+            pending_reviews,
             plugin: self.shared.plugin.clone(),
-            windows: Arc::clone(&self.shared.windows),
-            pulse: self.shared.pulse.clone(),
+            window: Arc::clone(&self.shared.window),
+            refresh: self.shared.refresh.clone(),
         };
         let outside = RunServices {
             models,
@@ -164,7 +172,7 @@ impl Runs {
         (run.log(), records, approval)
     }
 
-    async fn prepare(&self, plan: Plan) -> Result<(Opened, RunParams), StopReason> {
+    async fn prepare(&self, plan: RunPlan) -> Result<(OpenedRun, RunParams), StopReason> {
         let Ok(buffers) = plan.buffers.await else {
             return Err(StopReason::Cancelled);
         };
@@ -174,7 +182,7 @@ impl Runs {
                 () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
             }
         }
-        let opening = Opening {
+        let opening = OpenRequest {
             overlay: overlay(&plan.root, buffers),
             root: plan.root,
             test: plan.params.test.clone(),
@@ -219,13 +227,13 @@ impl Runs {
         fetched.map_err(|error| failed(format!("{error:#}")))
     }
 
-    fn started(&self, id: &RunId, run: Arc<dyn Run>) {
+    fn started(&self, id: &RunId, run: Arc<dyn RunControl>) {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&id.0) else {
             return;
         };
-        let before = std::mem::replace(&mut entry.stage, Stage::Going(Arc::clone(&run)));
-        if let Stage::Opening(told) = before {
+        let before = std::mem::replace(&mut entry.phase, RunPhase::Running(Arc::clone(&run)));
+        if let RunPhase::Opening(told) = before {
             for (to, text) in told {
                 run.steer(to, text);
             }
@@ -238,12 +246,12 @@ impl Runs {
     pub(super) fn ended(&self, id: &RunId) {
         let mut entries = self.lock();
         if let Some(entry) = entries.get_mut(&id.0) {
-            let stage = std::mem::replace(&mut entry.stage, Stage::Ended(None));
-            if let Stage::Going(run) = stage {
-                entry.stage = Stage::Ended(Some(run));
+            let stage = std::mem::replace(&mut entry.phase, RunPhase::Ended(None));
+            if let RunPhase::Running(run) = stage {
+                entry.phase = RunPhase::Ended(Some(run));
             }
         }
-        let ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+        let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
         let old: Vec<String> = entries
             .iter()
             .filter(|(_, entry)| ended(entry))
@@ -255,12 +263,12 @@ impl Runs {
             entries.remove(&id);
         }
         drop(entries);
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
     }
 }
 
 /// What the request says, and for the rest the defaults.
-fn task(params: RunParams, defaults: &Defaults) -> Task {
+fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
         text: params.task,
         driver: params.driver.unwrap_or(defaults.driver),
@@ -356,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_request_says_what_the_defaults_say_otherwise() {
-        let defaults = Defaults {
+        let defaults = RunDefaults {
             driver: Driver::Single,
             approval: Approval::Proxy,
             ask_intent: AskIntent::Always,

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Entry, Origin, Runs, Stage};
-use crate::approvals::Approvals;
-use crate::board::short;
+use super::{RunEntry, RunOrigin, RunPhase, Runs};
 use crate::editor::ClientEditor;
 use crate::follow;
+use crate::pending_reviews::PendingReviews;
 use crate::protocol::RunParams;
-use crate::restore::{self, Found, Interrupted, Past};
-use crate::revived::{ended, revive};
-use crate::services::Run;
+use crate::restore::{self, EndedRun, InterruptedRun, RestorableRun};
+use crate::restored_run::{ended_run, restore_run};
+use crate::run_view::short;
+use crate::services::RunControl;
 use starling_core::Approval;
 use starling_swarm::Record;
 
@@ -21,9 +21,14 @@ use starling_swarm::Record;
 const RESTORE_PAUSE: Duration = Duration::from_secs(2);
 
 impl Runs {
-    /// Looks for what waited for review when an earlier server ended, and offers it again.
+    /// Looks for what waited for review when an earlier server ended, and review_actions it again.
     pub fn restore(&self, editor: &Arc<ClientEditor>) {
-        let Some(root) = self.shared.agreed.get().and_then(|one| one.root.clone()) else {
+        let Some(root) = self
+            .shared
+            .negotiated
+            .get()
+            .and_then(|one| one.root.clone())
+        else {
             self.shared.restored.cancel();
             return;
         };
@@ -32,8 +37,8 @@ impl Runs {
             let trajectories = runs.shared.services.trajectories.clone();
             let wanted = runs.shared.services.restore.clone();
             let find = move || {
-                let found = restore::find(&trajectories, &root, &wanted);
-                (found, restore::past(&trajectories, &root, &wanted))
+                let found = restore::find_restorable(&trajectories, &root, &wanted);
+                (found, restore::find_ended(&trajectories, &root, &wanted))
             };
             let look = tokio::task::spawn_blocking(find);
             let (found, past) = match look.await {
@@ -45,24 +50,24 @@ impl Runs {
                 }
             };
             for one in past {
-                runs.keep_past(one, Arc::clone(&editor));
+                runs.keep_ended(one, Arc::clone(&editor));
             }
             runs.shared.restored.cancel();
             let waiting: usize = found
                 .iter()
-                .map(|one| restore::board(&one.records).leading().count())
+                .map(|one| restore::view_of(&one.records).lead_proposals().count())
                 .sum();
             for one in &found {
                 if !one.waits {
                     let task = short(&one.task);
                     let text =
                         format!("Starling: a run was interrupted, and can be run again: {task}");
-                    runs.shared.windows.say(&text).await;
+                    runs.shared.window.inform(&text).await;
                 }
             }
             for one in found {
                 let (carrying, editor) = (runs.clone(), Arc::clone(&editor));
-                let carried = carrying.carry_restored(one, editor);
+                let carried = carrying.drive_restored(one, editor);
                 runs.shared.tasks.spawn(carried);
             }
             if waiting > 0 {
@@ -71,14 +76,19 @@ impl Runs {
                     many => format!("{many} proposals of an earlier session wait"),
                 };
                 let text = format!("Starling: {what} for your review");
-                runs.shared.windows.say(&text).await;
+                runs.shared.window.inform(&text).await;
             }
         });
     }
 
     /// Looks at the project's settings, and says what of them is not followed.
-    pub fn tell_ignored(&self) {
-        let Some(root) = self.shared.agreed.get().and_then(|one| one.root.clone()) else {
+    pub fn warn_ignored_settings(&self) {
+        let Some(root) = self
+            .shared
+            .negotiated
+            .get()
+            .and_then(|one| one.root.clone())
+        else {
             return;
         };
         let runs = self.clone();
@@ -89,9 +99,9 @@ impl Runs {
             if ignored.is_empty() {
                 return;
             }
-            runs.shared.windows.tell_ignored(&ignored).await;
+            runs.shared.window.warn_ignored_settings(&ignored).await;
             runs.shared.ignored.get_or_init(|| ignored);
-            runs.shared.pulse.beat();
+            runs.shared.refresh.notify();
         });
     }
 
@@ -104,36 +114,40 @@ impl Runs {
     }
 
     /// A run that ended with an earlier server, for the history.
-    fn keep_past(&self, past: Past, editor: Arc<ClientEditor>) {
-        let mut board = super::Board::default();
+    fn keep_ended(&self, past: EndedRun, editor: Arc<ClientEditor>) {
+        let mut view = super::RunView::default();
         for record in &past.records {
             if let Record::Event(event) = &record.record {
-                board.note(record.seq, event);
+                view.record(record.seq, event);
             }
         }
-        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
-        let run: Arc<dyn Run> = Arc::new(ended(past.records, editor, root));
-        let entry = Entry {
-            stage: Stage::Ended(Some(run)),
+        let root = self
+            .shared
+            .negotiated
+            .get()
+            .and_then(|one| one.root.clone());
+        let run: Arc<dyn RunControl> = Arc::new(ended_run(past.records, editor, root));
+        let entry = RunEntry {
+            phase: RunPhase::Ended(Some(run)),
             cancel: CancellationToken::new(),
-            approvals: Approvals::default(),
+            pending_reviews: PendingReviews::default(),
             params: RunParams {
                 task: past.task,
                 ..RunParams::default()
             },
-            board,
+            view,
             patches: Default::default(),
-            begins: 0,
-            origin: Origin::Past,
-            again: false,
+            first_new_event: 0,
+            origin: RunOrigin::Ended,
+            is_retried: false,
             interrupted: None,
             written: None,
         };
         self.lock().entry(past.id.0).or_insert(entry);
     }
 
-    async fn carry_restored(self, found: Found, editor: Arc<ClientEditor>) {
-        let Found {
+    async fn drive_restored(self, found: RestorableRun, editor: Arc<ClientEditor>) {
+        let RestorableRun {
             id,
             task,
             records,
@@ -141,42 +155,46 @@ impl Runs {
             file,
             waits,
         } = found;
-        let approvals = Approvals::default();
+        let pending_reviews = PendingReviews::default();
         let before = records.len();
-        let mut board = super::Board::default();
+        let mut view = super::RunView::default();
         // The events of its turns are told again, but not its end.
-        if let Some(spent) = restore::spent_in_all(&records) {
-            board.count_all(spent);
+        if let Some(spent) = restore::total_spent(&records) {
+            view.set_total_spent(spent);
         }
-        let root = self.shared.agreed.get().and_then(|one| one.root.clone());
-        let run = revive(records, editor, approvals.clone(), root);
+        let root = self
+            .shared
+            .negotiated
+            .get()
+            .and_then(|one| one.root.clone());
+        let run = restore_run(records, editor, pending_reviews.clone(), root);
         let log = run.log();
         let records = waits.then(|| log.write_from(before));
         let written = CancellationToken::new();
-        let entry = Entry {
-            stage: Stage::Going(run),
+        let entry = RunEntry {
+            phase: RunPhase::Running(run),
             cancel: CancellationToken::new(),
-            approvals,
+            pending_reviews,
             params: RunParams {
                 task,
                 ..RunParams::default()
             },
-            board,
+            view,
             patches: Default::default(),
-            begins: before as u64,
-            origin: Origin::Restored,
-            again: false,
+            first_new_event: before as u64,
+            origin: RunOrigin::Restored,
+            is_retried: false,
             interrupted: None,
             written: waits.then(|| written.clone()),
         };
         let _fired_at_the_end = written.drop_guard();
-        let told = self.tell(&id, log.follow(), before, Approval::Ask);
+        let told = self.report_events(&id, log.follow(), before, Approval::Ask);
         if let Some(records) = records {
             self.lock().insert(id.0.clone(), entry);
             tokio::join!(follow::write(records, file, &path), told);
         } else {
-            let interrupted = Some(Interrupted::new(path, file));
-            let entry = Entry {
+            let interrupted = Some(InterruptedRun::new(path, file));
+            let entry = RunEntry {
                 interrupted,
                 ..entry
             };

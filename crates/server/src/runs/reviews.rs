@@ -1,16 +1,16 @@
-//! Answers to what waits for review, and the windows of clients without views of their own.
+//! Answers to what waits for review, and the window of clients without views of their own.
 
 use tower_lsp::lsp_types::Command;
 
-use super::{Origin, RunError, Runs, Stage, unknown};
-use crate::approvals::Review;
-use crate::board::{Proposal, State, short};
-use crate::offers::command;
+use super::{RunError, RunOrigin, RunPhase, Runs, unknown};
+use crate::explanation;
+use crate::pending_reviews::ReviewTarget;
 use crate::protocol::{
     AcceptAllReply, ProposalParams, RETRY, Remedy, RemedyNotification, RemedyParams,
 };
 use crate::remedy::size;
-use crate::why;
+use crate::review_actions::command;
+use crate::run_view::{ProposalStatus, RunProposal, short};
 use starling_core::{Reviewed, Verdict};
 use starling_swarm::{ProposalId, RunId, ids};
 
@@ -34,7 +34,7 @@ impl Runs {
     pub fn answer(
         &self,
         run: &RunId,
-        review: &Review,
+        review: &ReviewTarget,
         answer: impl Into<Reviewed>,
     ) -> Result<(), RunError> {
         let answer = answer.into();
@@ -44,42 +44,48 @@ impl Runs {
             Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => true,
             Reviewed::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
         };
-        if entry.origin == Origin::Restored && needs_agent {
+        if entry.origin == RunOrigin::Restored && needs_agent {
             return Err(RunError::AgentsGone(run.0.clone()));
         }
         let asked = match review {
-            Review::Proposal(proposal) => Review::Proposal(entry.board.lead_of(*proposal)),
-            Review::Intent(symbol) => Review::Intent(symbol.clone()),
+            ReviewTarget::Proposal(proposal) => {
+                ReviewTarget::Proposal(entry.view.lead_of(*proposal))
+            }
+            ReviewTarget::Intent(symbol) => ReviewTarget::Intent(symbol.clone()),
         };
         // What needs other proposals is accepted with them, after them.
         let first = match (&asked, &answer) {
-            (Review::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
-                entry.board.accepted_with(*lead)
+            (ReviewTarget::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
+                entry.view.accepted_with(*lead)
             }
-            (Review::Proposal(_) | Review::Intent(_), _) => Vec::new(),
+            (ReviewTarget::Proposal(_) | ReviewTarget::Intent(_), _) => Vec::new(),
         };
         for needed in first
             .into_iter()
-            .filter(|one| asked != Review::Proposal(*one))
+            .filter(|one| asked != ReviewTarget::Proposal(*one))
         {
-            let review = Review::Proposal(needed);
-            if entry.approvals.answer(&review, answer.clone()).is_ok() {
-                entry.board.answered(needed, &answer);
+            let review = ReviewTarget::Proposal(needed);
+            if entry
+                .pending_reviews
+                .answer(&review, answer.clone())
+                .is_ok()
+            {
+                entry.view.note_answer(needed, &answer);
             }
         }
-        let answered = entry.approvals.answer(&asked, answer.clone());
+        let answered = entry.pending_reviews.answer(&asked, answer.clone());
         answered.map_err(|_| RunError::NotWaiting {
             run: run.0.clone(),
             what: match review {
-                Review::Proposal(proposal) => format!("proposal {proposal}"),
-                Review::Intent(symbol) => format!("the intent of {symbol}"),
+                ReviewTarget::Proposal(proposal) => format!("proposal {proposal}"),
+                ReviewTarget::Intent(symbol) => format!("the intent of {symbol}"),
             },
         })?;
-        if let Review::Proposal(lead) = asked {
-            entry.board.answered(lead, &answer);
+        if let ReviewTarget::Proposal(lead) = asked {
+            entry.view.note_answer(lead, &answer);
         }
         drop(entries);
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
         Ok(())
     }
 
@@ -95,9 +101,9 @@ impl Runs {
                 .iter()
                 .filter(|(id, _)| run.is_none_or(|run| run.0 == **id));
             let fitting = wanted.flat_map(|(id, entry)| {
-                let leads = entry.board.leading();
+                let leads = entry.view.lead_proposals();
                 leads
-                    .filter(|(lead, one)| entry.board.fits(*lead) && !one.needs_own_yes())
+                    .filter(|(lead, one)| entry.view.fits(*lead) && !one.needs_own_yes())
                     .map(|(proposal, _)| ProposalParams {
                         run: RunId(id.clone()),
                         proposal,
@@ -106,7 +112,7 @@ impl Runs {
             fitting.collect()
         };
         let accept = |one: &ProposalParams| {
-            let review = Review::Proposal(one.proposal);
+            let review = ReviewTarget::Proposal(one.proposal);
             self.answer(&one.run, &review, Verdict::Accept).is_ok()
         };
         let accepted = waiting.into_iter().filter(accept).collect();
@@ -118,40 +124,40 @@ impl Runs {
     ///
     /// # Errors
     /// The review does not wait.
-    pub fn ask_reason(&self, run: RunId, review: Review) -> Result<(), RunError> {
+    pub fn ask_reason(&self, run: RunId, review: ReviewTarget) -> Result<(), RunError> {
         if !self.shows_questions() {
             let reason = NO_REASON.to_owned();
             return self.answer(&run, &review, Verdict::Reject { reason });
         }
-        self.awaits(&run, &review)?;
+        self.check_waiting(&run, &review)?;
         let runs = self.clone();
-        self.in_window(async move {
+        self.spawn_while_connected(async move {
             let question = "Starling: why do you reject it?";
-            let Some(reason) = runs.shared.windows.choose(question, &REASONS).await else {
+            let Some(reason) = runs.shared.window.choose(question, &REASONS).await else {
                 return;
             };
             let reason = reason.to_owned();
             if let Err(error) = runs.answer(&run, &review, Verdict::Reject { reason }) {
-                runs.shared.windows.warn(&error.to_string()).await;
+                runs.shared.window.warn(&error.to_string()).await;
             }
         });
         Ok(())
     }
 
     /// Checks that something waits for an answer.
-    fn awaits(&self, run: &RunId, review: &Review) -> Result<(), RunError> {
+    fn check_waiting(&self, run: &RunId, review: &ReviewTarget) -> Result<(), RunError> {
         match review {
-            Review::Proposal(proposal) => {
+            ReviewTarget::Proposal(proposal) => {
                 let params = ProposalParams {
                     run: run.clone(),
                     proposal: *proposal,
                 };
-                self.waiting(&params).map(|_| ())
+                self.waiting_proposal(&params).map(|_| ())
             }
-            Review::Intent(symbol) => {
+            ReviewTarget::Intent(symbol) => {
                 let entries = self.lock();
                 let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-                let mut intents = entry.approvals.intents().into_iter();
+                let mut intents = entry.pending_reviews.intents().into_iter();
                 match intents.any(|one| one.symbol == *symbol) {
                     true => Ok(()),
                     false => Err(RunError::NotWaiting {
@@ -164,7 +170,10 @@ impl Runs {
     }
 
     fn shows_questions(&self) -> bool {
-        self.shared.agreed.get().is_some_and(|one| one.questions)
+        self.shared
+            .negotiated
+            .get()
+            .is_some_and(|one| one.questions)
     }
 
     /// Opens the diff of a proposal and asks for a verdict; a client that shows no questions has lenses
@@ -173,18 +182,18 @@ impl Runs {
     /// # Errors
     /// There is no such proposal, or it does not wait.
     pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
-        let proposal = self.waiting(&params)?;
+        let proposal = self.waiting_proposal(&params)?;
         let needs = {
             let entries = self.lock();
             let entry = entries.get(&params.run.0);
-            entry.map_or_else(Vec::new, |entry| entry.board.needs(proposal.lead))
+            entry.map_or_else(Vec::new, |entry| entry.view.needs(proposal.lead))
         };
         self.diff(&params)?;
         if !self.shows_questions() {
             return Ok(());
         }
         let runs = self.clone();
-        self.in_window(async move {
+        self.spawn_while_connected(async move {
             let question = format!(
                 "Starling {} for {}{}: {}",
                 params.proposal,
@@ -196,17 +205,17 @@ impl Runs {
                 short(&proposal.reason)
             );
             let choices = [ACCEPT, REJECT, LATER];
-            let chosen = runs.shared.windows.choose(&question, &choices).await;
-            let review = Review::Proposal(params.proposal);
+            let chosen = runs.shared.window.choose(&question, &choices).await;
+            let review = ReviewTarget::Proposal(params.proposal);
             match chosen {
                 Some(ACCEPT) => {
                     if let Err(error) = runs.answer(&params.run, &review, Verdict::Accept) {
-                        runs.shared.windows.warn(&error.to_string()).await;
+                        runs.shared.window.warn(&error.to_string()).await;
                     }
                 }
                 Some(REJECT) => {
                     if let Err(error) = runs.ask_reason(params.run, review) {
-                        runs.shared.windows.warn(&error.to_string()).await;
+                        runs.shared.window.warn(&error.to_string()).await;
                     }
                 }
                 Some(_) | None => {}
@@ -220,15 +229,15 @@ impl Runs {
     /// # Errors
     /// There is no such proposal.
     pub fn diff(&self, params: &ProposalParams) -> Result<(), RunError> {
-        self.known(params)?;
+        self.known_proposal(params)?;
         let (runs, params) = (self.clone(), params.clone());
-        self.in_window(async move {
+        self.spawn_while_connected(async move {
             let diff = match runs.proposal(&params).await {
                 Ok(reply) => reply.diff,
                 Err(error) => error.to_string(),
             };
             let name = format!("{}-{}.diff", params.run.0, params.proposal.0);
-            runs.shared.windows.open(&name, &diff).await;
+            runs.shared.window.show_document(&name, &diff).await;
         });
         Ok(())
     }
@@ -238,66 +247,70 @@ impl Runs {
     /// # Errors
     /// There is no such proposal.
     pub fn why(&self, params: &ProposalParams) -> Result<(), RunError> {
-        let proposal = self.known(params)?;
+        let proposal = self.known_proposal(params)?;
         let (runs, params) = (self.clone(), params.clone());
-        self.in_window(async move {
+        self.spawn_while_connected(async move {
             let name = format!("{}-{}.md", params.run.0, params.proposal.0);
-            let text = why::summary(params.proposal, &proposal);
-            runs.shared.windows.open(&name, &text).await;
+            let text = explanation::summary(params.proposal, &proposal);
+            runs.shared.window.show_document(&name, &text).await;
         });
         Ok(())
     }
 
     /// Tells the user of a client without lenses and without a plugin where a proposal waits. Never a
     /// question: in some editors a question takes the keyboard from whoever types.
-    pub(super) fn point_at(&self, run: &RunId, proposal: ProposalId) {
-        let is_plain = self.shared.agreed.get().is_some_and(|one| one.is_plain());
+    pub(super) fn announce_review(&self, run: &RunId, proposal: ProposalId) {
+        let is_plain = self
+            .shared
+            .negotiated
+            .get()
+            .is_some_and(|one| one.is_plain());
         let params = ProposalParams {
             run: run.clone(),
             proposal,
         };
-        let Ok(waiting) = self.waiting(&params) else {
+        let Ok(waiting) = self.waiting_proposal(&params) else {
             return;
         };
         // That one cannot be applied was told, and the patch with it.
         if is_plain && !self.is_kept_as_patch(&params) {
             let runs = self.clone();
-            self.in_window(async move {
+            self.spawn_while_connected(async move {
                 let symbol = &waiting.symbol;
                 let text = format!("Starling {proposal} waits at {symbol}: code actions decide");
-                runs.shared.windows.say(&text).await;
+                runs.shared.window.inform(&text).await;
             });
         }
     }
 
     /// Tells the user of a client without a plugin how a run ended.
-    pub(super) async fn say_end(&self, run: &RunId) {
+    pub(super) async fn report_end(&self, run: &RunId) {
         let headline = self.lock().get(&run.0).and_then(|entry| {
-            let end = entry.board.end.as_ref()?;
-            let is_told = entry.origin == Origin::Begun && entry.board.remedy().is_none();
+            let end = entry.view.end.as_ref()?;
+            let is_told = entry.origin == RunOrigin::Started && entry.view.remedy().is_none();
             is_told.then(|| end.headline.clone().unwrap_or_else(|| end.summary.clone()))
         });
         let Some(headline) = headline else {
             return;
         };
-        match self.patches_told(run) {
+        match self.patch_summary(run) {
             Some(told) => {
                 let text = format!("Starling: {headline}; {told}");
-                self.shared.windows.warn(&text).await;
+                self.shared.window.warn(&text).await;
             }
             None => {
-                self.say_without_plugin(&format!("Starling: {headline}"))
+                self.inform_without_plugin(&format!("Starling: {headline}"))
                     .await;
             }
         }
     }
 
-    /// Says what can be done about a run whose model could not be asked. A client with a plugin offers
+    /// Says what can be done about a run whose model could not be asked. A client with a plugin review_actions
     /// it itself; in others a code action does.
     pub(super) async fn offer_remedy(&self, run: &RunId) {
         let found = self.lock().get(&run.0).and_then(|entry| {
-            let (remedy, message) = entry.board.remedy()?;
-            (entry.origin == Origin::Begun).then(|| RemedyParams {
+            let (remedy, message) = entry.view.remedy()?;
+            (entry.origin == RunOrigin::Started).then(|| RemedyParams {
                 run: run.clone(),
                 task: entry.params.task.clone(),
                 message,
@@ -308,7 +321,7 @@ impl Runs {
             return;
         };
         let (task, remedy) = (&params.task, Some(&params.remedy));
-        let titles: Vec<String> = again_titles(task, remedy)
+        let titles: Vec<String> = retry_titles(task, remedy)
             .into_iter()
             .map(|(title, _)| format!("`{title}`"))
             .collect();
@@ -317,23 +330,24 @@ impl Runs {
             params.message,
             titles.join(" or ")
         );
-        self.say_without_plugin(&text).await;
+        self.inform_without_plugin(&text).await;
         let plugin = &self.shared.plugin;
         plugin.notify::<RemedyNotification>(params).await;
     }
 
     /// The code actions that run a task again, for clients without a plugin.
-    pub fn again(&self) -> Vec<Command> {
-        if self.shared.plugin.is_there() {
+    pub fn retry_commands(&self) -> Vec<Command> {
+        if self.shared.plugin.is_present() {
             return Vec::new();
         }
         let mut actions = Vec::new();
         for (id, entry) in self.lock().iter() {
-            let remedy = entry.board.remedy().map(|(remedy, _)| remedy);
-            let is_past = entry.origin == Origin::Past;
-            let is_over = matches!(entry.stage, Stage::Ended(_)) && !entry.again && !is_past;
+            let remedy = entry.view.remedy().map(|(remedy, _)| remedy);
+            let is_past = entry.origin == RunOrigin::Ended;
+            let is_over =
+                matches!(entry.phase, RunPhase::Ended(_)) && !entry.is_retried && !is_past;
             if is_over && (remedy.is_some() || entry.interrupted.is_some()) {
-                for (title, download) in again_titles(&entry.params.task, remedy.as_ref()) {
+                for (title, download) in retry_titles(&entry.params.task, remedy.as_ref()) {
                     let run = RunId(id.clone());
                     let about = serde_json::json!({"run": run, "download": download});
                     actions.push(command(title, RETRY, about));
@@ -343,28 +357,31 @@ impl Runs {
         actions
     }
 
-    pub(super) fn known(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
+    pub(super) fn known_proposal(&self, params: &ProposalParams) -> Result<RunProposal, RunError> {
         let entries = self.lock();
         let run = &params.run;
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
-        let proposal = entry.board.proposals.get(&params.proposal);
+        let proposal = entry.view.proposals.get(&params.proposal);
         proposal.cloned().ok_or_else(|| RunError::UnknownProposal {
             run: run.0.clone(),
             proposal: params.proposal,
         })
     }
 
-    pub(super) fn waiting(&self, params: &ProposalParams) -> Result<Proposal, RunError> {
-        let proposal = self.known(params)?;
+    pub(super) fn waiting_proposal(
+        &self,
+        params: &ProposalParams,
+    ) -> Result<RunProposal, RunError> {
+        let proposal = self.known_proposal(params)?;
         match proposal.state {
-            State::Waiting => Ok(proposal),
-            State::Checking
-            | State::Accepted
-            | State::Rejected
-            | State::Applied
-            | State::Conflicted
-            | State::Undone
-            | State::Dropped => Err(RunError::NotWaiting {
+            ProposalStatus::Waiting => Ok(proposal),
+            ProposalStatus::Checking
+            | ProposalStatus::Accepted
+            | ProposalStatus::Rejected
+            | ProposalStatus::Applied
+            | ProposalStatus::Conflicted
+            | ProposalStatus::Undone
+            | ProposalStatus::Dropped => Err(RunError::NotWaiting {
                 run: params.run.0.clone(),
                 what: format!("proposal {}", params.proposal),
             }),
@@ -372,7 +389,7 @@ impl Runs {
     }
 
     /// Does something that may wait for a person, for as long as the client is there.
-    pub(super) fn in_window(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn_while_connected(&self, work: impl Future<Output = ()> + Send + 'static) {
         let closing = self.shared.closing.clone();
         self.shared.tasks.spawn(async move {
             tokio::select! {
@@ -384,7 +401,7 @@ impl Runs {
 }
 
 /// The titles of what begins a task again, each with whether weights are fetched first.
-fn again_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
+fn retry_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
     let task = short(task);
     match remedy {
         None => vec![(format!("Starling: run again: {task}"), false)],

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use tower_lsp::lsp_types::Url;
 
-use super::{Entry, Origin, RunError, Runs, Stage, unknown};
-use crate::board::Proposal;
+use super::{RunEntry, RunError, RunOrigin, RunPhase, Runs, unknown};
+use crate::explanation;
 use crate::follow::told;
-use crate::offers::{self, Offer};
 use crate::paths::{disk_text, path_of};
+use crate::preview::{self, CurrentFile};
 use crate::protocol::{
-    AgentState, EventParams, FileState, ProposalParams, ProposalReply, ProposalState, RunStage,
-    RunState, StatusParams,
+    AgentSnapshot, EventParams, ProposalParams, ProposalReply, ProposalSnapshot, ProposedFile,
+    RunSnapshot, RunStage, StatusParams,
 };
-use crate::shown::{self, Now};
-use crate::why;
+use crate::review_actions::{self, ReviewAction};
+use crate::run_view::RunProposal;
 use starling_core::{Dollars, EditorError};
 use starling_swarm::{EventLog, FileChange, ProposalId, RunId};
 use starling_syntax::{FilePath, SymbolPath};
@@ -24,69 +24,65 @@ use starling_workspace::{PathPolicy, ReadError};
 
 impl Runs {
     /// What can be done about the symbols of a file.
-    pub fn offers(&self, file: &FilePath) -> Vec<Offer> {
-        let mut offers = self.all_offers();
-        offers.retain(|offer| offer.symbol.file == *file);
-        offers
+    pub fn review_actions(&self, file: &FilePath) -> Vec<ReviewAction> {
+        let mut review_actions = self.all_review_actions();
+        review_actions.retain(|action| action.symbol.file == *file);
+        review_actions
     }
 
     /// What can be done about all symbols: when it is other than before, lenses are.
-    pub fn all_offers(&self) -> Vec<Offer> {
-        let has_plugin = self.shared.plugin.is_there();
+    pub fn all_review_actions(&self) -> Vec<ReviewAction> {
+        let has_plugin = self.shared.plugin.is_present();
         let entries = self.lock();
-        let of = |(id, entry): (&String, &Entry)| {
+        let of = |(id, entry): (&String, &RunEntry)| {
             let run = RunId(id.clone());
-            let offers = offers::all_offers(&run, &entry.board);
+            let review_actions = review_actions::all_review_actions(&run, &entry.view);
             if has_plugin {
-                return offers;
+                return review_actions;
             }
-            offers::with_intents(offers, &run, entry.approvals.intents())
+            review_actions::with_intents(review_actions, &run, entry.pending_reviews.intents())
         };
         entries.iter().flat_map(of).collect()
     }
 
     /// The proposals of a file that wait, for a hover.
-    pub fn waiting_at(&self, symbol: &SymbolPath) -> Vec<(ProposalId, Proposal)> {
-        let offers = self.offers(&symbol.file);
+    pub fn waiting_at(&self, symbol: &SymbolPath) -> Vec<(ProposalId, RunProposal)> {
+        let review_actions = self.review_actions(&symbol.file);
         let entries = self.lock();
-        let at = |offer: &Offer| {
-            let id = offer.proposal().filter(|_| offer.symbol == *symbol)?;
-            let entry = entries.get(&offer.run.0)?;
-            Some((id, entry.board.proposals.get(&id)?.clone()))
+        let at = |action: &ReviewAction| {
+            let id = action.proposal().filter(|_| action.symbol == *symbol)?;
+            let entry = entries.get(&action.run.0)?;
+            Some((id, entry.view.proposals.get(&id)?.clone()))
         };
-        offers.iter().filter_map(at).collect()
+        review_actions.iter().filter_map(at).collect()
     }
 
     /// All runs as they stand.
-    pub fn state(&self) -> Vec<RunState> {
+    pub fn state(&self) -> Vec<RunSnapshot> {
         let root = self.root();
         let entries = self.lock();
-        let state = |(id, entry): (&String, &Entry)| {
+        let state = |(id, entry): (&String, &RunEntry)| {
             let run = RunId(id.clone());
-            RunState {
+            RunSnapshot {
                 trajectory: self.trajectory(&run),
                 run,
                 task: entry.params.task.clone(),
-                stage: match entry.stage {
-                    Stage::Opening(_) => RunStage::Opening,
-                    Stage::Going(_) => RunStage::Going,
-                    Stage::Ended(_) => RunStage::Ended,
+                stage: match entry.phase {
+                    RunPhase::Opening(_) => RunStage::Opening,
+                    RunPhase::Running(_) => RunStage::Going,
+                    RunPhase::Ended(_) => RunStage::Ended,
                 },
-                restored: entry.origin == Origin::Restored,
-                seq: entry.board.seq,
+                restored: entry.origin == RunOrigin::Restored,
+                seq: entry.view.seq,
                 agents: agents(entry),
                 proposals: proposals(entry, root.as_deref()),
-                intents: entry.approvals.intents(),
-                spent: entry.board.spent(),
-                limits: entry.board.limits.clone(),
-                stop_reason: entry.board.end.as_ref().map(|end| end.stop_reason.clone()),
-                summary: entry.board.end.as_ref().map(|end| end.summary.clone()),
-                headline: entry
-                    .board
-                    .end
-                    .as_ref()
-                    .and_then(|end| end.headline.clone()),
-                remedy: entry.board.remedy().map(|(remedy, _)| remedy),
+                intents: entry.pending_reviews.intents(),
+                spent: entry.view.spent(),
+                limits: entry.view.limits.clone(),
+                stop_reason: entry.view.end.as_ref().map(|end| end.stop_reason.clone()),
+                summary: entry.view.end.as_ref().map(|end| end.summary.clone()),
+                headline: entry.view.end.as_ref().and_then(|end| end.headline.clone()),
+                remedy: entry.view.remedy().map(|(remedy, _)| remedy),
             }
         };
         entries.iter().map(state).collect()
@@ -99,9 +95,9 @@ impl Runs {
     pub fn events(&self, run: &RunId, after: Option<u64>) -> Result<Vec<EventParams>, RunError> {
         let log: Option<EventLog> = {
             let entries = self.lock();
-            match &entries.get(&run.0).ok_or_else(|| unknown(run))?.stage {
-                Stage::Going(handle) | Stage::Ended(Some(handle)) => Some(handle.log()),
-                Stage::Opening(_) | Stage::Ended(None) => None,
+            match &entries.get(&run.0).ok_or_else(|| unknown(run))?.phase {
+                RunPhase::Running(handle) | RunPhase::Ended(Some(handle)) => Some(handle.log()),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => None,
             }
         };
         let from = after.map_or(0, |after| after.saturating_add(1));
@@ -115,27 +111,27 @@ impl Runs {
     /// # Errors
     /// There is no such proposal.
     pub async fn proposal(&self, params: &ProposalParams) -> Result<ProposalReply, RunError> {
-        let proposal = self.known(params)?;
+        let proposal = self.known_proposal(params)?;
         let root = self.root();
         let parts = self.parts(params);
-        let mut files: Vec<(FilePath, FileState)> = Vec::new();
+        let mut files: Vec<(FilePath, ProposedFile)> = Vec::new();
         for part in &parts {
             if files.iter().any(|(file, _)| *file == part.file) {
                 continue;
             }
             let own: Vec<&FileChange> = parts.iter().filter(|one| one.file == part.file).collect();
-            if let Some(now) = self.now(root.as_deref(), &part.file).await {
-                let state = shown::file_state(now, &own, self.encoding());
+            if let Some(now) = self.current_file(root.as_deref(), &part.file).await {
+                let state = preview::preview(now, &own, self.encoding());
                 files.push((part.file.clone(), state));
             }
         }
-        let now = shown::diff(files.iter().map(|(file, state)| (file.as_str(), state)));
+        let now = preview::diff(files.iter().map(|(file, state)| (file.as_str(), state)));
         let diff = match now.is_empty() {
             true => proposal.diff.clone(),
             false => now,
         };
         Ok(ProposalReply {
-            summary: why::summary(params.proposal, &proposal),
+            summary: explanation::summary(params.proposal, &proposal),
             evidence: proposal.evidence.clone(),
             diff,
             files: files.into_iter().map(|(_, state)| state).collect(),
@@ -149,30 +145,30 @@ impl Runs {
         let Some(entry) = entries.get(&params.run.0) else {
             return Vec::new();
         };
-        let lead = entry.board.lead_of(params.proposal);
-        let members = entry
-            .board
-            .proposals
-            .values()
-            .filter(|one| one.lead == lead);
+        let lead = entry.view.lead_of(params.proposal);
+        let members = entry.view.proposals.values().filter(|one| one.lead == lead);
         members.filter_map(|one| one.part.clone()).collect()
     }
 
     /// A file as the user has it: the buffer, or the disk.
-    pub(super) async fn now(&self, root: Option<&Path>, file: &FilePath) -> Option<Now> {
+    pub(super) async fn current_file(
+        &self,
+        root: Option<&Path>,
+        file: &FilePath,
+    ) -> Option<CurrentFile> {
         let path = path_of(root?, file)?;
         PathPolicy::of(root?).may_read(file).ok()?;
         // Where it is open by the name of a link, that buffer is its text.
-        let path = self.shared.desk.name_of(path).await.ok()?;
-        let open = self.shared.desk.read(path.clone()).await.ok()?;
+        let path = self.shared.documents.name_of(path).await.ok()?;
+        let open = self.shared.documents.read(path.clone()).await.ok()?;
         let uri = Url::from_file_path(&path).ok()?;
         Some(match open {
-            Some(current) => Now {
+            Some(current) => CurrentFile {
                 uri,
                 version: current.version.map(|version| version.0),
                 text: Some(current.text),
             },
-            None => Now {
+            None => CurrentFile {
                 uri,
                 version: None,
                 text: disk_text(path).await.ok().map(Into::into),
@@ -183,8 +179,8 @@ impl Runs {
     /// The text of an open document.
     pub(super) async fn open_text(&self, file: &FilePath) -> Option<Arc<str>> {
         let path = path_of(self.root().as_deref()?, file)?;
-        let path = self.shared.desk.name_of(path).await.ok()?;
-        let open = self.shared.desk.read(path).await.ok()?;
+        let path = self.shared.documents.name_of(path).await.ok()?;
+        let open = self.shared.documents.read(path).await.ok()?;
         open.map(|current| current.text)
     }
 
@@ -194,7 +190,7 @@ impl Runs {
             let entries = self.lock();
             let mut files: Vec<FilePath> = entries
                 .values()
-                .flat_map(|entry| entry.board.waiting_files().cloned())
+                .flat_map(|entry| entry.view.waiting_files().cloned())
                 .collect();
             files.sort();
             files.dedup();
@@ -202,18 +198,18 @@ impl Runs {
         };
         let root = self.root();
         for file in files {
-            let now = self.now(root.as_deref(), &file).await;
+            let now = self.current_file(root.as_deref(), &file).await;
             let text = now.and_then(|now| now.text);
             let lost = text.is_none().then(|| lost(root.as_deref(), &file));
             for entry in self.lock().values_mut() {
                 match (&text, &lost) {
-                    (Some(text), _) => entry.board.compare(&file, text),
-                    (None, Some(error)) => entry.board.lose(&file, error),
+                    (Some(text), _) => entry.view.compare(&file, text),
+                    (None, Some(error)) => entry.view.note_unreadable(&file, error),
                     (None, None) => false,
                 };
             }
         }
-        self.notice_undone().await;
+        self.detect_editor_undo().await;
     }
 
     /// Everything in one line; the questions are counted elsewhere.
@@ -225,14 +221,15 @@ impl Runs {
             ..StatusParams::default()
         };
         for entry in entries.values() {
-            status.runs += usize::from(!matches!(entry.stage, Stage::Ended(_)));
-            let working = entry.board.agents.values().filter(|agent| agent.working);
+            status.runs += usize::from(!matches!(entry.phase, RunPhase::Ended(_)));
+            let working = entry.view.agents.values().filter(|agent| agent.working);
             status.working += working.count();
-            status.waiting += entry.board.leading().count() + entry.approvals.intents().len();
-            if entry.origin == Origin::Past {
+            status.waiting +=
+                entry.view.lead_proposals().count() + entry.pending_reviews.intents().len();
+            if entry.origin == RunOrigin::Ended {
                 continue;
             }
-            let spent = entry.board.spent();
+            let spent = entry.view.spent();
             status.calls += spent.calls;
             status.tokens += spent.tokens;
             if let Some(dollars) = spent.dollars {
@@ -244,19 +241,19 @@ impl Runs {
     }
 
     pub(super) fn root(&self) -> Option<std::path::PathBuf> {
-        self.shared.agreed.get()?.root.clone()
+        self.shared.negotiated.get()?.root.clone()
     }
 
     pub(super) fn encoding(&self) -> Encoding {
-        let agreed = self.shared.agreed.get();
-        agreed.map_or(Encoding::Utf16, |agreed| agreed.encoding)
+        let negotiated = self.shared.negotiated.get();
+        negotiated.map_or(Encoding::Utf16, |negotiated| negotiated.encoding)
     }
 }
 
-fn agents(entry: &Entry) -> Vec<AgentState> {
-    let agents = entry.board.agents.iter();
+fn agents(entry: &RunEntry) -> Vec<AgentSnapshot> {
+    let agents = entry.view.agents.iter();
     agents
-        .map(|(agent, one)| AgentState {
+        .map(|(agent, one)| AgentSnapshot {
             agent: agent.clone(),
             doing: one.doing.clone(),
             working: one.working,
@@ -269,18 +266,18 @@ fn agents(entry: &Entry) -> Vec<AgentState> {
         .collect()
 }
 
-fn proposals(entry: &Entry, root: Option<&Path>) -> Vec<ProposalState> {
-    let proposals = entry.board.proposals.iter();
+fn proposals(entry: &RunEntry, root: Option<&Path>) -> Vec<ProposalSnapshot> {
+    let proposals = entry.view.proposals.iter();
     proposals
         .map(|(id, one)| proposal_state(*id, one, root))
         .collect()
 }
 
-fn proposal_state(id: ProposalId, proposal: &Proposal, root: Option<&Path>) -> ProposalState {
+fn proposal_state(id: ProposalId, proposal: &RunProposal, root: Option<&Path>) -> ProposalSnapshot {
     let mut files: Vec<&FilePath> = proposal.symbols.iter().map(|one| &one.file).collect();
     files.dedup();
     let uri = |file: &FilePath| Url::from_file_path(path_of(root?, file)?).ok();
-    ProposalState {
+    ProposalSnapshot {
         proposal: id,
         agent: proposal.agent.clone(),
         symbol: proposal.symbol.clone(),

@@ -8,26 +8,26 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{folder, services};
-use crate::{Leave, Services, Starter, serve};
+use crate::{ExitKind, Services, Starter, serve};
 use starling_rpc::{Connection, Incoming};
 
 /// A client without manners of its own.
-pub struct Client {
+pub struct TestClient {
     pub connection: Connection,
     pub incoming: mpsc::UnboundedReceiver<Incoming>,
-    pub server: JoinHandle<Leave>,
+    pub server: JoinHandle<ExitKind>,
     pub folder: tempfile::TempDir,
 }
 
-impl Client {
-    pub fn new(start: Starter) -> Client {
+impl TestClient {
+    pub fn new(start: Starter) -> TestClient {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(start, &folder.path().join(".trajectories"));
-        Client::over(services, folder)
+        TestClient::over(services, folder)
     }
 
     /// A client of a server with these services.
-    pub fn over(services: Services, folder: tempfile::TempDir) -> Client {
+    pub fn over(services: Services, folder: tempfile::TempDir) -> TestClient {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
             tokio::io::split(theirs);
@@ -37,7 +37,7 @@ impl Client {
         let connection = Connection::open(input, output, move |_, message, _| {
             let _ = tell.send(message);
         });
-        Client {
+        TestClient {
             connection,
             incoming,
             server,
@@ -103,7 +103,7 @@ impl Client {
         json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
     }
 
-    pub async fn ended(self) -> Leave {
+    pub async fn ended(self) -> ExitKind {
         let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
         ended.await.expect("the server goes on").unwrap()
     }

@@ -47,7 +47,7 @@ impl ChatModel for Speaker {
     }
 }
 
-fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
+fn client(says: Option<&'static str>) -> (TestClient, Arc<Speaker>) {
     let profile = ModelProfile {
         name: "speaker".to_owned(),
         context_window: Tokens(50_000),
@@ -62,7 +62,7 @@ fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
         asked: Mutex::default(),
     });
     let folder = project();
-    let start = scripted(async |_scene: Scene| {});
+    let start = scripted(async |_scene: RunScript| {});
     let services = services(start, &folder.path().join(".trajectories"));
     let (open, model) = (services.open, Arc::clone(&speaker));
     let services = Services {
@@ -76,16 +76,16 @@ fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
         }),
         ..services
     };
-    (Client::over(services, folder), speaker)
+    (TestClient::over(services, folder), speaker)
 }
 
-async fn ask(client: &Client, argument: Value) -> String {
+async fn ask(client: &TestClient, argument: Value) -> String {
     let reply = client.execute("starling.ask", argument).await;
     reply["ask"].as_str().unwrap().to_owned()
 }
 
 /// What is told of a question up to its end.
-async fn told(client: &mut Client, ask: &str) -> Vec<Value> {
+async fn told(client: &mut TestClient, ask: &str) -> Vec<Value> {
     let mut told = Vec::new();
     loop {
         let (_, params) = client.next_of("starling/answer").await;
@@ -175,10 +175,10 @@ async fn a_plain_client_gets_its_answer_as_a_document() {
 async fn what_goes_wrong_is_the_end() {
     let folder = project();
     let services = services(
-        scripted(async |_scene: Scene| {}),
+        scripted(async |_scene: RunScript| {}),
         &folder.path().join(".trajectories"),
     );
-    let mut client = Client::over(services, folder);
+    let mut client = TestClient::over(services, folder);
     client.initialize(full()).await;
     let id = ask(&client, json!({"question": "What?"})).await;
     let news = told(&mut client, &id).await;

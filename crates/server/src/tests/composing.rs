@@ -10,14 +10,14 @@ use crate::protocol::{ModelItem, ModelsReply};
 use crate::testing::*;
 use starling_swarm::StopReason;
 
-fn quiet(files: &[(&str, &str)]) -> Client {
+fn quiet(files: &[(&str, &str)]) -> TestClient {
     let folder = folder(files);
-    let start = scripted(async |_scene: Scene| {});
+    let start = scripted(async |_scene: RunScript| {});
     let services = services(start, &folder.path().join(".trajectories"));
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
-async fn mentions(client: &Client, mention: &str) -> Vec<(String, String)> {
+async fn mentions(client: &TestClient, mention: &str) -> Vec<(String, String)> {
     let request = client
         .connection
         .request("starling/mentions", json!({"mention": mention}));
@@ -67,7 +67,7 @@ async fn models_are_listed_as_the_services_know_them() {
     let folder = folder(&[("a.py", "old\n")]);
     let root = folder.path().canonicalize().unwrap();
     let services = services(
-        scripted(async |_: Scene| {}),
+        scripted(async |_: RunScript| {}),
         &folder.path().join(".trajectories"),
     );
     let services = Services {
@@ -84,7 +84,7 @@ async fn models_are_listed_as_the_services_know_them() {
         }),
         ..services
     };
-    let client = Client::over(services, folder);
+    let client = TestClient::over(services, folder);
     client.initialize(json!({})).await;
     // Some clients cannot send a request without parameters.
     for params in [Value::Null, json!({})] {
@@ -102,7 +102,7 @@ async fn models_are_listed_as_the_services_know_them() {
 #[tokio::test]
 async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
     let folder = folder(&[("a.py", "old\n")]);
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         scene.log.event(said("done"));
         scene.log.event(finished(StopReason::Settled));
     });
@@ -116,7 +116,7 @@ async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
         }),
         ..services
     };
-    let mut client = Client::over(services, folder);
+    let mut client = TestClient::over(services, folder);
     let plugin = json!({"experimental": {"starling": {"commands": []}}});
     client.initialize(plugin).await;
     let plain = begin(&client, "x").await;

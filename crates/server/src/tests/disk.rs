@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::lenses::{client, full, open, project, proposing};
 use crate::samples::BASE;
-use crate::testing::Client;
+use crate::testing::TestClient;
 
 const ONE: &[(u32, &str)] = &[(1, "a.py::f")];
 
 /// A client with a proposal for `a.py`, which is not open.
-async fn waiting() -> (Client, Value) {
+async fn waiting() -> (TestClient, Value) {
     let mut client = client(proposing(ONE), project());
     client.initialize(full()).await;
     let run = super::begin(&client, "x").await;
@@ -21,7 +21,7 @@ async fn waiting() -> (Client, Value) {
     }
 }
 
-async fn file_of(client: &Client, proposal: &Value) -> Value {
+async fn file_of(client: &TestClient, proposal: &Value) -> Value {
     let request = client
         .connection
         .request("starling/proposal", proposal.clone());
@@ -29,7 +29,7 @@ async fn file_of(client: &Client, proposal: &Value) -> Value {
 }
 
 /// Tells of a change on disk, and waits until the state says a conflict, or none.
-async fn until_conflict(client: &Client, wanted: impl Fn(Option<&str>) -> bool) {
+async fn until_conflict(client: &TestClient, wanted: impl Fn(Option<&str>) -> bool) {
     let changes = json!({"changes": [{"uri": client.uri(), "type": 2}]});
     client
         .connection

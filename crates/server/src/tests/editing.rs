@@ -13,7 +13,7 @@ const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
 
 /// Asks about a set, tells which texts come in place of it, and asks again.
 fn asking_twice() -> Starter {
-    scripted(move |scene: Scene| async move {
+    scripted(move |scene: RunScript| async move {
         for event in asked(SET) {
             scene.log.event(event);
         }
@@ -44,7 +44,7 @@ fn asking_twice() -> Starter {
 }
 
 /// A client with a set that waits.
-async fn waiting() -> (Client, String) {
+async fn waiting() -> (TestClient, String) {
     let mut client = client(asking_twice(), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -53,7 +53,7 @@ async fn waiting() -> (Client, String) {
     (client, run)
 }
 
-async fn next_event(client: &mut Client, name: &str) -> Value {
+async fn next_event(client: &mut TestClient, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -62,7 +62,7 @@ async fn next_event(client: &mut Client, name: &str) -> Value {
     }
 }
 
-async fn edit(client: &Client, run: &str, files: Value) -> Result<Value, String> {
+async fn edit(client: &TestClient, run: &str, files: Value) -> Result<Value, String> {
     let argument = json!({"run": run, "proposal": 1, "files": files});
     let params = json!({"command": "starling.edit", "arguments": [argument]});
     let reply = client
@@ -71,7 +71,7 @@ async fn edit(client: &Client, run: &str, files: Value) -> Result<Value, String>
     reply.await.map_err(|error| error.to_string())
 }
 
-fn file(client: &Client, text: &str) -> Value {
+fn file(client: &TestClient, text: &str) -> Value {
     json!([{"uri": client.uri(), "before": BASE, "text": text}])
 }
 

@@ -18,9 +18,9 @@ use starling_text::{ByteRange, ChangeSet, ContentHash, Encoding};
 const SLOTS: usize = 12;
 
 /// A generator of its own, so that a seed is a session for ever.
-struct Dice(u64);
+struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
@@ -110,7 +110,7 @@ fn is_place(text: &str, at: usize) -> bool {
 }
 
 /// The client's side.
-struct Desk {
+struct TypingClient {
     text: String,
     version: i32,
     encoding: Encoding,
@@ -120,7 +120,7 @@ struct Desk {
     applied: usize,
 }
 
-impl Desk {
+impl TypingClient {
     /// Replaces ranges that are in order and apart; the last one first, as editors tell.
     fn change(&mut self, edits: &[(ByteRange, &str)]) -> Value {
         let mut told = Vec::new();
@@ -143,8 +143,8 @@ impl Desk {
         json!({"textDocument": {"uri": self.uri, "version": self.version}, "contentChanges": told})
     }
 
-    fn place(&self, dice: &mut Dice) -> usize {
-        let mut at = dice.roll(self.text.len() + 1);
+    fn place(&self, random: &mut SeededRandom) -> usize {
+        let mut at = random.roll(self.text.len() + 1);
         while !is_place(&self.text, at) {
             at += 1;
         }
@@ -152,38 +152,38 @@ impl Desk {
     }
 
     /// A random step of a person.
-    fn step(&mut self, dice: &mut Dice) -> Option<Value> {
-        let at = self.place(dice);
-        let end = |desk: &Desk, dice: &mut Dice, most: usize| {
-            let mut end = (at + dice.roll(most)).min(desk.text.len());
-            while !is_place(&desk.text, end) {
+    fn step(&mut self, random: &mut SeededRandom) -> Option<Value> {
+        let at = self.place(random);
+        let end = |typist: &TypingClient, random: &mut SeededRandom, most: usize| {
+            let mut end = (at + random.roll(most)).min(typist.text.len());
+            while !is_place(&typist.text, end) {
                 end += 1;
             }
             end
         };
-        match dice.roll(13) {
-            0..=5 => Some(self.change(&[(ByteRange::new(at, at), dice.pick(TYPED))])),
+        match random.roll(13) {
+            0..=5 => Some(self.change(&[(ByteRange::new(at, at), random.pick(TYPED))])),
             6 | 7 => {
                 // Now and then a part is cut, so that the text stays as long as it is.
                 let most = 4 + self.text.len().saturating_sub(1_000) / 20;
-                let range = ByteRange::new(at, end(self, dice, most));
+                let range = ByteRange::new(at, end(self, random, most));
                 Some(self.change(&[(range, "")]))
             }
             8 => {
-                let range = ByteRange::new(at, end(self, dice, 12));
+                let range = ByteRange::new(at, end(self, random, 12));
                 let paste = format!(
                     "{}{}{}",
-                    dice.pick(TYPED),
-                    dice.pick(TYPED),
-                    dice.pick(TYPED)
+                    random.pick(TYPED),
+                    random.pick(TYPED),
+                    random.pick(TYPED)
                 );
                 Some(self.change(&[(range, &paste)]))
             }
             9 => {
                 // Two cursors.
-                let (first, second) = (at, self.place(dice));
+                let (first, second) = (at, self.place(random));
                 let (first, second) = (first.min(second), first.max(second));
-                let typed = dice.pick(TYPED);
+                let typed = random.pick(TYPED);
                 let at = |place| (ByteRange::new(place, place), typed);
                 (first < second
                     && joins(&self.text, first, typed)
@@ -197,7 +197,7 @@ impl Desk {
                 Some(change)
             }
             11 => {
-                let line = format!("\r\nslot_{} = 0\r\n", dice.roll(SLOTS));
+                let line = format!("\r\nslot_{} = 0\r\n", random.roll(SLOTS));
                 Some(self.change(&[(ByteRange::new(at, at), &line)]))
             }
             _ => {
@@ -242,7 +242,7 @@ impl Desk {
     }
 }
 
-/// Whether text typed at a place leaves the line breaks around it as they are.
+/// Whether text typed at a place leaves the line breaks context it as they are.
 fn joins(text: &str, at: usize, typed: &str) -> bool {
     !(text[..at].ends_with('\r') || typed.ends_with('\r') || text[at..].starts_with('\n'))
 }
@@ -261,7 +261,7 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
 /// Tells the server's text when asked to, and writes into a slot when asked to, over whatever is typed
 /// meanwhile.
 fn agents() -> crate::Starter {
-    scripted(async |mut scene: Scene| {
+    scripted(async |mut scene: RunScript| {
         let mut number = 0;
         // A model thinks while the person types: what it writes was made for an older text.
         let mut thought_over = Vec::new();
@@ -323,21 +323,21 @@ struct Tally {
     late: usize,
 }
 
-struct Session {
-    client: Client,
+struct TypingSession {
+    client: TestClient,
     connection: Connection,
-    desk: Arc<Mutex<Desk>>,
+    typist: Arc<Mutex<TypingClient>>,
     run: String,
     asked: usize,
-    dice: Dice,
+    random: SeededRandom,
     hasty: bool,
     /// The newest version of which the server's text was looked at.
     seen: i32,
     tally: Tally,
 }
 
-impl Session {
-    async fn begin(seed: u64) -> Session {
+impl TypingSession {
+    async fn begin(seed: u64) -> TypingSession {
         let encodings = [Encoding::Utf16, Encoding::Utf8, Encoding::Utf32];
         let encoding = encodings[usize::try_from(seed % 3).unwrap()];
         let text: String = (0..SLOTS)
@@ -345,7 +345,7 @@ impl Session {
             .collect();
         let folder = folder(&[("a.py", &text)]);
         let services = services(agents(), &folder.path().join(".trajectories"));
-        let client = Client::over(services, folder);
+        let client = TestClient::over(services, folder);
         let kind = match encoding {
             Encoding::Utf8 => "utf-8",
             Encoding::Utf16 => "utf-16",
@@ -358,7 +358,7 @@ impl Session {
                 "experimental": {"starling": {}},
             }))
             .await;
-        let desk = Desk {
+        let typist = TypingClient {
             uri: client.uri(),
             text,
             version: 1,
@@ -367,17 +367,17 @@ impl Session {
             applied: 0,
         };
         let open = json!({"textDocument": {
-            "uri": desk.uri, "languageId": "python", "version": 1, "text": desk.text,
+            "uri": typist.uri, "languageId": "python", "version": 1, "text": typist.text,
         }});
         client.connection.notify("textDocument/didOpen", open);
         let run = super::begin(&client, "x").await;
-        Session {
+        TypingSession {
             connection: client.connection.clone(),
             client,
-            desk: Arc::new(Mutex::new(desk)),
+            typist: Arc::new(Mutex::new(typist)),
             run,
             asked: 0,
-            dice: Dice(seed + 1),
+            random: SeededRandom(seed + 1),
             hasty: seed % 4 == 3,
             seen: 1,
             tally: Tally::default(),
@@ -389,11 +389,11 @@ impl Session {
         match self.client.next().await {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
-                if self.has_looked() && self.dice.roll(3) == 0 {
+                if self.has_looked() && self.random.roll(3) == 0 {
                     // A key was hit before the edit came.
                     self.type_on();
                 }
-                let made = self.desk.lock().unwrap().apply(&params);
+                let made = self.typist.lock().unwrap().apply(&params);
                 let applied = made.is_ok();
                 if let Ok(told) = made {
                     self.connection.notify("textDocument/didChange", told);
@@ -428,7 +428,7 @@ impl Session {
 
     /// Whether the server's text was compared since the last change of the client's.
     fn has_looked(&self) -> bool {
-        self.seen == self.desk.lock().unwrap().version
+        self.seen == self.typist.lock().unwrap().version
     }
 
     /// The server has the client's text.
@@ -441,8 +441,8 @@ impl Session {
         };
         // What the server asked for meanwhile may have changed the text since: the newest counts.
         let (version, hash) = {
-            let desk = self.desk.lock().unwrap();
-            (desk.version, ContentHash::of(&desk.text))
+            let typist = self.typist.lock().unwrap();
+            (typist.version, ContentHash::of(&typist.text))
         };
         if told.starts_with(&format!("{version} ")) {
             assert_eq!(told, format!("{version} {hash:?}"));
@@ -456,30 +456,30 @@ impl Session {
     fn type_on(&mut self) {
         self.tally.compared += usize::from(self.has_looked());
         self.tally.steps += 1;
-        let change = self.desk.lock().unwrap().step(&mut self.dice);
+        let change = self.typist.lock().unwrap().step(&mut self.random);
         if let Some(change) = change {
             self.connection.notify("textDocument/didChange", change);
         }
     }
 
     async fn step(&mut self) {
-        if self.dice.roll(6) == 0 {
+        if self.random.roll(6) == 0 {
             self.asked += 1;
-            let slot = self.dice.roll(SLOTS);
+            let slot = self.random.roll(SLOTS);
             self.steer(&format!("write {slot}"));
         }
-        if self.dice.roll(40) == 0 {
-            let desk = self.desk.lock().unwrap();
-            std::fs::write(self.client.folder.path().join("a.py"), &desk.text).unwrap();
-            let saved = json!({"textDocument": {"uri": desk.uri}});
+        if self.random.roll(40) == 0 {
+            let typist = self.typist.lock().unwrap();
+            std::fs::write(self.client.folder.path().join("a.py"), &typist.text).unwrap();
+            let saved = json!({"textDocument": {"uri": typist.uri}});
             self.connection.notify("textDocument/didSave", saved);
         }
         self.type_on();
-        if !self.hasty || self.dice.roll(5) == 0 {
+        if !self.hasty || self.random.roll(5) == 0 {
             self.compare().await;
         }
         // A pause: what was begun comes to its end.
-        if !self.hasty && self.dice.roll(12) == 0 {
+        if !self.hasty && self.random.roll(12) == 0 {
             self.wait().await;
         }
     }
@@ -497,12 +497,12 @@ impl Session {
     async fn end(mut self) -> Tally {
         self.wait().await;
         self.compare().await;
-        let desk = self.desk.lock().unwrap();
+        let typist = self.typist.lock().unwrap();
         assert_eq!(
-            desk.applied, self.tally.applied,
+            typist.applied, self.tally.applied,
             "each applied once, each reported"
         );
-        drop(desk);
+        drop(typist);
         self.tally
     }
 }
@@ -520,7 +520,7 @@ async fn nothing_typed_is_lost_while_agents_write() {
     let (sessions, steps) = size();
     let (mut all, mut careful) = (Tally::default(), 0);
     for seed in 0..sessions {
-        let mut session = Session::begin(seed).await;
+        let mut session = TypingSession::begin(seed).await;
         let hasty = session.hasty;
         for _ in 0..steps {
             session.step().await;

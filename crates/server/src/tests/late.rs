@@ -13,13 +13,13 @@ use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
 use starling_text::ChangeSet;
 
-fn after() -> String {
+pub(super) fn after() -> String {
     BASE.replace("return 1", "yield 1")
 }
 
 /// Makes one edit of a file, and says what became of it.
 pub(super) fn editing(path: &'static str) -> Starter {
-    scripted(async move |scene: Scene| {
+    scripted(async move |scene: RunScript| {
         let editor = &scene.outside.editor;
         let now = editor.current(&file(path)).await;
         let told = match now {
@@ -45,7 +45,7 @@ pub(super) fn editing(path: &'static str) -> Starter {
     })
 }
 
-pub(super) async fn told(client: &mut Client) -> String {
+pub(super) async fn told(client: &mut TestClient) -> String {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == "steered" {
@@ -55,7 +55,7 @@ pub(super) async fn told(client: &mut Client) -> String {
 }
 
 /// A client that was asked for an edit of a file that is not open, and did not answer in time.
-async fn given_up() -> (Client, Value) {
+async fn given_up() -> (TestClient, Value) {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -65,7 +65,7 @@ async fn given_up() -> (Client, Value) {
     (client, id)
 }
 
-fn write(client: &Client, text: &str) {
+pub(super) fn write(client: &TestClient, text: &str) {
     std::fs::write(client.folder.path().join("a.py"), text).unwrap();
 }
 
@@ -86,7 +86,7 @@ async fn a_late_edit_of_a_closed_file_is_taken_back_and_told_once() {
             said.starts_with("a.py: ") && said.ends_with("it was taken back"),
             "{said}"
         );
-        // Nothing more comes.
+        // NoServices more comes.
         let more = client.next_of("window/showMessage");
         let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
         assert!(more.is_err(), "{more:?}");
@@ -182,7 +182,7 @@ async fn a_file_in_doubt_takes_edits_again_when_it_was_opened_again() {
 
 /// Makes an edit of a file as a run does, over the text as it is, and says what became of it.
 fn sending(after: fn(&str) -> String) -> Starter {
-    scripted(move |scene: Scene| async move {
+    scripted(move |scene: RunScript| async move {
         let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
         let base: std::sync::Arc<str> = match after(BASE) == NEW {
             true => "".into(),
@@ -230,7 +230,7 @@ fn edited(text: &str, params: &Value) -> String {
     rope.to_string()
 }
 
-fn set(client: &Client, version: i32, text: &str) {
+pub(super) fn set(client: &TestClient, version: i32, text: &str) {
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version}, "contentChanges": [{"text": text}],
     });
@@ -355,7 +355,7 @@ async fn a_file_that_appears_while_it_is_made_keeps_its_text() {
 #[cfg(unix)]
 #[tokio::test]
 async fn models_and_reviews_see_the_buffer_of_a_file_that_is_open_by_a_link_alone() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         let index = scene.outside.index.snapshot();
         let prompt = index.read(&file("real/a.py")).unwrap();
         let texts = scene.outside.editor.open_texts().await.unwrap();

@@ -12,7 +12,7 @@ use starling_swarm::{ActorId, Event, NeedsPerson, ProposalId, StopReason};
 
 /// Asks about proposals, tells the verdict, and waits for its cancel.
 pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
-    scripted(move |scene: Scene| async move {
+    scripted(move |scene: RunScript| async move {
         for event in asked(proposals) {
             scene.log.event(event);
         }
@@ -51,9 +51,9 @@ pub fn project() -> TempDir {
     folder(&[("a.py", BASE)])
 }
 
-pub fn client(start: Starter, folder: TempDir) -> Client {
+pub fn client(start: Starter, folder: TempDir) -> TestClient {
     let services = services(start, &folder.path().join(".trajectories"));
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
 pub fn full() -> Value {
@@ -64,14 +64,14 @@ pub fn full() -> Value {
     })
 }
 
-pub fn open(client: &Client, text: &str) {
+pub fn open(client: &TestClient, text: &str) {
     let open = json!({"textDocument": {
         "uri": client.uri(), "languageId": "python", "version": 1, "text": text,
     }});
     client.connection.notify("textDocument/didOpen", open);
 }
 
-fn insert(client: &Client, version: i32, at: (u32, u32), text: &str) {
+fn insert(client: &TestClient, version: i32, at: (u32, u32), text: &str) {
     let at = json!({"line": at.0, "character": at.1});
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version},
@@ -84,7 +84,7 @@ fn insert(client: &Client, version: i32, at: (u32, u32), text: &str) {
 pub async fn reviewing(
     proposals: &'static [(u32, &'static str)],
     capabilities: Value,
-) -> (Client, String) {
+) -> (TestClient, String) {
     let mut client = client(proposing(proposals), project());
     client.initialize(capabilities).await;
     open(&client, BASE);
@@ -97,7 +97,7 @@ pub async fn reviewing(
     }
 }
 
-async fn lens_titles(client: &Client) -> Vec<(u64, String)> {
+async fn lens_titles(client: &TestClient) -> Vec<(u64, String)> {
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     let lenses = lenses.await.unwrap();
@@ -109,7 +109,7 @@ async fn lens_titles(client: &Client) -> Vec<(u64, String)> {
 }
 
 /// Answers requests until a notification says something.
-async fn until(client: &mut Client, wanted: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+async fn until(client: &mut TestClient, wanted: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     loop {
         match client.next().await {
             Incoming::Request { id, .. } => client.connection.reply(id, Ok(Value::Null)),
@@ -213,7 +213,7 @@ async fn all_that_fits_is_accepted_at_once() {
 
 #[tokio::test]
 async fn what_needs_a_yes_of_its_own_is_not_accepted_with_all_others() {
-    let start = scripted(|scene: Scene| async move {
+    let start = scripted(|scene: RunScript| async move {
         for mut event in asked(&[(1, "a.py::f")]) {
             if let Event::ReviewAsked { evidence, .. } = &mut event {
                 evidence.needs_person.push(NeedsPerson {

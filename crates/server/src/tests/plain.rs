@@ -10,7 +10,7 @@ use starling_core::{IntentView, Verdict};
 use starling_rpc::Incoming;
 use starling_swarm::{ActorId, Event, ProposalId, StopReason};
 
-fn windows() -> Value {
+fn window() -> Value {
     json!({"window": {"showDocument": {"support": true}, "showMessage": {}}})
 }
 
@@ -26,7 +26,7 @@ fn lsp_mode() -> Value {
 }
 
 /// Waits until the state of the first run says something. The state may be asked for by anybody.
-async fn until_state(client: &Client, so: impl Fn(&Value) -> bool) -> Value {
+async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let state = client.connection.request("starling/state", Value::Null);
         let run = state.await.unwrap()["runs"][0].take();
@@ -38,7 +38,7 @@ async fn until_state(client: &Client, so: impl Fn(&Value) -> bool) -> Value {
 }
 
 /// A plain client with one run whose proposal waits.
-async fn waiting(capabilities: Value) -> (Client, String) {
+async fn waiting(capabilities: Value) -> (TestClient, String) {
     let client = client(proposing(&[(1, "a.py::f")]), project());
     client.initialize_as(capabilities).await;
     open(&client, BASE);
@@ -52,7 +52,7 @@ async fn quiet() {
     tokio::time::sleep(4 * crate::outgoing::AFTER_ANSWER).await;
 }
 
-async fn actions(client: &Client) -> Vec<Value> {
+async fn actions(client: &TestClient) -> Vec<Value> {
     let at = json!({"line": 0, "character": 5});
     let params = json!({
         "textDocument": {"uri": client.uri()}, "range": {"start": at, "end": at},
@@ -62,7 +62,7 @@ async fn actions(client: &Client) -> Vec<Value> {
     found.await.unwrap().as_array().unwrap().clone()
 }
 
-async fn act(client: &Client, title: &str) {
+async fn act(client: &TestClient, title: &str) {
     let actions = actions(client).await;
     let titles: Vec<&Value> = actions.iter().map(|one| &one["title"]).collect();
     let wanted = actions
@@ -74,7 +74,7 @@ async fn act(client: &Client, title: &str) {
 }
 
 /// All that the server has sent so far, by method; nothing but standard LSP, and no question.
-fn heard(client: &mut Client) -> Vec<(String, Value)> {
+fn heard(client: &mut TestClient) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(message) = client.incoming.try_recv() {
         let (method, params) = match message {
@@ -141,7 +141,7 @@ async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
 
 #[tokio::test]
 async fn the_end_of_a_run_is_told() {
-    let start = scripted(async |scene: Scene| scene.log.event(finished(StopReason::Settled)));
+    let start = scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)));
     let mut client = client(start, project());
     client.initialize_as(json!({})).await;
     super::begin(&client, "x").await;
@@ -152,7 +152,7 @@ async fn the_end_of_a_run_is_told() {
 
 #[tokio::test]
 async fn an_intent_is_answered_by_a_code_action() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         let view = IntentView {
             symbol: symbol("a.py::f"),
             intent: "returns 2".to_owned(),
@@ -174,7 +174,7 @@ async fn an_intent_is_answered_by_a_code_action() {
     heard(&mut client);
 }
 
-async fn opened(client: &mut Client) -> (Value, String, String) {
+async fn opened(client: &mut TestClient) -> (Value, String, String) {
     let (id, params) = client.next_of("window/showDocument").await;
     let uri: tower_lsp::lsp_types::Url = serde_json::from_value(params["uri"].clone()).unwrap();
     let path = uri.to_file_path().unwrap();
@@ -184,7 +184,7 @@ async fn opened(client: &mut Client) -> (Value, String, String) {
 
 #[tokio::test]
 async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() {
-    let (mut client, run) = reviewing(&[(1, "a.py::f")], windows()).await;
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], window()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about).await;
     // Both come at the same time, in any order.
@@ -221,7 +221,7 @@ async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() 
 
 #[tokio::test]
 async fn diff_and_reason_are_opened_as_documents() {
-    let mut capabilities = windows();
+    let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
     let about = json!({"run": run, "proposal": 1});
@@ -258,7 +258,7 @@ async fn diff_and_reason_are_opened_as_documents() {
 
 #[tokio::test]
 async fn a_review_that_is_put_off_stays() {
-    let mut capabilities = windows();
+    let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
     let about = json!({"run": run, "proposal": 1});
@@ -286,7 +286,7 @@ async fn a_client_that_takes_no_edits_is_told_after_accept_and_at_the_end_where_
     }});
     let with_plugin = json!({"experimental": {"starling": {}}});
     for capabilities in [json!({}), no_edits, with_plugin] {
-        let start = scripted(async |scene: Scene| {
+        let start = scripted(async |scene: RunScript| {
             let made = Event::ProposalMade {
                 proposal: ProposalId(1),
                 agent: ActorId::Agent(symbol("a.py::f")),

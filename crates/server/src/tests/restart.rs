@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
-use crate::Restore;
-use crate::restore::find;
+use crate::RestorePolicy;
+use crate::restore::find_restorable;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::Limits;
@@ -14,7 +14,12 @@ use starling_history::unfinished;
 use starling_swarm::{AppliedChange, Event, EventLog, RunId, StopReason};
 
 /// The trajectory of a run whose server died, with some events.
-fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> std::path::PathBuf {
+pub(super) fn trajectory(
+    folder: &Path,
+    name: &str,
+    about: &Path,
+    events: Vec<Event>,
+) -> std::path::PathBuf {
     let log = EventLog::new();
     log.event(Event::RunStarted {
         run: RunId(name.to_owned()),
@@ -38,19 +43,19 @@ fn trajectory(folder: &Path, name: &str, about: &Path, events: Vec<Event>) -> st
 }
 
 /// A server over a folder in which an earlier one left a proposal.
-async fn restarted(folder: tempfile::TempDir) -> Client {
+pub(super) async fn restarted(folder: tempfile::TempDir) -> TestClient {
     let services = services(
-        scripted(async |_scene: Scene| {}),
+        scripted(async |_scene: RunScript| {}),
         &folder.path().join(".trajectories"),
     );
-    let client = Client::over(services, folder);
+    let client = TestClient::over(services, folder);
     let mut capabilities = full();
     capabilities["general"] = json!({"positionEncodings": ["utf-8"]});
     client.initialize(capabilities).await;
     client
 }
 
-async fn event_of(client: &mut Client, name: &str) -> Value {
+pub(super) async fn event_of(client: &mut TestClient, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -60,12 +65,22 @@ async fn event_of(client: &mut Client, name: &str) -> Value {
 }
 
 /// Makes the edit that the server asks for.
-async fn take_edit(client: &mut Client, version: i32) -> String {
+async fn take_edit(client: &mut TestClient, version: i32) -> String {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     make_edit(client, id, &params, version)
 }
 
-fn make_edit(client: &Client, id: Value, params: &Value, version: i32) -> String {
+fn make_edit(client: &TestClient, id: Value, params: &Value, version: i32) -> String {
+    make_edit_and_reply(client, id, params, version, json!({"applied": true}))
+}
+
+pub(super) fn make_edit_and_reply(
+    client: &TestClient,
+    id: Value,
+    params: &Value,
+    version: i32,
+    reply: Value,
+) -> String {
     let edit = &params["edit"]["documentChanges"][0];
     assert_eq!(edit["textDocument"]["version"], version);
     client.connection.notify(
@@ -77,7 +92,7 @@ fn make_edit(client: &Client, id: Value, params: &Value, version: i32) -> String
                 .collect::<Vec<_>>(),
         }),
     );
-    client.connection.reply(id, Ok(json!({"applied": true})));
+    client.connection.reply(id, Ok(reply));
     edit["edits"][0]["newText"].as_str().unwrap().to_owned()
 }
 
@@ -134,7 +149,7 @@ async fn a_proposal_outlives_its_server_and_is_accepted_and_undone() {
     let expected = (0..story.lines().count()).map(|seq| json!(seq));
     assert!(seqs.eq(expected), "{story}");
     assert!(
-        find(&kept.join(".trajectories"), &kept, &Restore::All).is_empty(),
+        find_restorable(&kept.join(".trajectories"), &kept, &RestorePolicy::All).is_empty(),
         "nothing waits any more"
     );
 }
@@ -172,14 +187,14 @@ async fn what_waits_at_an_orderly_end_waits_again() {
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let start = proposing(&[(1, "a.py::f"), (2, "a.py::g")]);
-    let mut client = Client::over(services(start, &trajectories), folder);
+    let mut client = TestClient::over(services(start, &trajectories), folder);
     client.initialize(full()).await;
     super::begin(&client, "x").await;
     event_of(&mut client, "review_asked").await;
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     // The script tells no beginning, which holds the folder of the run.
-    assert!(find(&trajectories, client.folder.path(), &Restore::All).is_empty());
+    assert!(find_restorable(&trajectories, client.folder.path(), &RestorePolicy::All).is_empty());
     let mut events = asked(&[(1, "a.py::f"), (2, "a.py::g")]);
     events.push(finished(StopReason::Cancelled));
     trajectory(client.folder.path(), "r2", client.folder.path(), events);
@@ -202,7 +217,7 @@ fn only_what_was_cut_short_and_waits_is_found() {
     let waits = || asked(&[(1, "a.py::f")]);
     let with = |event: Event| waits().into_iter().chain([event]).collect::<Vec<_>>();
     let ids = || -> Vec<String> {
-        let found = find(&trajectories, here, &Restore::All);
+        let found = find_restorable(&trajectories, here, &RestorePolicy::All);
         let waiting = found.into_iter().filter(|one| one.waits);
         waiting.map(|one| one.id.0).collect()
     };
@@ -237,9 +252,9 @@ fn only_what_was_cut_short_and_waits_is_found() {
     };
     trajectory(here, "spent", here, with(finished(empty)));
     assert_eq!(ids(), ["live", "spent", "torn"]);
-    let only = Restore::Only(RunId("spent".to_owned()));
-    assert_eq!(find(&trajectories, here, &only).len(), 1);
-    assert!(find(&trajectories, here, &Restore::Nothing).is_empty());
+    let only = RestorePolicy::Only(RunId("spent".to_owned()));
+    assert_eq!(find_restorable(&trajectories, here, &only).len(), 1);
+    assert!(find_restorable(&trajectories, here, &RestorePolicy::Nothing).is_empty());
     assert_eq!(std::fs::read_to_string(&torn).unwrap(), whole);
 }
 
@@ -259,7 +274,7 @@ async fn a_set_of_which_one_part_is_refused_is_not_applied_at_all() {
     assert_eq!(take_edit(&mut client, 2).await, "return");
     event_of(&mut client, "proposal_conflicted").await;
     event_of(&mut client, "review_asked").await;
-    // Nothing of it is there, so that all of it can be accepted again.
+    // NoServices of it is there, so that all of it can be accepted again.
     client.execute("starling.accept", about).await;
     assert_eq!(take_edit(&mut client, 3).await, "yield");
     assert_eq!(take_edit(&mut client, 4).await, "yield");
@@ -342,7 +357,7 @@ fn yielding(text: &str, nth: &[usize]) -> String {
     })
 }
 
-async fn undo(client: &mut Client, version: i32) -> Value {
+async fn undo(client: &mut TestClient, version: i32) -> Value {
     let undone = client.connection.request(
         "workspace/executeCommand",
         json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
@@ -497,22 +512,22 @@ async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
     trajectory(folder.path(), "r1", folder.path(), events);
     let now = yielding(BASE, &[3]);
     std::fs::write(folder.path().join("a.py"), &now).unwrap();
-    let found = find(
+    let found = find_restorable(
         &folder.path().join(".trajectories"),
         folder.path(),
-        &Restore::All,
+        &RestorePolicy::All,
     );
-    let board = crate::restore::board(&found[0].records);
-    let waiting: Vec<u32> = board.leading().map(|(lead, _)| lead.0).collect();
+    let view = crate::restore::view_of(&found[0].records);
+    let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
     assert_eq!(waiting, [1]);
     // What is found once is not recorded again.
     drop(found);
     let path = folder.path().join(".trajectories/r1.jsonl");
     let story = std::fs::read(&path).unwrap();
-    find(
+    find_restorable(
         &folder.path().join(".trajectories"),
         folder.path(),
-        &Restore::All,
+        &RestorePolicy::All,
     );
     assert_eq!(std::fs::read(&path).unwrap(), story);
 }
@@ -581,7 +596,7 @@ async fn an_edit_that_the_client_makes_after_its_server_was_killed_is_known() {
 
 #[tokio::test]
 async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         // The client is told faster than the disk writes.
         for _ in 0..200 {
             scene.log.event(said("hello"));
@@ -594,7 +609,7 @@ async fn a_question_is_in_the_trajectory_before_the_client_hears_of_it() {
     });
     let folder = project();
     let services = services(start, &folder.path().join(".trajectories"));
-    let mut client = Client::over(services, folder);
+    let mut client = TestClient::over(services, folder);
     client.initialize(full()).await;
     let run = super::begin(&client, "x").await;
     event_of(&mut client, "review_asked").await;
@@ -623,7 +638,7 @@ fn turn() -> Event {
     }
 }
 
-async fn state_of(client: &Client) -> Value {
+pub(super) async fn state_of(client: &TestClient) -> Value {
     let state = client.connection.request("starling/state", Value::Null);
     state.await.unwrap()["runs"].clone()
 }
@@ -648,7 +663,7 @@ async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
         (&json!(true), &json!("the task"))
     );
     assert_eq!(run["spent"]["calls"], 2);
-    // Until it is run again, each later server offers it.
+    // Until it is run again, each later server review_actions it.
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     let mut client = restarted(client.folder).await;
@@ -665,7 +680,7 @@ async fn a_run_whose_server_crashed_is_shown_as_interrupted_and_run_again() {
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     let trajectories = path.parent().unwrap();
-    let found = find(trajectories, client.folder.path(), &Restore::All);
+    let found = find_restorable(trajectories, client.folder.path(), &RestorePolicy::All);
     assert!(found.iter().all(|one| one.id.0 != "r1"), "it was run again");
 }
 
@@ -674,7 +689,7 @@ async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_st
     let folder = project();
     let trajectories = folder.path().join(".trajectories");
     let root = folder.path().canonicalize().unwrap().display().to_string();
-    let start = scripted(move |scene: Scene| {
+    let start = scripted(move |scene: RunScript| {
         let root = root.clone();
         async move {
             scene.log.event(Event::RunStarted {
@@ -690,7 +705,7 @@ async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_st
             scene.log.event(finished(StopReason::Cancelled));
         }
     });
-    let mut client = Client::over(services(start, &trajectories), folder);
+    let mut client = TestClient::over(services(start, &trajectories), folder);
     client.initialize(full()).await;
     let stopped = super::begin(&client, "stopped").await;
     super::next_event(&mut client, &stopped).await;
@@ -703,7 +718,7 @@ async fn a_run_that_ends_with_its_server_is_interrupted_and_one_that_the_user_st
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     let tasks = |folder: &Path| -> Vec<String> {
-        let found = find(&trajectories, folder, &Restore::All);
+        let found = find_restorable(&trajectories, folder, &RestorePolicy::All);
         found.into_iter().map(|one| one.task).collect()
     };
     assert_eq!(tasks(client.folder.path()), ["cut short"]);
@@ -806,11 +821,11 @@ async fn an_undo_in_an_interrupted_run_is_in_its_trajectory() {
     undone.await.unwrap();
     let (_, undone) = client.next_of("starling/undone").await;
     assert_eq!(undone["proposals"], json!([1]));
-    let states = || -> Vec<starling_history::State> {
+    let states = || -> Vec<starling_history::ChangeState> {
         let past = starling_history::PastRun::read(&path).unwrap();
         past.changes.iter().map(|one| one.state).collect()
     };
-    assert_eq!(states(), [starling_history::State::Undone]);
+    assert_eq!(states(), [starling_history::ChangeState::Undone]);
     client.connection.notify("exit", Value::Null);
     client.server.await.unwrap();
     // The run is still offered, as undone, until it is forgotten; then its trajectory has one end.

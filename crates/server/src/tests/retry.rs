@@ -18,9 +18,9 @@ fn plugin() -> Value {
 }
 
 /// A client of a server without weights: they come by `fetch`.
-fn without_weights() -> Client {
+fn without_weights() -> TestClient {
     let folder = folder(&[("a.py", "old\n")]);
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         assert_eq!(
             scene.task.driver,
             Driver::Single,
@@ -52,7 +52,7 @@ fn without_weights() -> Client {
         }),
         ..services
     };
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_client_without_a_plugin_is_offered_the_download_by_a_code_action() {
 
 #[tokio::test]
 async fn a_run_that_goes_is_not_begun_again() {
-    let mut client = Client::new(super::chatty());
+    let mut client = TestClient::new(super::chatty());
     client.initialize(plugin()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;

@@ -11,7 +11,7 @@ use crate::testing::*;
 use starling_swarm::StopReason;
 
 /// The URIs that have the path of `a.py` and are not of the file.
-fn others(client: &Client) -> Vec<Value> {
+fn others(client: &TestClient) -> Vec<Value> {
     let uri = client.uri();
     let uri = uri.as_str().unwrap();
     let path = uri.strip_prefix("file://").unwrap();
@@ -25,20 +25,20 @@ fn others(client: &Client) -> Vec<Value> {
     others.map(Value::from).to_vec()
 }
 
-fn open_other(client: &Client, uri: &Value) {
+fn open_other(client: &TestClient, uri: &Value) {
     let document = json!({"uri": uri, "languageId": "python", "version": 9, "text": "other = 1\n"});
     let opened = json!({ "textDocument": document });
     client.connection.notify("textDocument/didOpen", opened);
 }
 
-fn change_other(client: &Client, uri: &Value) {
+fn change_other(client: &TestClient, uri: &Value) {
     let change = json!({
         "textDocument": {"uri": uri, "version": 10}, "contentChanges": [{"text": "other = 2\n"}],
     });
     client.connection.notify("textDocument/didChange", change);
 }
 
-fn close_other(client: &Client, uri: &Value) {
+fn close_other(client: &TestClient, uri: &Value) {
     let closed = json!({"textDocument": {"uri": uri}});
     client.connection.notify("textDocument/didClose", closed);
 }
@@ -46,7 +46,7 @@ fn close_other(client: &Client, uri: &Value) {
 #[tokio::test]
 async fn a_document_of_another_scheme_does_not_replace_the_buffer_of_a_file() {
     let unsaved = format!("# unsaved\n{BASE}");
-    let steps: [fn(&Client, &Value); 3] = [open_other, change_other, close_other];
+    let steps: [fn(&TestClient, &Value); 3] = [open_other, change_other, close_other];
     for count in 1..=steps.len() {
         let mut client = client(editing("a.py"), project());
         client.initialize(full()).await;
@@ -84,7 +84,7 @@ async fn a_document_of_another_scheme_does_not_open_or_hide_a_file() {
 
 #[tokio::test]
 async fn a_document_of_another_scheme_is_not_shown_to_models() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         let texts = scene.outside.editor.open_texts().await.unwrap();
         scene.log.event(said(&format!("{texts:?}")));
         scene.log.event(finished(StopReason::Settled));

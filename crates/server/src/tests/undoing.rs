@@ -32,7 +32,7 @@ fn applied() -> Event {
 }
 
 /// Replaces the whole text of `a.py`.
-fn set(client: &Client, version: i32, text: &str) {
+fn set(client: &TestClient, version: i32, text: &str) {
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version},
         "contentChanges": [{"text": text}],
@@ -40,7 +40,7 @@ fn set(client: &Client, version: i32, text: &str) {
     client.connection.notify("textDocument/didChange", change);
 }
 
-async fn event_of(client: &mut Client, name: &str) -> Value {
+async fn event_of(client: &mut TestClient, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -49,7 +49,7 @@ async fn event_of(client: &mut Client, name: &str) -> Value {
     }
 }
 
-async fn proposal_state(client: &Client) -> String {
+async fn proposal_state(client: &TestClient) -> String {
     let state = client.connection.request("starling/state", Value::Null);
     let state = state.await.unwrap();
     assert_eq!(state["runs"][0]["agents"][0]["working"], false, "{state}");
@@ -59,7 +59,7 @@ async fn proposal_state(client: &Client) -> String {
 
 #[tokio::test]
 async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         let agent = ActorId::Agent(symbol("a.py::f"));
         scene.log.event(Event::AgentWoken {
             agent: agent.clone(),
@@ -111,7 +111,7 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
     for _ in 0..200 {
         let past = starling_history::PastRun::read(&path).unwrap();
         let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
-        let wanted = [starling_history::State::Undone];
+        let wanted = [starling_history::ChangeState::Undone];
         if states == wanted {
             return;
         }
@@ -122,7 +122,7 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
 
 #[tokio::test]
 async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
         // The client does not get these, so it is far ahead of the disk.
         for _ in 0..300 {
@@ -160,7 +160,7 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
 
 #[tokio::test]
 async fn an_undo_after_the_end_is_sent_as_an_event_too() {
-    let start = undoable(async |scene: Scene| {
+    let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));
     });

@@ -1,6 +1,6 @@
 //! Changes for an editor that takes no versioned edits: they are kept as patches, and its user is told.
 
-use super::{Entry, Runs};
+use super::{RunEntry, Runs};
 use crate::protocol::ProposalParams;
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
@@ -11,8 +11,8 @@ pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
 
 impl Runs {
     fn takes_edits(&self) -> bool {
-        let agreed = self.shared.agreed.get();
-        agreed.is_none_or(|agreed| agreed.versioned_edits)
+        let negotiated = self.shared.negotiated.get();
+        negotiated.is_none_or(|negotiated| negotiated.versioned_edits)
     }
 
     /// Keeps a proposal that was not applied as a patch, and tells the user where, where the editor cannot
@@ -29,19 +29,19 @@ impl Runs {
             let Some(entry) = entries.get_mut(&run.0) else {
                 return;
             };
-            let known = entry.board.proposals.get(&proposal);
+            let known = entry.view.proposals.get(&proposal);
             let diff = known.map(|one| one.diff.clone()).unwrap_or_default();
             if diff.is_empty() {
                 return;
             }
             entry.patches.insert(proposal, path.clone());
-            if seq < entry.begins {
+            if seq < entry.first_new_event {
                 return;
             }
             diff
         };
         let runs = self.clone();
-        self.in_window(async move {
+        self.spawn_while_connected(async move {
             let place = path.clone();
             let write = move || {
                 use std::io::Write;
@@ -53,7 +53,7 @@ impl Runs {
                 Err(error) => format!("and its patch {} is not written: {error}", path.display()),
             };
             let text = format!("Starling: {proposal} is not applied: {TAKES_NO_EDITS}; {kept}");
-            runs.shared.windows.warn(&text).await;
+            runs.shared.window.warn(&text).await;
         });
     }
 
@@ -64,9 +64,9 @@ impl Runs {
     }
 
     /// What the end of a run tells of the changes that the editor cannot take.
-    pub(super) fn patches_told(&self, run: &RunId) -> Option<String> {
+    pub(super) fn patch_summary(&self, run: &RunId) -> Option<String> {
         let entries = self.lock();
-        let patches = entries.get(&run.0).map(|entry: &Entry| &entry.patches)?;
+        let patches = entries.get(&run.0).map(|entry: &RunEntry| &entry.patches)?;
         let paths = patches.values().map(|path| path.display().to_string());
         let paths: Vec<String> = paths.collect();
         (!paths.is_empty()).then(|| format!("{TAKES_NO_EDITS}; patches: {}", paths.join(", ")))

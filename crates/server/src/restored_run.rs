@@ -9,11 +9,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Approvals, Review};
-use super::restore::board;
-use super::services::Run;
+use super::pending_reviews::{PendingReviews, ReviewTarget};
+use super::restore::view_of;
+use super::services::RunControl;
 use starling_core::{Dollars, Editor, Effect, Reviewed, Verdict};
-use starling_history::{self, Unfinished, take_back};
+use starling_history::{self, UnfinishedChange, undo};
 use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use starling_swarm::{
     ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
@@ -24,7 +24,7 @@ use starling_text::{ChangeSet, unified_diff};
 use starling_workspace::missing_directories;
 
 /// The run.
-pub struct Revived {
+pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
@@ -37,14 +37,14 @@ pub struct Revived {
 }
 
 /// What is asked about again: a proposal with its set.
-struct Offer {
+struct RestoredReview {
     /// The event that asked.
     asked: Event,
     lead: ProposalId,
     members: Vec<FileChange>,
 }
 
-impl Offer {
+impl RestoredReview {
     /// What each of its parts belongs to.
     fn dependencies(&self) -> BTreeMap<ProposalId, Dependencies> {
         let set: BTreeSet<ProposalId> = self.members.iter().map(|part| part.proposal).collect();
@@ -62,7 +62,7 @@ impl Offer {
 }
 
 /// A part that is in the user's text.
-struct Made<'p> {
+struct AppliedPart<'p> {
     part: &'p FileChange,
     before: Arc<str>,
     after: Arc<str>,
@@ -80,14 +80,14 @@ fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
 }
 
 /// Offers again what waited; the log is closed when nothing waits any more.
-pub fn revive(
+pub fn restore_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
-    approvals: Approvals,
+    pending_reviews: PendingReviews,
     root: Option<PathBuf>,
-) -> Arc<Revived> {
-    let offers = offers(&records);
-    let revived = Arc::new(Revived {
+) -> Arc<RestoredRun> {
+    let reviews = reviews(&records);
+    let restored_run = Arc::new(RestoredRun {
         parts: all_parts(&records),
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
@@ -95,11 +95,11 @@ pub fn revive(
         root,
         applying: Arc::default(),
     });
-    let run = Arc::clone(&revived);
+    let run = Arc::clone(&restored_run);
     tokio::spawn(async move {
-        let reviews = offers
+        let reviews = reviews
             .into_iter()
-            .map(|offer| run.review(&approvals, offer));
+            .map(|restored| run.review(&pending_reviews, restored));
         let all = futures::future::join_all(reviews);
         tokio::select! {
             biased;
@@ -110,12 +110,16 @@ pub fn revive(
         let _applied = run.applying.lock().await;
         run.finish();
     });
-    revived
+    restored_run
 }
 
 /// A run that has ended, for the history: what it applied can still be undone.
-pub fn ended(records: Vec<Stamped>, editor: Arc<dyn Editor>, root: Option<PathBuf>) -> Revived {
-    let revived = Revived {
+pub fn ended_run(
+    records: Vec<Stamped>,
+    editor: Arc<dyn Editor>,
+    root: Option<PathBuf>,
+) -> RestoredRun {
+    let restored_run = RestoredRun {
         parts: all_parts(&records),
         log: EventLog::resumed(records),
         cancel: CancellationToken::new(),
@@ -123,8 +127,8 @@ pub fn ended(records: Vec<Stamped>, editor: Arc<dyn Editor>, root: Option<PathBu
         root,
         applying: Arc::default(),
     };
-    revived.log.close();
-    revived
+    restored_run.log.close();
+    restored_run
 }
 
 fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<FileChange>)> {
@@ -143,45 +147,47 @@ fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
     parts.map(|part| (part.proposal, part.clone())).collect()
 }
 
-fn offers(records: &[Stamped]) -> Vec<Offer> {
-    let board = board(records);
+fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
+    let view = view_of(records);
     let last = asked(records).map(|(event, lead, parts)| (lead, (event, parts)));
     let last: BTreeMap<ProposalId, _> = last.collect();
-    let waiting = board.leading().map(|(lead, _)| lead);
-    let offer = |lead: ProposalId| {
+    let waiting = view.lead_proposals().map(|(lead, _)| lead);
+    let restored = |lead: ProposalId| {
         let (event, parts) = last.get(&lead)?;
-        Some(Offer {
+        Some(RestoredReview {
             asked: (*event).clone(),
             lead,
             members: (*parts).clone(),
         })
     };
-    waiting.filter_map(offer).collect()
+    waiting.filter_map(restored).collect()
 }
 
-impl Revived {
-    async fn review(self: &Arc<Self>, approvals: &Approvals, offer: Offer) {
+impl RestoredRun {
+    async fn review(self: &Arc<Self>, pending_reviews: &PendingReviews, restored: RestoredReview) {
         loop {
-            if self.has_arrived(&offer).await {
+            if self.has_arrived(&restored).await {
                 return;
             }
-            let answer = approvals.wait(Review::Proposal(offer.lead)).await;
+            let answer = pending_reviews
+                .wait(ReviewTarget::Proposal(restored.lead))
+                .await;
             // The editor may have opened a document since that holds the change, and is not saved.
-            if self.has_arrived(&offer).await {
+            if self.has_arrived(&restored).await {
                 return;
             }
             match answer {
-                Reviewed::Verdict(Verdict::Accept) => match self.accept(&offer).await {
+                Reviewed::Verdict(Verdict::Accept) => match self.accept(&restored).await {
                     Ok(()) => return,
-                    Err(why) => self.ask_again(&offer, &why),
+                    Err(why) => self.ask_again(&restored, &why),
                 },
                 Reviewed::Verdict(verdict @ Verdict::Reject { .. }) => {
-                    self.reviewed(&offer, &verdict);
+                    self.reviewed(&restored, &verdict);
                     return;
                 }
                 Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => {
                     let why = "its agent is gone: reject it and begin a new run";
-                    self.ask_again(&offer, why);
+                    self.ask_again(&restored, why);
                 }
             }
         }
@@ -189,15 +195,15 @@ impl Revived {
 
     /// Records the parts that the killed server sent and that are in the user's text. Returns whether
     /// these are all.
-    async fn has_arrived(&self, offer: &Offer) -> bool {
-        let arrived = self.record_arrived(&self.unfinished(offer)).await;
+    async fn has_arrived(&self, restored: &RestoredReview) -> bool {
+        let arrived = self.record_arrived(&self.unfinished(restored)).await;
         let there = self.applied();
         let is_there = |part: &FileChange| there.iter().any(|one| one.proposal == part.proposal);
-        arrived && offer.members.iter().all(is_there)
+        arrived && restored.members.iter().all(is_there)
     }
 
     /// Records which of these changes are in the user's text. Returns whether any is.
-    async fn record_arrived(&self, sent: &[Unfinished]) -> bool {
+    async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
         let mut any = false;
         for one in sent {
             let now = self.editor.current(&one.change.file).await.ok();
@@ -210,18 +216,18 @@ impl Revived {
     }
 
     /// The parts that were sent and whose end is not recorded.
-    fn unfinished(&self, offer: &Offer) -> Vec<Unfinished> {
+    fn unfinished(&self, restored: &RestoredReview) -> Vec<UnfinishedChange> {
         let mut unfinished = starling_history::unfinished(&self.log.events());
-        let is_member = |one: &Unfinished| {
-            let mut members = offer.members.iter();
+        let is_member = |one: &UnfinishedChange| {
+            let mut members = restored.members.iter();
             members.any(|part| part.proposal == one.proposal)
         };
         unfinished.retain(is_member);
         unfinished
     }
 
-    fn reviewed(&self, offer: &Offer, verdict: &Verdict) {
-        for part in &offer.members {
+    fn reviewed(&self, restored: &RestoredReview, verdict: &Verdict) {
+        for part in &restored.members {
             self.log.event(Event::ProposalReviewed {
                 proposal: part.proposal,
                 by: ActorId::User,
@@ -230,25 +236,25 @@ impl Revived {
         }
     }
 
-    fn ask_again(&self, offer: &Offer, why: &str) {
+    fn ask_again(&self, restored: &RestoredReview, why: &str) {
         self.log.event(Event::ProposalConflicted {
-            proposal: offer.lead,
+            proposal: restored.lead,
             why: why.to_owned(),
         });
-        for other in self.unfinished(offer) {
+        for other in self.unfinished(restored) {
             self.log.event(Event::ProposalNotApplied {
                 proposal: other.proposal,
-                why: format!("it is applied only together with {}", offer.lead),
+                why: format!("it is applied only together with {}", restored.lead),
             });
         }
-        self.log.event(offer.asked.clone());
+        self.log.event(restored.asked.clone());
     }
 
     /// Applies all parts, or none of them. Once begun it is carried to its end, even when the run is
     /// cancelled meanwhile.
-    async fn accept(self: &Arc<Self>, offer: &Offer) -> Result<(), String> {
+    async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
         let turn = Arc::clone(&self.applying).lock_owned().await;
-        if let Event::ReviewAsked { evidence, .. } = &offer.asked {
+        if let Event::ReviewAsked { evidence, .. } = &restored.asked {
             let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
             let missing = evidence.needs().iter().copied();
             let missing: Vec<ProposalId> = missing.filter(|id| !there.contains(id)).collect();
@@ -257,8 +263,8 @@ impl Revived {
                 return Err(format!("it passes only with {needs}, which is not applied"));
             }
         }
-        let (run, members) = (Arc::clone(self), offer.members.clone());
-        let dependencies = offer.dependencies();
+        let (run, members) = (Arc::clone(self), restored.members.clone());
+        let dependencies = restored.dependencies();
         let whole = tokio::spawn(async move {
             let _turn = turn;
             run.apply_all(&members, &dependencies).await
@@ -311,7 +317,7 @@ impl Revived {
                     before,
                     after,
                     effect,
-                }) => made.push(Made {
+                }) => made.push(AppliedPart {
                     part,
                     before,
                     after,
@@ -320,31 +326,31 @@ impl Revived {
                     dependencies: of_part,
                 }),
                 Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
-                    self.unmake(made).await;
+                    self.revert(made).await;
                     return Err(why);
                 }
             }
         }
-        made.iter().for_each(|made| self.is_made(made));
+        made.iter().for_each(|made| self.record_applied(made));
         Ok(())
     }
 
     /// Takes back the first parts of a set whose next one failed. One that cannot be taken back is in
     /// the user's text: the log says so.
-    async fn unmake(&self, made: Vec<Made<'_>>) {
+    async fn revert(&self, made: Vec<AppliedPart<'_>>) {
         for made in made.into_iter().rev() {
             let inverse = ChangeSet::between(&made.after, &made.before);
             let purpose = take_back_purpose(made.part);
             let taken = self.send(made.part, &made.after, &inverse, purpose).await;
             if let Err(failure) = taken {
                 tracing::warn!(?failure, "a part of a set could not be taken back");
-                self.is_made(&made);
+                self.record_applied(&made);
             }
         }
     }
 
-    fn is_made(&self, made: &Made<'_>) {
-        let Made {
+    fn record_applied(&self, made: &AppliedPart<'_>) {
+        let AppliedPart {
             part,
             before,
             after,
@@ -454,7 +460,7 @@ impl Revived {
 }
 
 #[async_trait]
-impl Run for Revived {
+impl RunControl for RestoredRun {
     fn log(&self) -> EventLog {
         self.log.clone()
     }
@@ -479,7 +485,7 @@ impl Run for Revived {
         let changes = starling_history::changes(self.log.events());
         let chosen: BTreeSet<ProposalId> = changes
             .iter()
-            .filter(|change| change.state == starling_history::State::Applied)
+            .filter(|change| change.state == starling_history::ChangeState::Applied)
             .map(|change| change.proposal)
             .filter(|applied| proposal.is_none_or(|id| id == *applied))
             .collect();
@@ -491,7 +497,7 @@ impl Run for Revived {
             Ok::<(), Infallible>(())
         };
         let root = self.root.as_deref();
-        let Ok(outcome) = take_back(&self.editor, root, &changes, &chosen, record).await;
+        let Ok(outcome) = undo(&self.editor, root, &changes, &chosen, record).await;
         let undone = outcome.taken_back();
         if outcome.refused.is_empty() && undone.is_empty() && !outcome.absent.is_empty() {
             let is_empty = |id: &ProposalId| {

@@ -8,28 +8,28 @@ use tokio::sync::oneshot;
 
 use super::outgoing::Plugin;
 use super::protocol::{IntentNotification, IntentParams};
-use super::pulse::Pulse;
-use super::windows::Windows;
+use super::refresh::RefreshNotifier;
+use super::window::ClientWindow;
 use starling_core::{Approver, IntentView, ProposalView, Reviewed, Verdict};
 use starling_swarm::{Event, ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
 /// What a verdict is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Review {
+pub enum ReviewTarget {
     Proposal(ProposalId),
     Intent(SymbolPath),
 }
 
 /// The reviews of one run that wait for an answer.
 #[derive(Debug, Clone, Default)]
-pub struct Approvals {
-    slots: Arc<Mutex<HashMap<Review, Slot>>>,
+pub struct PendingReviews {
+    slots: Arc<Mutex<HashMap<ReviewTarget, PendingReview>>>,
 }
 
 /// `verdict` is there until the answer comes, `answer` until the approver waits for it.
 #[derive(Debug)]
-struct Slot {
+struct PendingReview {
     verdict: Option<oneshot::Sender<Reviewed>>,
     answer: Option<oneshot::Receiver<Reviewed>>,
     /// What is meant, of an intent.
@@ -38,10 +38,10 @@ struct Slot {
     claims: u32,
 }
 
-impl Slot {
-    fn new() -> Slot {
+impl PendingReview {
+    fn new() -> PendingReview {
         let (verdict, answer) = oneshot::channel();
-        Slot {
+        PendingReview {
             verdict: Some(verdict),
             answer: Some(answer),
             view: None,
@@ -50,12 +50,16 @@ impl Slot {
     }
 }
 
-impl Approvals {
+impl PendingReviews {
     /// Answers a review. Gives the answer back when nothing waits for it.
     ///
     /// # Errors
     /// The answer itself.
-    pub fn answer(&self, review: &Review, answer: impl Into<Reviewed>) -> Result<(), Reviewed> {
+    pub fn answer(
+        &self,
+        review: &ReviewTarget,
+        answer: impl Into<Reviewed>,
+    ) -> Result<(), Reviewed> {
         let sender = self
             .lock()
             .get_mut(review)
@@ -80,18 +84,18 @@ impl Approvals {
     pub fn note(&self, event: &Event) {
         if let Event::ReviewAsked { proposal, .. } = event {
             self.lock()
-                .entry(Review::Proposal(*proposal))
-                .or_insert_with(Slot::new);
+                .entry(ReviewTarget::Proposal(*proposal))
+                .or_insert_with(PendingReview::new);
         } else if let Event::ProposalReviewed { proposal, .. } = event {
-            self.forget_unclaimed(&Review::Proposal(*proposal));
+            self.forget_unclaimed(&ReviewTarget::Proposal(*proposal));
         }
     }
 
     /// Waits for the answer; the review is forgotten when the future is dropped.
-    pub async fn wait(&self, review: Review) -> Reviewed {
+    pub async fn wait(&self, review: ReviewTarget) -> Reviewed {
         let (answer, claim) = self.claim(&review);
-        let _forget = Forget {
-            approvals: self,
+        let _forget = ForgetOnDrop {
+            pending_reviews: self,
             review,
             claim,
         };
@@ -104,9 +108,11 @@ impl Approvals {
         }
     }
 
-    fn claim(&self, review: &Review) -> (oneshot::Receiver<Reviewed>, u32) {
+    fn claim(&self, review: &ReviewTarget) -> (oneshot::Receiver<Reviewed>, u32) {
         let mut slots = self.lock();
-        let slot = slots.entry(review.clone()).or_insert_with(Slot::new);
+        let slot = slots
+            .entry(review.clone())
+            .or_insert_with(PendingReview::new);
         slot.claims += 1;
         if let Some(answer) = slot.answer.take() {
             return (answer, slot.claims);
@@ -117,27 +123,27 @@ impl Approvals {
         (answer, slot.claims)
     }
 
-    fn forget_unclaimed(&self, review: &Review) {
+    fn forget_unclaimed(&self, review: &ReviewTarget) {
         let mut slots = self.lock();
         if slots.get(review).is_some_and(|slot| slot.answer.is_some()) {
             slots.remove(review);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Review, Slot>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReviewTarget, PendingReview>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Forget<'a> {
-    approvals: &'a Approvals,
-    review: Review,
+struct ForgetOnDrop<'a> {
+    pending_reviews: &'a PendingReviews,
+    review: ReviewTarget,
     claim: u32,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
-        let mut slots = self.approvals.lock();
+        let mut slots = self.pending_reviews.lock();
         if slots
             .get(&self.review)
             .is_some_and(|slot| slot.claims == self.claim)
@@ -157,30 +163,30 @@ async fn verdict(answer: impl Future<Output = Reviewed>) -> Verdict {
 
 /// The person at the client.
 #[derive(Debug)]
-pub struct Person {
+pub struct ClientApprover {
     pub run: RunId,
-    pub approvals: Approvals,
+    pub pending_reviews: PendingReviews,
     pub plugin: Plugin,
-    pub windows: Arc<Windows>,
-    pub pulse: Pulse,
+    pub window: Arc<ClientWindow>,
+    pub refresh: RefreshNotifier,
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for ClientApprover {
     async fn intent(&self, view: IntentView) -> Verdict {
-        let review = Review::Intent(view.symbol.clone());
-        let wait = verdict(self.approvals.wait(review.clone()));
+        let review = ReviewTarget::Intent(view.symbol.clone());
+        let wait = verdict(self.pending_reviews.wait(review.clone()));
         let mut wait = std::pin::pin!(wait);
         // The first poll opens the review, then the client hears of it.
         if let std::task::Poll::Ready(verdict) = futures::poll!(&mut wait) {
             return verdict;
         }
-        if let Some(slot) = self.approvals.lock().get_mut(&review) {
+        if let Some(slot) = self.pending_reviews.lock().get_mut(&review) {
             slot.view = Some(view.clone());
         }
-        self.pulse.beat();
+        self.refresh.notify();
         let run = self.run.clone();
-        if self.plugin.is_there() {
+        if self.plugin.is_present() {
             let params = IntentParams { run, view };
             self.plugin.notify::<IntentNotification>(params).await;
         } else {
@@ -188,14 +194,14 @@ impl Approver for Person {
                 "Starling: {} asks before it begins; code actions there answer",
                 view.symbol
             );
-            self.windows.say(&text).await;
+            self.window.inform(&text).await;
         }
         wait.await
     }
 
     async fn proposal(&self, view: ProposalView) -> Reviewed {
-        self.approvals
-            .wait(Review::Proposal(ProposalId(view.id)))
+        self.pending_reviews
+            .wait(ReviewTarget::Proposal(ProposalId(view.id)))
             .await
     }
 }
@@ -224,20 +230,20 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_reaches_the_one_who_waits() {
-        let approvals = Approvals::default();
-        let review = Review::Proposal(ProposalId(1));
+        let pending_reviews = PendingReviews::default();
+        let review = ReviewTarget::Proposal(ProposalId(1));
         let waiting = tokio::spawn({
-            let (approvals, review) = (approvals.clone(), review.clone());
-            async move { approvals.wait(review).await }
+            let (pending_reviews, review) = (pending_reviews.clone(), review.clone());
+            async move { pending_reviews.wait(review).await }
         });
-        let mut answer = approvals.answer(&review, Verdict::Accept);
+        let mut answer = pending_reviews.answer(&review, Verdict::Accept);
         while answer.is_err() {
             tokio::task::yield_now().await;
-            answer = approvals.answer(&review, Verdict::Accept);
+            answer = pending_reviews.answer(&review, Verdict::Accept);
         }
         assert_eq!(waiting.await.unwrap(), Verdict::Accept.into());
         assert_eq!(
-            approvals.answer(&review, Verdict::Accept),
+            pending_reviews.answer(&review, Verdict::Accept),
             Err(Verdict::Accept.into()),
             "an answered review is closed"
         );
@@ -245,62 +251,62 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_may_come_before_the_swarm_waits() {
-        let approvals = Approvals::default();
-        let review = Review::Proposal(ProposalId(7));
-        assert!(approvals.answer(&review, steer("early")).is_err());
-        approvals.note(&asked(7));
-        approvals.answer(&review, steer("x")).unwrap();
-        assert!(approvals.answer(&review, steer("twice")).is_err());
-        assert_eq!(approvals.wait(review).await, steer("x"));
+        let pending_reviews = PendingReviews::default();
+        let review = ReviewTarget::Proposal(ProposalId(7));
+        assert!(pending_reviews.answer(&review, steer("early")).is_err());
+        pending_reviews.note(&asked(7));
+        pending_reviews.answer(&review, steer("x")).unwrap();
+        assert!(pending_reviews.answer(&review, steer("twice")).is_err());
+        assert_eq!(pending_reviews.wait(review).await, steer("x"));
     }
 
     #[tokio::test]
     async fn a_review_that_is_over_is_forgotten() {
-        let approvals = Approvals::default();
-        let review = Review::Proposal(ProposalId(7));
+        let pending_reviews = PendingReviews::default();
+        let review = ReviewTarget::Proposal(ProposalId(7));
         drop(futures::poll!(std::pin::pin!(
-            approvals.wait(review.clone())
+            pending_reviews.wait(review.clone())
         )));
-        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+        assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
         // The log is behind: the deadline has passed already.
-        approvals.note(&asked(7));
-        approvals.note(&Event::ProposalReviewed {
+        pending_reviews.note(&asked(7));
+        pending_reviews.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),
             by: starling_swarm::ActorId::User,
             verdict: Verdict::Accept,
         });
-        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+        assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
     }
 
     #[tokio::test]
     async fn a_review_asked_twice_keeps_the_later_one_open() {
-        let approvals = Approvals::default();
-        let review = Review::Intent("a.py::f".parse().unwrap());
-        let mut first = Box::pin(approvals.wait(review.clone()));
+        let pending_reviews = PendingReviews::default();
+        let review = ReviewTarget::Intent("a.py::f".parse().unwrap());
+        let mut first = Box::pin(pending_reviews.wait(review.clone()));
         assert!(futures::poll!(&mut first).is_pending());
-        let mut second = Box::pin(approvals.wait(review.clone()));
+        let mut second = Box::pin(pending_reviews.wait(review.clone()));
         assert!(futures::poll!(&mut second).is_pending());
         let Reviewed::Verdict(Verdict::Reject { reason }) = first.await else {
             panic!("nobody answered the first");
         };
         assert!(!reason.contains("editor"), "the editor is there: {reason}");
-        approvals.answer(&review, steer("the later")).unwrap();
+        pending_reviews.answer(&review, steer("the later")).unwrap();
         assert_eq!(second.await, steer("the later"));
-        assert!(approvals.answer(&review, Verdict::Accept).is_err());
+        assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
     }
 
     #[tokio::test]
     async fn reviews_of_one_run_do_not_mix() {
-        let approvals = Approvals::default();
-        let intent = Review::Intent("a.py::f".parse().unwrap());
+        let pending_reviews = PendingReviews::default();
+        let intent = ReviewTarget::Intent("a.py::f".parse().unwrap());
         for id in [1, 2] {
-            approvals.note(&asked(id));
+            pending_reviews.note(&asked(id));
         }
-        let proposal = |id| Review::Proposal(ProposalId(id));
-        assert!(approvals.answer(&intent, Verdict::Accept).is_err());
-        approvals.answer(&proposal(2), steer("two")).unwrap();
-        approvals.answer(&proposal(1), steer("one")).unwrap();
-        assert_eq!(approvals.wait(proposal(1)).await, steer("one"));
-        assert_eq!(approvals.wait(proposal(2)).await, steer("two"));
+        let proposal = |id| ReviewTarget::Proposal(ProposalId(id));
+        assert!(pending_reviews.answer(&intent, Verdict::Accept).is_err());
+        pending_reviews.answer(&proposal(2), steer("two")).unwrap();
+        pending_reviews.answer(&proposal(1), steer("one")).unwrap();
+        assert_eq!(pending_reviews.wait(proposal(1)).await, steer("one"));
+        assert_eq!(pending_reviews.wait(proposal(2)).await, steer("two"));
     }
 }

@@ -1,6 +1,6 @@
 //! What the agents of a run are doing, in words.
 
-use super::Board;
+use super::RunView;
 use starling_core::{ModelNotice, Verdict};
 use starling_swarm::{ActorId, AgentOutcome, AnswerSource, Event, ProposalId};
 
@@ -20,11 +20,11 @@ pub fn name(party: &ActorId) -> String {
 }
 
 /// Who does what since an event, and whether that is work; most events tell of one agent.
-pub(super) fn doing(event: &Event, board: &Board) -> Option<(ActorId, String, bool)> {
+pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
-        let agent = board.proposals.get(proposal)?.agent.clone();
+        let agent = view.proposals.get(proposal)?.agent.clone();
         // One that has ended stays so, also when its change is made again by the editor.
-        let has_ended = board.agents.get(&agent).is_some_and(|one| !one.working);
+        let has_ended = view.agents.get(&agent).is_some_and(|one| !one.working);
         Some((agent, what, !has_ended))
     };
     match event {
@@ -88,7 +88,7 @@ pub(super) fn doing(event: &Event, board: &Board) -> Option<(ActorId, String, bo
         | Event::ProposalApplying { .. }
         | Event::CandidateChosen { .. } => {
             let (agent, what) = at_work(event)?;
-            let known = board.agents.get(agent).is_some_and(|known| known.working);
+            let known = view.agents.get(agent).is_some_and(|known| known.working);
             // An agent that only answers a question is not at work for it.
             let working = known || matches!(event, Event::AgentWoken { .. });
             let only_answers = !working && matches!(agent, ActorId::Agent(_));

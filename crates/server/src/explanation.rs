@@ -1,6 +1,6 @@
 //! A proposal in words: for hovers, documents and messages.
 
-use super::board::Proposal;
+use super::run_view::RunProposal;
 use starling_swarm::{ProposalId, ids};
 use starling_text::{harmless, is_deceptive, visible};
 
@@ -8,7 +8,7 @@ use starling_text::{harmless, is_deceptive, visible};
 const HOVER_DIFF: usize = 4_000;
 
 /// Reason and evidence in Markdown.
-pub fn summary(id: ProposalId, proposal: &Proposal) -> String {
+pub fn summary(id: ProposalId, proposal: &RunProposal) -> String {
     let mut text = format!(
         "**Starling {id}** for {}",
         code(&proposal.symbol.to_string())
@@ -33,7 +33,7 @@ pub fn summary(id: ProposalId, proposal: &Proposal) -> String {
 }
 
 /// The same with the diff.
-pub fn hover(id: ProposalId, proposal: &Proposal) -> String {
+pub fn hover(id: ProposalId, proposal: &RunProposal) -> String {
     let diff = &proposal.diff;
     let end = (0..=HOVER_DIFF.min(diff.len()))
         .rev()
@@ -77,11 +77,11 @@ mod tests {
 
     #[test]
     fn a_proposal_says_what_why_and_how_well() {
-        let mut board = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
+        let mut view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let id = ProposalId(2);
-        insta::assert_snapshot!(hover(id, &board.proposals[&id]));
-        board.compare(&FilePath::new("a.py"), &BASE.replace("return", "raise"));
-        let told = summary(id, &board.proposals[&id]);
+        insta::assert_snapshot!(hover(id, &view.proposals[&id]));
+        view.compare(&FilePath::new("a.py"), &BASE.replace("return", "raise"));
+        let told = summary(id, &view.proposals[&id]);
         assert!(
             told.contains("conflicts with what you typed: both sides"),
             "{told}"
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_long_diff_is_cut_at_a_character() {
-        let board = waiting(&[(1, "a.py::f")]);
-        let mut proposal = board.proposals[&ProposalId(1)].clone();
+        let view = waiting(&[(1, "a.py::f")]);
+        let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);
         let told = hover(ProposalId(1), &proposal);
         assert!(told.contains("ä\n…"), "cut");

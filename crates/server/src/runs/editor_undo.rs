@@ -5,50 +5,50 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{Entry, Runs, Stage};
+use super::{RunEntry, RunPhase, Runs};
 use crate::follow::told;
 use crate::protocol::EventNotification;
-use crate::services::Run;
+use crate::services::RunControl;
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 
 /// How often, and with which pause, it is looked whether a run has ended.
-const LOOKS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(20);
+const END_POLLS: u32 = 100;
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A change that was undone or made again.
-struct Noticed {
+struct EditorUndo {
     run: RunId,
     event: Event,
-    handle: Arc<dyn Run>,
+    handle: Arc<dyn RunControl>,
     has_ended: bool,
 }
 
 impl Runs {
     /// Compares what was applied with the texts of open documents. Texts that were compared before are
     /// passed over.
-    pub(super) async fn notice_undone(&self) {
+    pub(super) async fn detect_editor_undo(&self) {
         for file in self.applied_files() {
             let Some(open) = self.open_text(&file).await else {
                 continue;
             };
             let is_known = {
-                let mut compared = self.compared();
+                let mut compared = self.compared_texts();
                 let before = compared.insert(file.clone(), Arc::clone(&open));
                 before.is_some_and(|before| before == open)
             };
             if is_known {
                 continue;
             }
-            for noticed in self.news_of(&file, &open) {
-                self.take_in(noticed).await;
+            for noticed in self.editor_undo_events(&file, &open) {
+                self.record_editor_undo(noticed).await;
             }
         }
     }
 
     /// Sends the client's plugin the events of a run that has ended which it does not know yet: whoever
     /// followed its log has stopped.
-    pub(super) async fn tell_after_end(&self, run: &RunId, handle: &dyn Run) {
+    pub(super) async fn send_events_after_end(&self, run: &RunId, handle: &dyn RunControl) {
         let log = handle.log();
         if !log.is_closed() || !self.has_ended(run).await {
             return;
@@ -58,9 +58,9 @@ impl Runs {
             let Some(entry) = entries.get_mut(&run.0) else {
                 return;
             };
-            let known = entry.board.seq.map_or(0, |seq| seq.saturating_add(1));
+            let known = entry.view.seq.map_or(0, |seq| seq.saturating_add(1));
             let new = log.records(usize::try_from(known).unwrap_or(usize::MAX));
-            entry.board.seq = new.last().map(|last| last.seq).or(entry.board.seq);
+            entry.view.seq = new.last().map(|last| last.seq).or(entry.view.seq);
             new
         };
         for params in new.iter().filter_map(|record| told(run, record)) {
@@ -71,12 +71,12 @@ impl Runs {
 
     /// Waits a moment until those who follow the closed log of a run are through.
     async fn has_ended(&self, run: &RunId) -> bool {
-        for _ in 0..LOOKS {
-            let ended = |entry: &Entry| matches!(entry.stage, Stage::Ended(_));
+        for _ in 0..END_POLLS {
+            let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
             if self.lock().get(&run.0).is_none_or(ended) {
                 return true;
             }
-            sleep(PAUSE).await;
+            sleep(END_POLL_INTERVAL).await;
         }
         false
     }
@@ -85,7 +85,7 @@ impl Runs {
         let entries = self.lock();
         let applied = entries
             .values()
-            .flat_map(|entry| entry.board.applied.values());
+            .flat_map(|entry| entry.view.applied.values());
         let mut files: Vec<FilePath> = applied.map(|one| one.file.clone()).collect();
         files.sort();
         files.dedup();
@@ -93,19 +93,19 @@ impl Runs {
     }
 
     /// What the text of a file says, the last change first: it was made over those before it.
-    fn news_of(&self, file: &FilePath, text: &str) -> Vec<Noticed> {
+    fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
         let entries = self.lock();
-        let of_run = |(id, entry): (&String, &Entry)| {
-            let (handle, has_ended) = match &entry.stage {
-                Stage::Going(handle) => (Arc::clone(handle), false),
-                Stage::Ended(Some(handle)) => (Arc::clone(handle), true),
-                Stage::Opening(_) | Stage::Ended(None) => return Vec::new(),
+        let of_run = |(id, entry): (&String, &RunEntry)| {
+            let (handle, has_ended) = match &entry.phase {
+                RunPhase::Running(handle) => (Arc::clone(handle), false),
+                RunPhase::Ended(Some(handle)) => (Arc::clone(handle), true),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => return Vec::new(),
             };
-            let applied = entry.board.applied.iter().rev();
+            let applied = entry.view.applied.iter().rev();
             let events = applied
                 .filter(|(_, one)| one.file == *file)
-                .filter_map(|(proposal, one)| one.news(*proposal, text));
-            let noticed = events.map(|event| Noticed {
+                .filter_map(|(proposal, one)| one.undo_event(*proposal, text));
+            let noticed = events.map(|event| EditorUndo {
                 run: RunId(id.clone()),
                 event,
                 handle: Arc::clone(&handle),
@@ -118,8 +118,8 @@ impl Runs {
 
     /// Tells the log of the run. That of a run that has ended is closed: its trajectory and the client
     /// are told here.
-    async fn take_in(&self, noticed: Noticed) {
-        let Noticed {
+    async fn record_editor_undo(&self, noticed: EditorUndo) {
+        let EditorUndo {
             run,
             event,
             handle,
@@ -127,9 +127,9 @@ impl Runs {
         } = noticed;
         if let Event::ProposalUndone { proposal } = &event
             && let Some(entry) = self.lock().get_mut(&run.0)
-            && let Some(applied) = entry.board.applied.get_mut(proposal)
+            && let Some(applied) = entry.view.applied.get_mut(proposal)
         {
-            applied.undone_by_editor();
+            applied.mark_undone_by_editor();
         }
         let log = handle.log();
         match &event {
@@ -141,9 +141,9 @@ impl Runs {
             return;
         }
         if let Some(entry) = self.lock().get_mut(&run.0) {
-            entry.board.note_applied(&event);
+            entry.view.note_applied(&event);
         }
-        self.tell_after_end(&run, handle.as_ref()).await;
+        self.send_events_after_end(&run, handle.as_ref()).await;
         if let Err(error) = self.record(&run, vec![event]).await {
             tracing::warn!(%error, "an undo in the editor is not recorded");
         }

@@ -9,13 +9,13 @@ use starling_text::ByteRange;
 
 /// One symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct SymbolMarker {
     /// As in its symbol path; empty for the module body.
     pub name: String,
     /// Where its definition starts, decorators included.
-    pub top: usize,
+    pub definition_start: usize,
     /// Where its name stands in its definition.
-    pub head: usize,
+    pub name_start: usize,
     pub span: ByteRange,
 }
 
@@ -55,38 +55,41 @@ impl Splice {
 
 /// The symbols of a document, outer before inner; the module body first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Marks(Arc<Vec<Mark>>);
+pub struct SymbolMarkers(Arc<Vec<SymbolMarker>>);
 
-impl Marks {
+impl SymbolMarkers {
     /// Reads a text.
-    pub fn read(path: &Path, text: &str) -> Marks {
+    pub fn read(path: &Path, text: &str) -> SymbolMarkers {
         let tree = SymbolTree::parse(FilePath::new(path.to_string_lossy()), text.into());
-        let mark = |symbol: &starling_syntax::Symbol| Mark {
+        let marker = |symbol: &starling_syntax::Symbol| SymbolMarker {
             name: symbol.path.name.clone(),
-            top: symbol.definition.start,
-            head: match symbol.name.is_empty() {
+            definition_start: symbol.definition.start,
+            name_start: match symbol.name.is_empty() {
                 true => symbol.span.start,
                 false => symbol.name.start,
             },
             span: symbol.span,
         };
-        Marks(Arc::new(tree.symbols().iter().map(mark).collect()))
+        SymbolMarkers(Arc::new(tree.symbols().iter().map(marker).collect()))
     }
 
     pub fn shift(&mut self, splice: &Splice) {
-        for mark in Arc::make_mut(&mut self.0) {
-            mark.top = splice.moved(mark.top);
-            mark.head = splice.moved(mark.head);
-            mark.span = ByteRange::new(splice.moved(mark.span.start), splice.moved(mark.span.end));
+        for marker in Arc::make_mut(&mut self.0) {
+            marker.definition_start = splice.moved(marker.definition_start);
+            marker.name_start = splice.moved(marker.name_start);
+            marker.span = ByteRange::new(
+                splice.moved(marker.span.start),
+                splice.moved(marker.span.end),
+            );
         }
     }
 
-    /// A symbol by its name, or the innermost around it that is there.
-    pub fn find(&self, name: &str) -> Option<&Mark> {
+    /// A symbol by its name, or the innermost context it that is there.
+    pub fn find(&self, name: &str) -> Option<&SymbolMarker> {
         let mut name = name;
         loop {
-            if let Some(mark) = self.0.iter().find(|mark| mark.name == name) {
-                return Some(mark);
+            if let Some(marker) = self.0.iter().find(|marker| marker.name == name) {
+                return Some(marker);
             }
             name = match name.rsplit_once('.') {
                 Some((outer, _)) => outer,
@@ -96,19 +99,19 @@ impl Marks {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Mark> {
+    pub fn iter(&self) -> impl Iterator<Item = &SymbolMarker> {
         self.0.iter()
     }
 
     /// The innermost symbol at an offset.
-    pub fn at(&self, offset: usize) -> Option<&Mark> {
-        let around = |mark: &&Mark| {
-            mark.name.is_empty() || (mark.span.start <= offset && offset < mark.span.end)
+    pub fn at(&self, offset: usize) -> Option<&SymbolMarker> {
+        let context = |marker: &&SymbolMarker| {
+            marker.name.is_empty() || (marker.span.start <= offset && offset < marker.span.end)
         };
         self.0
             .iter()
-            .filter(around)
-            .max_by_key(|mark| (!mark.name.is_empty(), mark.span.start))
+            .filter(context)
+            .max_by_key(|marker| (!marker.name.is_empty(), marker.span.start))
     }
 }
 
@@ -118,39 +121,39 @@ mod tests {
 
     const TEXT: &str = "import x\n\n\nclass C:\n    # says\n    @staticmethod\n    def m():\n        pass\n\n\ndef f():\n    return 1\n";
 
-    fn marks() -> Marks {
-        Marks::read(Path::new("/w/a.py"), TEXT)
+    fn markers() -> SymbolMarkers {
+        SymbolMarkers::read(Path::new("/w/a.py"), TEXT)
     }
 
-    fn head<'t>(marks: &Marks, name: &str, text: &'t str) -> &'t str {
-        let rest = &text[marks.find(name).unwrap().head..];
+    fn name_start<'t>(markers: &SymbolMarkers, name: &str, text: &'t str) -> &'t str {
+        let rest = &text[markers.find(name).unwrap().name_start..];
         rest.lines().next().unwrap()
     }
 
     #[test]
     fn symbols_stand_at_their_names() {
-        let marks = marks();
-        assert_eq!(head(&marks, "C.m", TEXT), "m():");
-        assert_eq!(head(&marks, "C", TEXT), "C:");
-        assert_eq!(head(&marks, "", TEXT), "import x");
+        let markers = markers();
+        assert_eq!(name_start(&markers, "C.m", TEXT), "m():");
+        assert_eq!(name_start(&markers, "C", TEXT), "C:");
+        assert_eq!(name_start(&markers, "", TEXT), "import x");
         assert_eq!(
-            head(&marks, "C.new", TEXT),
+            name_start(&markers, "C.new", TEXT),
             "C:",
             "a new one: where it will be"
         );
-        assert_eq!(head(&marks, "g", TEXT), "import x");
+        assert_eq!(name_start(&markers, "g", TEXT), "import x");
     }
 
     #[test]
     fn the_innermost_symbol_is_at_a_place() {
-        let marks = marks();
-        let at = |what: &str| marks.at(TEXT.find(what).unwrap()).unwrap().name.clone();
+        let markers = markers();
+        let at = |what: &str| markers.at(TEXT.find(what).unwrap()).unwrap().name.clone();
         assert_eq!(at("import"), "");
         assert_eq!(at("class"), "C");
         assert_eq!(at("# says"), "C.m");
         assert_eq!(at("pass"), "C.m");
         assert_eq!(at("return"), "f");
-        assert_eq!(marks.at(TEXT.len()).unwrap().name, "", "past the end");
+        assert_eq!(markers.at(TEXT.len()).unwrap().name, "", "past the end");
     }
 
     #[test]
@@ -163,12 +166,12 @@ mod tests {
             ("1\n", "2\n"),
         ] {
             let text = TEXT.replacen(from, to, 1);
-            let mut moved = marks();
+            let mut moved = markers();
             moved.shift(&Splice::between(TEXT, &text));
             for name in ["C", "C.m", "f"] {
-                let fresh = Marks::read(Path::new("/w/a.py"), &text);
-                let expected = head(&fresh, name, &text);
-                assert_eq!(head(&moved, name, &text), expected, "{from} → {to}");
+                let fresh = SymbolMarkers::read(Path::new("/w/a.py"), &text);
+                let expected = name_start(&fresh, name, &text);
+                assert_eq!(name_start(&moved, name, &text), expected, "{from} → {to}");
             }
         }
     }
@@ -176,9 +179,9 @@ mod tests {
     #[test]
     fn what_is_deleted_stands_where_it_was() {
         let text = TEXT.replace("def f():\n    return 1\n", "");
-        let mut marks = marks();
-        marks.shift(&Splice::between(TEXT, &text));
-        assert_eq!(marks.find("f").unwrap().head, text.len());
+        let mut markers = markers();
+        markers.shift(&Splice::between(TEXT, &text));
+        assert_eq!(markers.find("f").unwrap().name_start, text.len());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::{
     MessageActionItem, MessageType, ShowDocumentParams, ShowMessageRequestParams, Url,
 };
 
-use super::outgoing::{AFTER_ANSWER, ask};
+use super::outgoing::{AFTER_ANSWER, send_request};
 use starling_text::harmless;
 use starling_workspace::private_directory;
 
@@ -19,61 +19,62 @@ const OPEN_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a person may take.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// More lines of what is ignored are not shown.
-const LINES: usize = 5;
+const MAX_WARNING_LINES: usize = 5;
 /// Longer texts do not fit into a message.
-const MESSAGE: usize = 2_000;
+const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// The windows of one client.
+/// The window of one client.
 #[derive(Debug)]
-pub struct Windows {
+pub struct ClientWindow {
     client: Client,
     /// Where what is shown is written.
     folder: PathBuf,
-    agreed: OnceLock<Agreed>,
+    negotiated: OnceLock<WindowSupport>,
 }
 
 /// What the client said of itself.
 #[derive(Debug, Clone, Copy, Default)]
-struct Agreed {
+struct WindowSupport {
     /// It opens documents.
     documents: bool,
     /// It has a Starling plugin.
     plugin: bool,
 }
 
-impl Windows {
-    pub fn new(client: Client, folder: PathBuf) -> Windows {
-        Windows {
+impl ClientWindow {
+    pub fn new(client: Client, folder: PathBuf) -> ClientWindow {
+        ClientWindow {
             client,
             folder: folder.join(std::process::id().to_string()),
-            agreed: OnceLock::new(),
+            negotiated: OnceLock::new(),
         }
     }
 
     /// What the client said of itself.
-    pub fn agree(&self, documents: bool, plugin: bool) {
-        self.agreed.get_or_init(|| Agreed { documents, plugin });
+    pub fn set_negotiated(&self, documents: bool, plugin: bool) {
+        self.negotiated
+            .get_or_init(|| WindowSupport { documents, plugin });
     }
 
-    fn agreed(&self) -> Agreed {
-        self.agreed.get().copied().unwrap_or_default()
+    fn negotiated(&self) -> WindowSupport {
+        self.negotiated.get().copied().unwrap_or_default()
     }
 
     async fn pause(&self) {
-        if !self.agreed().plugin {
+        if !self.negotiated().plugin {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
     }
 
     /// Shows a text as a document, or as a message where documents are not opened.
-    pub async fn open(&self, name: &str, text: &str) {
-        if !(self.agreed().documents && self.opened(name, text).await) {
-            let cut: String = text.chars().take(MESSAGE).collect();
-            self.say(&cut).await;
+    pub async fn show_document(&self, name: &str, text: &str) {
+        if !(self.negotiated().documents && self.show_as_file(name, text).await) {
+            let cut: String = text.chars().take(MAX_MESSAGE_CHARS).collect();
+            self.inform(&cut).await;
         }
     }
 
-    async fn opened(&self, name: &str, text: &str) -> bool {
+    async fn show_as_file(&self, name: &str, text: &str) -> bool {
         let path = self.folder.join(name);
         let written = async {
             private_directory(&self.folder)?;
@@ -93,7 +94,7 @@ impl Windows {
             selection: None,
         };
         self.pause().await;
-        let answer = ask::<ShowDocument>(&self.client, params, OPEN_DEADLINE).await;
+        let answer = send_request::<ShowDocument>(&self.client, params, OPEN_DEADLINE).await;
         answer.is_ok_and(|shown| shown.success)
     }
 
@@ -109,7 +110,8 @@ impl Windows {
             actions: Some(choices.iter().map(action).collect()),
         };
         self.pause().await;
-        let answer = ask::<ShowMessageRequest>(&self.client, params, PERSON_DEADLINE).await;
+        let answer =
+            send_request::<ShowMessageRequest>(&self.client, params, PERSON_DEADLINE).await;
         let chosen = answer.ok()??;
         choices
             .iter()
@@ -117,7 +119,7 @@ impl Windows {
             .copied()
     }
 
-    pub async fn say(&self, text: &str) {
+    pub async fn inform(&self, text: &str) {
         self.pause().await;
         self.client.show_message(MessageType::INFO, text).await;
     }
@@ -127,17 +129,20 @@ impl Windows {
     }
 
     /// Says what of the project's settings is not followed.
-    pub async fn tell_ignored(&self, ignored: &[String]) {
-        let lines = ignored.iter().take(LINES).map(|line| harmless(line));
+    pub async fn warn_ignored_settings(&self, ignored: &[String]) {
+        let lines = ignored
+            .iter()
+            .take(MAX_WARNING_LINES)
+            .map(|line| harmless(line));
         let mut text = lines.collect::<Vec<_>>().join("\n");
-        if let more @ 1.. = ignored.len().saturating_sub(LINES) {
+        if let more @ 1.. = ignored.len().saturating_sub(MAX_WARNING_LINES) {
             text += &format!("\n… {more} more; `starling config explain` lists all");
         }
         self.warn(&format!("Starling: {text}")).await;
     }
 
     /// Removes what was shown.
-    pub fn clean(&self) {
+    pub fn remove_files(&self) {
         match std::fs::remove_dir_all(&self.folder) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

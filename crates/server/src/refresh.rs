@@ -9,12 +9,12 @@ use tower_lsp::Client;
 use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
-use super::documents::Desk;
-use super::outgoing::{Plugin, ask};
+use super::documents::DocumentStore;
+use super::outgoing::{Plugin, send_request};
 use super::protocol::StatusNotification;
 use super::runs::Runs;
-use super::settings::Settings;
-use super::windows::Windows;
+use super::settings::ClientSettings;
+use super::window::ClientWindow;
 
 /// The least time between two refreshes.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -23,28 +23,35 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// What runs and questions share.
 #[derive(Debug, Clone)]
-pub struct Around {
-    pub pulse: Pulse,
-    pub windows: Arc<Windows>,
+pub struct ClientContext {
+    pub refresh: RefreshNotifier,
+    pub window: Arc<ClientWindow>,
     pub plugin: Plugin,
 }
 
 /// Told of every change; never waits.
 #[derive(Debug, Clone, Default)]
-pub struct Pulse {
+pub struct RefreshNotifier {
     changed: Arc<Notify>,
 }
 
-impl Pulse {
-    pub fn beat(&self) {
+impl RefreshNotifier {
+    pub fn notify(&self) {
         self.changed.notify_one();
     }
 
     /// Tells the client of changes, for as long as it is polled.
-    pub async fn carry(self, client: Client, desk: Desk, runs: Runs, asks: Asks, agreed: Settings) {
+    pub async fn carry(
+        self,
+        client: Client,
+        documents: DocumentStore,
+        runs: Runs,
+        asks: Asks,
+        negotiated: ClientSettings,
+    ) {
         let plugin = runs.plugin();
-        let mut texts = desk.changes();
-        let (mut status, mut offers) = (Default::default(), Vec::new());
+        let mut texts = documents.changes();
+        let (mut status, mut review_actions) = (Default::default(), Vec::new());
         loop {
             tokio::select! {
                 () = self.changed.notified() => {}
@@ -60,11 +67,11 @@ impl Pulse {
                 status = now.clone();
                 plugin.notify::<StatusNotification>(now).await;
             }
-            let now = runs.all_offers();
-            if now != offers {
-                offers = now;
-                if agreed.lens_refresh {
-                    let refresh = ask::<CodeLensRefresh>(&client, (), DEADLINE);
+            let now = runs.all_review_actions();
+            if now != review_actions {
+                review_actions = now;
+                if negotiated.lens_refresh {
+                    let refresh = send_request::<CodeLensRefresh>(&client, (), DEADLINE);
                     if let Err(error) = refresh.await {
                         tracing::info!(%error, "the client does not take a refresh of lenses");
                     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::trajectory::{Change, State};
+use super::trajectory::{ChangeRecord, ChangeState};
 use starling_core::{Current, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
 use starling_syntax::{FilePath, MadeChange};
@@ -13,7 +13,7 @@ use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
 
 /// A later change of the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocker {
+pub struct BlockingChange {
     /// `None` if it belongs to the same run.
     pub run: Option<RunId>,
     pub proposal: ProposalId,
@@ -23,12 +23,12 @@ pub struct Blocker {
 
 /// Why a proposal stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct UndoRefusal {
     pub proposal: ProposalId,
     pub file: Option<FilePath>,
     /// The first and the last line that were changed since, as the file is now, from 1.
     pub lines: Option<(usize, usize)>,
-    pub blocker: Option<Blocker>,
+    pub blocker: Option<BlockingChange>,
     /// The other proposal for which it stays, where nothing else is in the way.
     pub held: Option<Held>,
     /// Why the change has no certain place in the file as it is now.
@@ -41,13 +41,13 @@ pub struct Refusal {
 
 /// What an undo changes in one file.
 #[derive(Debug, Clone)]
-pub struct FilePlan {
+pub struct FileUndoPlan {
     pub file: FilePath,
     /// The last one that was applied comes first.
     pub undone: Vec<ProposalId>,
     /// Those of `undone` whose changes are not in the text any more: there is nothing to take back.
     pub absent: Vec<ProposalId>,
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<UndoRefusal>,
     pub(super) now: Option<Current>,
     /// The text afterwards; `None` if the file is removed or is gone already.
     pub(super) after: Option<Arc<str>>,
@@ -56,16 +56,16 @@ pub struct FilePlan {
 
 /// What an undo changes.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct UndoPlan {
     /// The file that was changed last comes first.
-    pub files: Vec<FilePlan>,
+    pub files: Vec<FileUndoPlan>,
     /// The proposals that stay.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<UndoRefusal>,
 }
 
 /// What an undo does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum UndoStep {
     /// The file is as it was before the proposals already.
     Nothing,
     Change,
@@ -79,7 +79,7 @@ pub struct UndoOutcome {
     pub undone: Vec<ProposalId>,
     /// Those of `undone` that were not in the text before: nothing was taken back of them.
     pub absent: Vec<ProposalId>,
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<UndoRefusal>,
 }
 
 impl UndoOutcome {
@@ -90,10 +90,10 @@ impl UndoOutcome {
     }
 }
 
-impl FilePlan {
+impl FileUndoPlan {
     /// A plan that changes nothing.
-    fn of(file: &FilePath, now: Option<Current>) -> FilePlan {
-        FilePlan {
+    fn of(file: &FilePath, now: Option<Current>) -> FileUndoPlan {
+        FileUndoPlan {
             file: file.clone(),
             undone: Vec::new(),
             absent: Vec::new(),
@@ -104,11 +104,11 @@ impl FilePlan {
         }
     }
 
-    pub fn step(&self) -> Step {
+    pub fn step(&self) -> UndoStep {
         match (&self.now, &self.after) {
-            (Some(_), None) => Step::Remove,
-            (Some(now), Some(after)) if now.text != *after => Step::Change,
-            (Some(_), Some(_)) | (None, _) => Step::Nothing,
+            (Some(_), None) => UndoStep::Remove,
+            (Some(now), Some(after)) if now.text != *after => UndoStep::Change,
+            (Some(_), Some(_)) | (None, _) => UndoStep::Nothing,
         }
     }
 
@@ -130,9 +130,9 @@ impl FilePlan {
 
     pub(super) fn edit(&self) -> Option<FileEdit> {
         let effect = match self.step() {
-            Step::Nothing => return None,
-            Step::Change => Effect::Change,
-            Step::Remove => Effect::Delete,
+            UndoStep::Nothing => return None,
+            UndoStep::Change => Effect::Change,
+            UndoStep::Remove => Effect::Delete,
         };
         let base = self.now.clone()?;
         let label = match &self.undone[..] {
@@ -151,9 +151,13 @@ impl FilePlan {
 
 /// What an undo of these proposals would change now, file by file, and which of them stay. Changes that
 /// nobody can undo because their texts were not kept come as refusals without a file.
-pub async fn plan(editor: &dyn Editor, changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Plan {
+pub async fn plan(
+    editor: &dyn Editor,
+    changes: &[ChangeRecord],
+    chosen: &BTreeSet<ProposalId>,
+) -> UndoPlan {
     let (files, selection) = select(editor, changes, chosen).await;
-    Plan {
+    UndoPlan {
         files,
         refused: selection.refused,
     }
@@ -161,10 +165,10 @@ pub async fn plan(editor: &dyn Editor, changes: &[Change], chosen: &BTreeSet<Pro
 
 pub(super) async fn select<'c>(
     editor: &dyn Editor,
-    changes: &'c [Change],
+    changes: &'c [ChangeRecord],
     chosen: &'c BTreeSet<ProposalId>,
-) -> (Vec<FilePlan>, Selection<'c>) {
-    let mut selection = Selection::of(changes, chosen);
+) -> (Vec<FileUndoPlan>, UndoSelection<'c>) {
+    let mut selection = UndoSelection::of(changes, chosen);
     loop {
         let (mut plans, mut refused) = (Vec::new(), Vec::new());
         for file in files(changes, &selection.open) {
@@ -172,15 +176,17 @@ pub(super) async fn select<'c>(
             refused.append(&mut plan.refused);
             plans.push(plan);
         }
-        if selection.keep(refused).is_empty() {
+        if selection.keep_refused(refused).is_empty() {
             return (plans, selection);
         }
     }
 }
 
 /// The dependencies of the changes that are in the user's text.
-pub fn dependencies(changes: &[Change]) -> DependencyGraph {
-    let applied = changes.iter().filter(|one| one.state == State::Applied);
+pub fn dependencies(changes: &[ChangeRecord]) -> DependencyGraph {
+    let applied = changes
+        .iter()
+        .filter(|one| one.state == ChangeState::Applied);
     DependencyGraph::of(applied.map(|change| {
         let made = change.made.as_ref();
         let of_change = made.map(|made| made.dependencies.clone());
@@ -189,24 +195,24 @@ pub fn dependencies(changes: &[Change]) -> DependencyGraph {
 }
 
 /// Which of the chosen proposals are undone, and which stay.
-pub(super) struct Selection<'c> {
+pub(super) struct UndoSelection<'c> {
     chosen: &'c BTreeSet<ProposalId>,
     dependencies: DependencyGraph,
     /// The proposals that are undone.
     pub(super) open: BTreeSet<ProposalId>,
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<UndoRefusal>,
 }
 
-impl<'c> Selection<'c> {
-    fn of(changes: &[Change], chosen: &'c BTreeSet<ProposalId>) -> Self {
-        let mut selection = Selection {
+impl<'c> UndoSelection<'c> {
+    fn of(changes: &[ChangeRecord], chosen: &'c BTreeSet<ProposalId>) -> Self {
+        let mut selection = UndoSelection {
             chosen,
             dependencies: dependencies(changes),
             open: wanted(changes, chosen).map(|one| one.proposal).collect(),
             refused: Vec::new(),
         };
         let unknown = wanted(changes, chosen).filter(|change| change.made.is_none());
-        let refused = unknown.map(|change| Refusal {
+        let refused = unknown.map(|change| UndoRefusal {
             proposal: change.proposal,
             file: None,
             lines: None,
@@ -218,12 +224,12 @@ impl<'c> Selection<'c> {
                 .to_owned(),
             diff: String::new(),
         });
-        selection.keep(refused.collect());
+        selection.keep_refused(refused.collect());
         selection
     }
 
     /// Keeps proposals that cannot be undone, and the others that belong to them. Returns the others.
-    pub(super) fn keep(&mut self, mut refused: Vec<Refusal>) -> BTreeSet<ProposalId> {
+    pub(super) fn keep_refused(&mut self, mut refused: Vec<UndoRefusal>) -> BTreeSet<ProposalId> {
         for one in &mut refused {
             if let Some(blocker) = one.blocker.as_mut()
                 && self.chosen.contains(&blocker.proposal)
@@ -235,7 +241,7 @@ impl<'c> Selection<'c> {
         let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
         let held = self.dependencies.held(&self.open, &staying);
         self.refused.append(&mut refused);
-        self.refused.extend(held.iter().map(|held| Refusal {
+        self.refused.extend(held.iter().map(|held| UndoRefusal {
             proposal: held.proposal,
             file: None,
             lines: None,
@@ -253,16 +259,16 @@ impl<'c> Selection<'c> {
 }
 
 fn wanted<'c>(
-    changes: &'c [Change],
+    changes: &'c [ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
-) -> impl DoubleEndedIterator<Item = &'c Change> {
+) -> impl DoubleEndedIterator<Item = &'c ChangeRecord> {
     changes
         .iter()
-        .filter(|change| change.state == State::Applied && chosen.contains(&change.proposal))
+        .filter(|change| change.state == ChangeState::Applied && chosen.contains(&change.proposal))
 }
 
 /// The files of the chosen changes, the last one changed first.
-pub(super) fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
+pub(super) fn files(changes: &[ChangeRecord], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
     let mut files: Vec<FilePath> = Vec::new();
     for made in wanted(changes, chosen)
         .rev()
@@ -277,10 +283,10 @@ pub(super) fn files(changes: &[Change], chosen: &BTreeSet<ProposalId>) -> Vec<Fi
 
 pub(super) async fn plan_file(
     editor: &dyn Editor,
-    changes: &[Change],
+    changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
-) -> FilePlan {
+) -> FileUndoPlan {
     match editor.current(file).await {
         Ok(now) => plan_text(changes, chosen, file, Some(now)),
         Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
@@ -289,9 +295,9 @@ pub(super) async fn plan_file(
             let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
             let why = format!("{error}; nothing of this file is undone");
             let refused = wanted.map(|(change, made)| refusal(change, made, why.clone()));
-            FilePlan {
+            FileUndoPlan {
                 refused: refused.rev().collect(),
-                ..FilePlan::of(file, None)
+                ..FileUndoPlan::of(file, None)
             }
         }
     }
@@ -299,25 +305,25 @@ pub(super) async fn plan_file(
 
 /// The changes of a file that are in the user's text.
 pub(super) fn of_file<'c>(
-    changes: &'c [Change],
+    changes: &'c [ChangeRecord],
     file: &'c FilePath,
-) -> impl DoubleEndedIterator<Item = (&'c Change, &'c AppliedChange)> {
+) -> impl DoubleEndedIterator<Item = (&'c ChangeRecord, &'c AppliedChange)> {
     changes
         .iter()
-        .filter(|change| change.state == State::Applied)
+        .filter(|change| change.state == ChangeState::Applied)
         .filter_map(|change| Some((change, change.made.as_ref()?)))
         .filter(move |(_, made)| made.file == *file)
 }
 
 /// What an undo of the chosen proposals changes in a file with this text; `None` is a file that is gone.
 pub(super) fn plan_text(
-    changes: &[Change],
+    changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
     now: Option<Current>,
-) -> FilePlan {
-    let of_file: Vec<(&Change, &AppliedChange)> = of_file(changes, file).collect();
-    let mut plan = FilePlan::of(file, now);
+) -> FileUndoPlan {
+    let of_file: Vec<(&ChangeRecord, &AppliedChange)> = of_file(changes, file).collect();
+    let mut plan = FileUndoPlan::of(file, now);
     let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
     for (at, (change, made)) in of_file.iter().enumerate().rev() {
         if !chosen.contains(&change.proposal) {
@@ -352,7 +358,7 @@ pub(super) fn plan_text(
             Err(conflict) => {
                 let later = of_file[at + 1..].iter().map(|(later, _)| *later);
                 let later = later.filter(|later| !plan.undone.contains(&later.proposal));
-                let blocker = blocker(made, later).map(|proposal| Blocker {
+                let blocker = blocker(made, later).map(|proposal| BlockingChange {
                     run: None,
                     proposal,
                     stays: false,
@@ -397,7 +403,7 @@ pub(super) fn inverse_over(
 /// changed them.
 fn blocker<'c>(
     made: &AppliedChange,
-    later: impl Iterator<Item = &'c Change>,
+    later: impl Iterator<Item = &'c ChangeRecord>,
 ) -> Option<ProposalId> {
     let own = after(made);
     for change in later {
@@ -412,8 +418,8 @@ fn blocker<'c>(
     None
 }
 
-pub(super) fn refusal(change: &Change, made: &AppliedChange, why: String) -> Refusal {
-    Refusal {
+pub(super) fn refusal(change: &ChangeRecord, made: &AppliedChange, why: String) -> UndoRefusal {
+    UndoRefusal {
         proposal: change.proposal,
         file: Some(made.file.clone()),
         lines: None,
@@ -426,13 +432,13 @@ pub(super) fn refusal(change: &Change, made: &AppliedChange, why: String) -> Ref
 }
 
 fn conflicting(
-    change: &Change,
+    change: &ChangeRecord,
     made: &AppliedChange,
     current: &str,
     conflict: &Conflict,
-    blocker: Option<Blocker>,
-) -> Refusal {
-    let lines = lines_now(&after(made), current, conflict.theirs);
+    blocker: Option<BlockingChange>,
+) -> UndoRefusal {
+    let lines = current_lines(&after(made), current, conflict.theirs);
     let mut refused = refusal(change, made, String::new());
     refused.lines = Some(lines);
     refused.blocker = blocker;
@@ -441,7 +447,7 @@ fn conflicting(
     refused
 }
 
-impl Refusal {
+impl UndoRefusal {
     /// Says what happened, and what to do.
     fn explain(&mut self) {
         let file = self.file.as_ref().map_or("", FilePath::as_str);
@@ -451,19 +457,19 @@ impl Refusal {
             None => file.to_owned(),
         };
         self.why = match &self.blocker {
-            Some(Blocker {
+            Some(BlockingChange {
                 run: None,
                 proposal,
                 stays: true,
             }) => format!("{place}: {proposal}, which stays, changed the same lines"),
-            Some(Blocker {
+            Some(BlockingChange {
                 run: None,
                 proposal,
                 stays: false,
             }) => format!(
                 "{place}: {proposal} changed the same lines; undo {proposal} first, or the whole run"
             ),
-            Some(Blocker {
+            Some(BlockingChange {
                 run: Some(run),
                 proposal,
                 stays: _,
@@ -485,10 +491,10 @@ impl Refusal {
     }
 
     /// Looks for the change of a later run that is in the way.
-    pub fn blame<'c>(
+    pub fn find_blocker_in_later_runs<'c>(
         &mut self,
-        changes: &[Change],
-        later: impl IntoIterator<Item = (&'c RunId, &'c [Change])>,
+        changes: &[ChangeRecord],
+        later: impl IntoIterator<Item = (&'c RunId, &'c [ChangeRecord])>,
     ) {
         let own = changes.iter().find(|one| one.proposal == self.proposal);
         let Some(made) = own.and_then(|one| one.made.as_ref()) else {
@@ -498,9 +504,11 @@ impl Refusal {
             return;
         }
         for (run, changes) in later {
-            let applied = changes.iter().filter(|one| one.state == State::Applied);
+            let applied = changes
+                .iter()
+                .filter(|one| one.state == ChangeState::Applied);
             if let Some(proposal) = blocker(made, applied) {
-                self.blocker = Some(Blocker {
+                self.blocker = Some(BlockingChange {
                     run: Some(run.clone()),
                     proposal,
                     stays: false,
@@ -513,7 +521,7 @@ impl Refusal {
 }
 
 /// The lines of `current` that a change of `base` in this range has become.
-fn lines_now(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
+fn current_lines(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
     let changes = ChangeSet::between_lines(base, current);
     let (mut inserted, mut removed) = (0, 0);
     let mut length = 0;

@@ -1,7 +1,7 @@
 //! What a run looks like from outside, derived from its events alone.
 
+mod activity;
 mod applied;
-mod doing;
 mod proposal;
 #[cfg(test)]
 mod tests;
@@ -14,13 +14,13 @@ use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
 use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
-pub use applied::Applied;
-pub(crate) use doing::{name, short};
-pub use proposal::{Proposal, State};
+pub(crate) use activity::{name, short};
+pub use applied::AppliedEdit;
+pub use proposal::{ProposalStatus, RunProposal};
 
 /// An agent, or another part of the run that was heard of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentActivity {
     /// In words.
     pub doing: String,
     pub working: bool,
@@ -31,7 +31,7 @@ pub struct Agent {
 }
 
 /// How many of an agent's lookups are kept.
-const LOOKED: usize = 8;
+const MAX_LOOKUPS: usize = 8;
 
 /// What was spent so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -60,7 +60,7 @@ impl Spending {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct End {
+pub struct RunEnd {
     pub stop_reason: StopReason,
     pub summary: String,
     /// Absent in older recordings.
@@ -69,32 +69,32 @@ pub struct End {
 
 /// One run.
 #[derive(Debug, Clone, Default)]
-pub struct Board {
+pub struct RunView {
     pub limits: Option<Limits>,
-    pub agents: BTreeMap<ActorId, Agent>,
-    pub proposals: BTreeMap<ProposalId, Proposal>,
+    pub agents: BTreeMap<ActorId, AgentActivity>,
+    pub proposals: BTreeMap<ProposalId, RunProposal>,
     /// What was applied, as its texts tell: also what was undone, which the user may make again.
-    pub applied: BTreeMap<ProposalId, Applied>,
+    pub applied: BTreeMap<ProposalId, AppliedEdit>,
     /// What the turns say.
     spent: Spending,
     /// What the end of the run says, which counts as well what no turn brought to its end: requests that
     /// were cut off.
-    in_all: Option<Spending>,
-    pub end: Option<End>,
+    total: Option<Spending>,
+    pub end: Option<RunEnd>,
     /// Why a model did not answer, the last time that one did not.
     no_answer: Option<String>,
     /// The number of the last event.
     pub seq: Option<u64>,
 }
 
-impl Board {
+impl RunView {
     /// Takes in what happened.
-    pub fn note(&mut self, seq: u64, event: &Event) {
+    pub fn record(&mut self, seq: u64, event: &Event) {
         self.seq = Some(seq);
-        if let Some((party, doing, working)) = doing::doing(event, self) {
+        if let Some((party, doing, working)) = activity::doing(event, self) {
             let known = self.agents.get_mut(&party).map(|agent| &mut agent.looked);
             let looked = known.map(std::mem::take).unwrap_or_default();
-            let agent = Agent {
+            let agent = AgentActivity {
                 doing,
                 working,
                 since: Instant::now(),
@@ -102,15 +102,15 @@ impl Board {
             };
             self.agents.insert(party, agent);
         }
-        if let Some((party, lookup)) = doing::lookup(event)
+        if let Some((party, lookup)) = activity::lookup(event)
             && let Some(agent) = self.agents.get_mut(party)
         {
-            if agent.looked.len() == LOOKED {
+            if agent.looked.len() == MAX_LOOKUPS {
                 agent.looked.remove(0);
             }
             agent.looked.push(lookup);
         }
-        if let Some((party, doing)) = doing::rests(event)
+        if let Some((party, doing)) = activity::rests(event)
             && let Some(agent) = self.agents.get_mut(party)
             && !agent.working
         {
@@ -140,8 +140,8 @@ impl Board {
             ..
         } = event
         {
-            self.count_all(spent);
-            self.ended(End {
+            self.set_total_spent(spent);
+            self.ended(RunEnd {
                 stop_reason: stop_reason.clone(),
                 summary: summary.clone(),
                 headline: ending.as_ref().map(|ending| ending.headline.clone()),
@@ -150,9 +150,9 @@ impl Board {
     }
 
     /// Takes in what the run has spent in all, as its end says; also an end that is none any more.
-    pub fn count_all(&mut self, spent: &Spent) {
+    pub fn set_total_spent(&mut self, spent: &Spent) {
         let has_price = spent.unpriced_calls == 0 || spent.dollars > Dollars(0.0);
-        self.in_all = Some(Spending {
+        self.total = Some(Spending {
             calls: spent.calls,
             tokens: spent.prompt_tokens + spent.output_tokens,
             dollars: has_price.then_some(spent.dollars),
@@ -162,7 +162,7 @@ impl Board {
 
     /// What was spent so far.
     pub fn spent(&self) -> Spending {
-        self.in_all.unwrap_or(self.spent)
+        self.total.unwrap_or(self.spent)
     }
 
     /// What can be done about a run that ended because its model could not be asked, and the error.
@@ -179,7 +179,7 @@ impl Board {
         Some((Remedy::of(error)?, error.clone()))
     }
 
-    fn ended(&mut self, end: End) {
+    fn ended(&mut self, end: RunEnd) {
         self.end = Some(end);
         for agent in self.agents.values_mut().filter(|agent| agent.working) {
             agent.working = false;
@@ -191,21 +191,21 @@ impl Board {
     }
 
     /// The agents are gone with their server: what was being checked never will be.
-    pub fn nobody_works(&mut self) {
+    pub fn stop_agents(&mut self) {
         for agent in self.agents.values_mut() {
             agent.working = false;
         }
         for proposal in self.proposals.values_mut() {
-            if proposal.state == State::Checking {
-                proposal.become_state(State::Dropped);
+            if proposal.state == ProposalStatus::Checking {
+                proposal.set_status(ProposalStatus::Dropped);
             }
         }
     }
 
     /// The proposals that wait for review and are asked about themselves, not with another.
-    pub fn leading(&self) -> impl Iterator<Item = (ProposalId, &Proposal)> {
-        let leads = |(id, proposal): &(ProposalId, &Proposal)| {
-            proposal.state == State::Waiting && proposal.lead == *id
+    pub fn lead_proposals(&self) -> impl Iterator<Item = (ProposalId, &RunProposal)> {
+        let leads = |(id, proposal): &(ProposalId, &RunProposal)| {
+            proposal.state == ProposalStatus::Waiting && proposal.lead == *id
         };
         let all = self.proposals.iter().map(|(id, one)| (*id, one));
         all.filter(leads)
@@ -226,7 +226,7 @@ impl Board {
         let needed = evidence.map_or(&[][..], |evidence| evidence.needs());
         let waits = |id: &&ProposalId| {
             let needed = self.proposals.get(id);
-            needed.is_some_and(|one| one.state == State::Waiting)
+            needed.is_some_and(|one| one.state == ProposalStatus::Waiting)
         };
         let mut leads: Vec<ProposalId> = needed
             .iter()
@@ -260,22 +260,25 @@ impl Board {
     }
 
     /// The user answered what was asked about; the run says so a little later.
-    pub fn answered(&mut self, lead: ProposalId, answer: &Reviewed) {
+    pub fn note_answer(&mut self, lead: ProposalId, answer: &Reviewed) {
         let state = match answer {
-            Reviewed::Verdict(Verdict::Accept) => State::Accepted,
-            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. }) => State::Rejected,
-            Reviewed::Edited(_) => State::Checking,
+            Reviewed::Verdict(Verdict::Accept) => ProposalStatus::Accepted,
+            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. }) => {
+                ProposalStatus::Rejected
+            }
+            Reviewed::Edited(_) => ProposalStatus::Checking,
         };
-        let waits = |one: &&mut Proposal| one.lead == lead && one.state == State::Waiting;
+        let waits =
+            |one: &&mut RunProposal| one.lead == lead && one.state == ProposalStatus::Waiting;
         for proposal in self.proposals.values_mut().filter(waits) {
-            proposal.become_state(state);
+            proposal.set_status(state);
         }
     }
 
     /// The user took a proposal back, also after the end of the run.
-    pub fn undone(&mut self, id: ProposalId) {
+    pub fn note_undone(&mut self, id: ProposalId) {
         if let Some(applied) = self.applied.get_mut(&id) {
-            applied.undone_by_starling();
+            applied.mark_undone_by_starling();
         }
         self.note_applied(&Event::ProposalUndone { proposal: id });
     }
@@ -303,7 +306,7 @@ impl Board {
     }
 
     /// Takes in that a file has no text that can be read; says whether anything is other than it was.
-    pub fn lose(&mut self, file: &FilePath, error: &EditorError) -> bool {
+    pub fn note_unreadable(&mut self, file: &FilePath, error: &EditorError) -> bool {
         self.note_conflicts(file, |part| part.lost(error))
     }
 

@@ -1,26 +1,26 @@
-//! What can be done about a symbol now: lenses and code actions both are made of offers.
+//! ReviewActionKind can be done about a symbol now: lenses and code actions both are made of review_actions.
 
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
 
-use super::board::{Board, State};
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
-use super::settings::Settings;
+use super::run_view::{ProposalStatus, RunView};
+use super::settings::ClientSettings;
 use starling_core::IntentView;
 use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
 
-/// An offer about one symbol.
+/// An action about one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ReviewAction {
     pub symbol: SymbolPath,
     pub run: RunId,
-    pub what: What,
+    pub kind: ReviewActionKind,
 }
 
 /// A proposal to decide on, or an agent to speak with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum ReviewActionKind {
     Proposal {
         proposal: ProposalId,
         /// The one that is asked about.
@@ -34,74 +34,78 @@ pub enum What {
     Agent {
         doing: String,
     },
-    /// What an agent asks leave for.
+    /// ReviewActionKind an agent asks leave for.
     Intent {
         intent: String,
     },
 }
 
-/// The offers of one run.
-pub fn all_offers(run: &RunId, board: &Board) -> Vec<Offer> {
-    let mut offers = Vec::new();
-    for (id, proposal) in &board.proposals {
-        if proposal.state != State::Waiting {
+/// The review_actions of one run.
+pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
+    let mut review_actions = Vec::new();
+    for (id, proposal) in &view.proposals {
+        if proposal.state != ProposalStatus::Waiting {
             continue;
         }
-        let what = What::Proposal {
+        let kind = ReviewActionKind::Proposal {
             proposal: *id,
             lead: proposal.lead,
             with: proposal.with.clone(),
-            needs: board.needs(proposal.lead),
+            needs: view.needs(proposal.lead),
             reason: proposal.reason.clone(),
             conflict: proposal.conflict.clone(),
         };
-        let symbols = shown_at(&proposal.symbol, &proposal.symbols);
-        offers.extend(symbols.into_iter().map(|symbol| Offer {
+        let symbols = visible_at(&proposal.symbol, &proposal.symbols);
+        review_actions.extend(symbols.into_iter().map(|symbol| ReviewAction {
             symbol,
             run: run.clone(),
-            what: what.clone(),
+            kind: kind.clone(),
         }));
     }
-    for (party, agent) in &board.agents {
+    for (party, agent) in &view.agents {
         let ActorId::Agent(symbol) = party else {
             continue;
         };
-        let has_proposal = offers.iter().any(|offer| offer.symbol == *symbol);
+        let has_proposal = review_actions.iter().any(|action| action.symbol == *symbol);
         if agent.working && !has_proposal {
-            offers.push(Offer {
+            review_actions.push(ReviewAction {
                 symbol: symbol.clone(),
                 run: run.clone(),
-                what: What::Agent {
+                kind: ReviewActionKind::Agent {
                     doing: agent.doing.clone(),
                 },
             });
         }
     }
-    offers
+    review_actions
 }
 
-/// An intent that waits, for clients without a plugin. Takes the place of what its agent is doing.
-pub fn with_intents(mut offers: Vec<Offer>, run: &RunId, intents: Vec<IntentView>) -> Vec<Offer> {
+/// An intent that waits, for clients without a plugin. Takes the place of kind its agent is doing.
+pub fn with_intents(
+    mut review_actions: Vec<ReviewAction>,
+    run: &RunId,
+    intents: Vec<IntentView>,
+) -> Vec<ReviewAction> {
     for view in intents {
-        let is_of_agent = |offer: &Offer| {
-            let is_doing = matches!(offer.what, What::Agent { .. });
-            is_doing && offer.run == *run && offer.symbol == view.symbol
+        let is_of_agent = |action: &ReviewAction| {
+            let is_doing = matches!(action.kind, ReviewActionKind::Agent { .. });
+            is_doing && action.run == *run && action.symbol == view.symbol
         };
-        offers.retain(|offer| !is_of_agent(offer));
-        offers.push(Offer {
+        review_actions.retain(|action| !is_of_agent(action));
+        review_actions.push(ReviewAction {
             symbol: view.symbol,
             run: run.clone(),
-            what: What::Intent {
+            kind: ReviewActionKind::Intent {
                 intent: view.intent,
             },
         });
     }
-    offers
+    review_actions
 }
 
-/// The owner of a proposal, and what else it changes outside of it. The module body, which gets the
+/// The owner of a proposal, and kind else it changes outside of it. The module body, which gets the
 /// imports, is not worth a word.
-fn shown_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
+fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
         if !shown.iter().any(|outer| outer.encloses(symbol)) {
@@ -111,18 +115,18 @@ fn shown_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     shown
 }
 
-impl Offer {
+impl ReviewAction {
     pub fn proposal(&self) -> Option<ProposalId> {
-        match &self.what {
-            What::Proposal { proposal, .. } => Some(*proposal),
-            What::Agent { .. } | What::Intent { .. } => None,
+        match &self.kind {
+            ReviewActionKind::Proposal { proposal, .. } => Some(*proposal),
+            ReviewActionKind::Agent { .. } | ReviewActionKind::Intent { .. } => None,
         }
     }
 
-    /// What a client can do about it, the first of them in words that say what it is about.
-    pub fn commands(&self, client: &Settings) -> Vec<Command> {
-        match &self.what {
-            What::Proposal {
+    /// ReviewActionKind a client can do about it, the first of them in words that say kind it is about.
+    pub fn commands(&self, client: &ClientSettings) -> Vec<Command> {
+        match &self.kind {
+            ReviewActionKind::Proposal {
                 proposal,
                 lead,
                 with,
@@ -159,18 +163,18 @@ impl Offer {
                     command("Diff", diff, about),
                 ]
             }
-            What::Intent { intent } => {
+            ReviewActionKind::Intent { intent } => {
                 let about = json!({"run": self.run, "symbol": self.symbol});
                 let mut refusal = about.clone();
                 refusal["reason"] = json!("The user does not want it");
-                let title = format!("Starling asks: {}", super::board::short(intent));
+                let title = format!("Starling asks: {}", super::run_view::short(intent));
                 vec![
                     command(title, ACCEPT, about.clone()),
                     command("Go ahead", ACCEPT, about),
                     command("Do not", REJECT, refusal),
                 ]
             }
-            What::Agent { doing } => {
+            ReviewActionKind::Agent { doing } => {
                 let run = json!({"run": self.run});
                 let title = format!("Starling: {doing}");
                 if !client.brings(ClientCommand::Steer) {
@@ -206,12 +210,12 @@ fn proposal_title(
         Some(_) => " conflicts with what you typed",
         None => "",
     };
-    let reason = super::board::short(reason);
+    let reason = super::run_view::short(reason);
     format!("Starling {proposal}{with}{needs}{conflict}: {reason}")
 }
 
 /// The client's command where it brings it, else the server's.
-fn either(client: &Settings, own: ClientCommand, server: &'static str) -> &'static str {
+fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> &'static str {
     match client.brings(own) {
         true => own.name(),
         false => server,
@@ -229,7 +233,7 @@ pub fn command(title: impl Into<String>, command: &str, argument: Value) -> Comm
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{client, doing, offers, waiting};
+    use crate::samples::{client, doing, review_actions, waiting};
     use starling_syntax::FilePath;
 
     fn run() -> RunId {
@@ -240,42 +244,42 @@ mod tests {
         FilePath::new("a.py")
     }
 
-    fn lines(offers: &[Offer], client: &Settings) -> String {
-        let line = |offer: &Offer, command: &Command| {
+    fn lines(review_actions: &[ReviewAction], client: &ClientSettings) -> String {
+        let line = |action: &ReviewAction, command: &Command| {
             let argument = &command.arguments.as_ref().unwrap()[0];
             let Command { title, command, .. } = command;
-            format!("{}: {title} → {command} {argument}\n", offer.symbol)
+            format!("{}: {title} → {command} {argument}\n", action.symbol)
         };
-        let of = |offer: &Offer| -> String {
-            let commands = offer.commands(client);
+        let of = |action: &ReviewAction| -> String {
+            let commands = action.commands(client);
             commands
                 .iter()
-                .map(|command| line(offer, command))
+                .map(|command| line(action, command))
                 .collect()
         };
-        offers.iter().map(of).collect()
+        review_actions.iter().map(of).collect()
     }
 
     #[test]
     fn a_client_is_offered_what_it_can_do() {
-        let mut board = waiting(&[(1, "a.py::C.m")]);
-        doing(&mut board, "a.py::g");
-        doing(&mut board, "b.py::h");
-        let offers = offers(&run(), &board, &file());
+        let mut view = waiting(&[(1, "a.py::C.m")]);
+        doing(&mut view, "a.py::g");
+        doing(&mut view, "b.py::h");
+        let review_actions = review_actions(&run(), &view, &file());
         insta::assert_snapshot!(format!(
             "plain\n{}\nwith a plugin\n{}",
-            lines(&offers, &client(&[])),
-            lines(&offers, &client(&ClientCommand::ALL)),
+            lines(&review_actions, &client(&[])),
+            lines(&review_actions, &client(&ClientCommand::ALL)),
         ));
     }
 
     #[test]
     fn a_set_is_offered_at_every_member() {
-        let board = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
-        let offers = offers(&run(), &board, &file());
-        let titles: Vec<String> = offers
+        let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
+        let review_actions = review_actions(&run(), &view, &file());
+        let titles: Vec<String> = review_actions
             .iter()
-            .flat_map(|offer| offer.commands(&client(&[])))
+            .flat_map(|action| action.commands(&client(&[])))
             .map(|command| command.title)
             .filter(|title| title.starts_with("Starling") || title.starts_with("Accept"))
             .collect();
@@ -289,18 +293,18 @@ mod tests {
             ]
         );
         let of_lead = json!({"run": "r", "proposal": 2});
-        for offer in &offers {
-            let accept = &offer.commands(&client(&[]))[1];
+        for action in &review_actions {
+            let accept = &action.commands(&client(&[]))[1];
             assert_eq!(accept.arguments, Some(vec![of_lead.clone()]));
         }
     }
 
     #[test]
     fn a_conflict_is_said() {
-        let mut board = waiting(&[(1, "a.py::f")]);
-        board.compare(&file(), "something else");
-        let offers = offers(&run(), &board, &file());
-        let commands = offers[0].commands(&client(&[]));
+        let mut view = waiting(&[(1, "a.py::f")]);
+        view.compare(&file(), "something else");
+        let review_actions = review_actions(&run(), &view, &file());
+        let commands = review_actions[0].commands(&client(&[]));
         assert_eq!(
             commands[0].title,
             "Starling #1 conflicts with what you typed: reason 1"
@@ -312,7 +316,7 @@ mod tests {
     #[test]
     fn a_proposal_is_shown_where_it_changes_something() {
         let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
-        let shown = shown_at(
+        let shown = visible_at(
             &symbol("a.py::C"),
             &["a.py::", "a.py::C.m", "a.py::f"].map(symbol),
         );

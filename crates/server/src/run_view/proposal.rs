@@ -11,7 +11,7 @@ use starling_syntax::SymbolPath;
 /// How far a proposal has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ProposalStatus {
     Checking,
     /// For review.
     Waiting,
@@ -26,8 +26,8 @@ pub enum State {
 
 /// One proposal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proposal {
-    pub state: State,
+pub struct RunProposal {
+    pub state: ProposalStatus,
     pub agent: ActorId,
     /// The owner's.
     pub symbol: SymbolPath,
@@ -47,7 +47,7 @@ pub struct Proposal {
     pub conflict: Option<String>,
 }
 
-impl Proposal {
+impl RunProposal {
     /// Whether it changes a file that a person must be asked about alone.
     pub fn needs_own_yes(&self) -> bool {
         let evidence = self.evidence.as_ref();
@@ -57,20 +57,20 @@ impl Proposal {
     pub fn drop_unfinished(&mut self) {
         match self.state {
             // One that was accepted was not applied any more.
-            State::Checking | State::Waiting | State::Accepted => {
-                self.become_state(State::Dropped);
+            ProposalStatus::Checking | ProposalStatus::Waiting | ProposalStatus::Accepted => {
+                self.set_status(ProposalStatus::Dropped);
             }
-            State::Rejected
-            | State::Applied
-            | State::Conflicted
-            | State::Undone
-            | State::Dropped => {}
+            ProposalStatus::Rejected
+            | ProposalStatus::Applied
+            | ProposalStatus::Conflicted
+            | ProposalStatus::Undone
+            | ProposalStatus::Dropped => {}
         }
     }
 
-    pub fn become_state(&mut self, state: State) {
+    pub fn set_status(&mut self, state: ProposalStatus) {
         self.state = state;
-        if state != State::Waiting {
+        if state != ProposalStatus::Waiting {
             self.part = None;
             self.conflict = None;
         }
@@ -78,21 +78,21 @@ impl Proposal {
 }
 
 /// Takes in what happened to proposals.
-pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
-    let mut become_state = |id: &ProposalId, state: State| {
+pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
+    let mut set_status = |id: &ProposalId, state: ProposalStatus| {
         if let Some(proposal) = proposals.get_mut(id) {
-            proposal.become_state(state);
+            proposal.set_status(state);
         }
     };
     if let Event::ProposalReviewed {
         proposal, verdict, ..
     } = event
     {
-        become_state(
+        set_status(
             proposal,
             match verdict {
-                Verdict::Accept => State::Accepted,
-                Verdict::Reject { .. } | Verdict::Steer { .. } => State::Rejected,
+                Verdict::Accept => ProposalStatus::Accepted,
+                Verdict::Reject { .. } | Verdict::Steer { .. } => ProposalStatus::Rejected,
             },
         );
     } else if let Event::ProposalEdited {
@@ -107,13 +107,13 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
             one.diff.clone_from(diff);
         }
     } else if let Event::ProposalApplied { proposal, .. } = event {
-        become_state(proposal, State::Applied);
+        set_status(proposal, ProposalStatus::Applied);
     } else if let Event::ProposalConflicted { proposal, .. } = event {
-        become_state(proposal, State::Conflicted);
+        set_status(proposal, ProposalStatus::Conflicted);
     } else if let Event::ProposalNotApplied { proposal, .. } = event {
-        become_state(proposal, State::Dropped);
+        set_status(proposal, ProposalStatus::Dropped);
     } else if let Event::ProposalUndone { proposal } = event {
-        become_state(proposal, State::Undone);
+        set_status(proposal, ProposalStatus::Undone);
     } else if let Event::ProposalChecked { proposal, evidence } = event {
         if let Some(proposal) = proposals.get_mut(proposal) {
             proposal.evidence = Some(evidence.clone());
@@ -126,15 +126,16 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
 }
 
 /// The person edits a proposal: all that was asked about with it is checked again.
-pub fn edited(proposals: &mut BTreeMap<ProposalId, Proposal>, id: ProposalId) {
+pub fn edited(proposals: &mut BTreeMap<ProposalId, RunProposal>, id: ProposalId) {
     let lead = proposals.get(&id).map(|one| one.lead);
-    let waits = |one: &&mut Proposal| Some(one.lead) == lead && one.state == State::Waiting;
+    let waits =
+        |one: &&mut RunProposal| Some(one.lead) == lead && one.state == ProposalStatus::Waiting;
     for proposal in proposals.values_mut().filter(waits) {
-        proposal.become_state(State::Checking);
+        proposal.set_status(ProposalStatus::Checking);
     }
 }
 
-fn made(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
+fn made(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     let Event::ProposalMade {
         proposal,
         agent,
@@ -148,8 +149,8 @@ fn made(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
     };
     // The agent has another one now: what it made before and nobody asked about is over.
     for other in proposals.values_mut() {
-        if other.agent == *agent && other.state == State::Checking {
-            other.become_state(State::Dropped);
+        if other.agent == *agent && other.state == ProposalStatus::Checking {
+            other.set_status(ProposalStatus::Dropped);
         }
     }
     let own = match agent {
@@ -159,8 +160,8 @@ fn made(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
     let Some(symbol) = own.or_else(|| symbols.first().cloned()) else {
         return;
     };
-    let made = Proposal {
-        state: State::Checking,
+    let made = RunProposal {
+        state: ProposalStatus::Checking,
         agent: agent.clone(),
         symbol,
         symbols: symbols.clone(),
@@ -176,7 +177,7 @@ fn made(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
     proposals.insert(*proposal, made);
 }
 
-fn asked(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
+fn asked(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     let Event::ReviewAsked {
         proposal: lead,
         agent,
@@ -190,8 +191,8 @@ fn asked(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
     else {
         return;
     };
-    let own = proposals.entry(*lead).or_insert_with(|| Proposal {
-        state: State::Waiting,
+    let own = proposals.entry(*lead).or_insert_with(|| RunProposal {
+        state: ProposalStatus::Waiting,
         agent: agent.clone(),
         symbol: symbol.clone(),
         symbols: vec![symbol.clone()],
@@ -204,7 +205,7 @@ fn asked(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         part: None,
         conflict: None,
     });
-    own.state = State::Waiting;
+    own.state = ProposalStatus::Waiting;
     own.evidence = Some(evidence.clone());
     diff.clone_into(&mut own.diff);
     if own.reason.is_empty() {
@@ -214,7 +215,7 @@ fn asked(proposals: &mut BTreeMap<ProposalId, Proposal>, event: &Event) {
         let Some(member) = proposals.get_mut(&part.proposal) else {
             continue;
         };
-        member.state = State::Waiting;
+        member.state = ProposalStatus::Waiting;
         member.lead = *lead;
         member.symbols.clone_from(&part.symbols);
         let others = parts.iter().map(|other| other.proposal);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use ropey::Rope;
 use tower_lsp::lsp_types::{Position, Range, Url};
 
-use super::protocol::FileState;
+use super::protocol::ProposedFile;
 use starling_core::EditorError;
 use starling_swarm::FileChange;
 use starling_text::{ChangeSet, Encoding, new_file_diff, position_of, unified_diff, visible};
 
 /// A file as it is now.
 #[derive(Debug, Clone)]
-pub struct Now {
+pub struct CurrentFile {
     pub uri: Url,
     pub version: Option<i32>,
     /// `None`: there is no such file.
@@ -20,7 +20,7 @@ pub struct Now {
 }
 
 /// The file with these changes, one after the other.
-pub fn file_state(now: Now, parts: &[&FileChange], encoding: Encoding) -> FileState {
+pub fn preview(now: CurrentFile, parts: &[&FileChange], encoding: Encoding) -> ProposedFile {
     let before = now.text.clone().unwrap_or_else(|| "".into());
     let mut after: Arc<str> = Arc::clone(&before);
     let (mut conflict, mut proposed) = (None, None);
@@ -49,7 +49,7 @@ pub fn file_state(now: Now, parts: &[&FileChange], encoding: Encoding) -> FileSt
         Some(_) => Vec::new(),
         None => ranges(&before, &after, encoding),
     };
-    FileState {
+    ProposedFile {
         uri: now.uri,
         version: now.version,
         creates: now.text.is_none(),
@@ -63,8 +63,8 @@ pub fn file_state(now: Now, parts: &[&FileChange], encoding: Encoding) -> FileSt
 
 /// One diff over the files, to be looked at: invisible characters are written out. One that conflicts
 /// has none.
-pub fn diff<'f>(files: impl Iterator<Item = (&'f str, &'f FileState)>) -> String {
-    let diff = |(name, file): (&str, &FileState)| {
+pub fn diff<'f>(files: impl Iterator<Item = (&'f str, &'f ProposedFile)>) -> String {
+    let diff = |(name, file): (&str, &ProposedFile)| {
         let after = file.after.as_deref()?;
         Some(visible(&match file.creates {
             true => new_file_diff(name, after),
@@ -92,8 +92,8 @@ mod tests {
     use super::*;
     use crate::samples::{BASE, waiting};
 
-    fn now(text: Option<&str>) -> Now {
-        Now {
+    fn now(text: Option<&str>) -> CurrentFile {
+        CurrentFile {
             uri: Url::parse("file:///w/a.py").unwrap(),
             version: Some(3),
             text: text.map(Into::into),
@@ -101,9 +101,8 @@ mod tests {
     }
 
     fn parts(proposals: &[(u32, &str)]) -> Vec<FileChange> {
-        let board = waiting(proposals);
-        board
-            .proposals
+        let view = waiting(proposals);
+        view.proposals
             .into_values()
             .filter_map(|one| one.part)
             .collect()
@@ -114,7 +113,7 @@ mod tests {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");
-        let state = file_state(now(Some(&typed)), &parts, Encoding::Utf16);
+        let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
         let expected = typed
             .replace("return 1", "yield 1")
             .replace("return 3", "yield 3");
@@ -132,7 +131,7 @@ mod tests {
         let parts = parts(&[(1, "a.py::f")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = BASE.replace("return 1", "raise 1");
-        let state = file_state(now(Some(&typed)), &parts, Encoding::Utf16);
+        let state = preview(now(Some(&typed)), &parts, Encoding::Utf16);
         assert_eq!(state.after, None);
         assert!(state.conflict.as_deref().unwrap().contains("both sides"));
         let proposed = BASE.replace("return 1", "yield 1");
@@ -146,7 +145,7 @@ mod tests {
         let mut part = parts(&[(1, "a.py::f")]).remove(0);
         part.base = "".into();
         part.changes = ChangeSet::between("", "x = 1\n");
-        let state = file_state(now(None), &[&part], Encoding::Utf8);
+        let state = preview(now(None), &[&part], Encoding::Utf8);
         assert!(state.creates);
         let diff = diff([("a.py", &state)].into_iter());
         assert!(diff.starts_with("--- /dev/null"), "{diff}");

@@ -9,7 +9,7 @@ use starling_syntax::{FilePath, MadeChange};
 
 /// A change that was applied.
 #[derive(Debug, Clone)]
-pub struct Applied {
+pub struct AppliedEdit {
     pub file: FilePath,
     /// The event that told of it.
     made: Event,
@@ -22,20 +22,20 @@ pub struct Applied {
     by_editor: bool,
 }
 
-impl Applied {
+impl AppliedEdit {
     /// The editor's own undo took it back.
-    pub fn undone_by_editor(&mut self) {
+    pub fn mark_undone_by_editor(&mut self) {
         self.by_editor = true;
     }
 
     /// Starling took it back, or the editor had before: what is made again is the user's own.
-    pub fn undone_by_starling(&mut self) {
+    pub fn mark_undone_by_starling(&mut self) {
         self.by_editor = false;
     }
 
     /// What a text of the file says about the change that was not known before: that it was undone, or
     /// that it was made again.
-    pub fn news(&self, proposal: ProposalId, text: &str) -> Option<Event> {
+    pub fn undo_event(&self, proposal: ProposalId, text: &str) -> Option<Event> {
         let made = MadeChange {
             file: &self.file,
             before: &self.before,
@@ -53,7 +53,7 @@ impl Applied {
 }
 
 /// Takes in what was applied and undone.
-pub(super) fn note(applied: &mut BTreeMap<ProposalId, Applied>, event: &Event) {
+pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Event) {
     if let Event::ProposalApplied {
         proposal,
         change: Some(change),
@@ -63,7 +63,7 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, Applied>, event: &Event) {
         let Ok(after) = change.changes.apply(&change.before) else {
             return;
         };
-        let made = Applied {
+        let made = AppliedEdit {
             file: change.file.clone(),
             made: event.clone(),
             before: Arc::clone(&change.before),
@@ -87,7 +87,7 @@ mod tests {
 
     const BEFORE: &str = "def f():\n    return 1\n\n\ndef g():\n    return 3\n";
 
-    fn applied(after: &str) -> BTreeMap<ProposalId, Applied> {
+    fn applied(after: &str) -> BTreeMap<ProposalId, AppliedEdit> {
         let mut applied = BTreeMap::new();
         let event = Event::ProposalApplied {
             proposal: ProposalId(1),
@@ -110,54 +110,65 @@ mod tests {
     fn notices_undo_and_redo_whatever_else_was_typed() {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
-        let news = |applied: &BTreeMap<ProposalId, Applied>, text: &str| {
-            let event = applied[&ProposalId(1)].news(ProposalId(1), text);
+        let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
+            let event = applied[&ProposalId(1)].undo_event(ProposalId(1), text);
             event.map(|event| matches!(event, Event::ProposalUndone { .. }))
         };
         let typed = |text: &str| format!("# mine\n{}", text.replace("return 3", "return 4"));
         for still_there in [after.as_str(), &typed(&after), &after.replace("2", "5")] {
-            assert_eq!(news(&applied, still_there), None, "{still_there}");
+            assert_eq!(is_undone(&applied, still_there), None, "{still_there}");
         }
         for undone in [BEFORE, &typed(BEFORE)] {
-            assert_eq!(news(&applied, undone), Some(true), "{undone}");
+            assert_eq!(is_undone(&applied, undone), Some(true), "{undone}");
         }
         let proposal = ProposalId(1);
         note(&mut applied, &Event::ProposalUndone { proposal });
         assert_eq!(
-            news(&applied, &after),
+            is_undone(&applied, &after),
             None,
             "another run may have made the same"
         );
-        applied.get_mut(&proposal).unwrap().undone_by_editor();
-        assert_eq!(news(&applied, BEFORE), None, "known");
-        assert_eq!(news(&applied, &typed(BEFORE)), None, "known");
+        applied.get_mut(&proposal).unwrap().mark_undone_by_editor();
+        assert_eq!(is_undone(&applied, BEFORE), None, "known");
+        assert_eq!(is_undone(&applied, &typed(BEFORE)), None, "known");
         for redone in [after.as_str(), &typed(&after)] {
-            assert_eq!(news(&applied, redone), Some(false), "{redone}");
+            assert_eq!(is_undone(&applied, redone), Some(false), "{redone}");
         }
-        applied.get_mut(&proposal).unwrap().undone_by_starling();
-        assert_eq!(news(&applied, &after), None, "it is the user's own now");
+        applied
+            .get_mut(&proposal)
+            .unwrap()
+            .mark_undone_by_starling();
+        assert_eq!(
+            is_undone(&applied, &after),
+            None,
+            "it is the user's own now"
+        );
     }
 
     #[test]
     fn a_line_that_was_touched_or_moved_is_not_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
-        let news = |text: &str| applied[&ProposalId(1)].news(ProposalId(1), text);
+        let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text);
         for text in [
             after.replace("log(1)", "log(1)  # mine"),
             after.replace("    log(1)\n    return 1", "    return 1\n    log(1)"),
             format!("{BEFORE}    log(1)\n"),
         ] {
-            assert!(news(&text).is_none(), "{text}");
+            assert!(is_undone(&text).is_none(), "{text}");
         }
-        assert!(news(BEFORE).is_some());
+        assert!(is_undone(BEFORE).is_some());
     }
 
     #[test]
     fn a_change_that_was_there_already_is_neither_undone_nor_made_again() {
         let applied = applied(BEFORE);
         for text in [BEFORE, "# mine\n"] {
-            assert!(applied[&ProposalId(1)].news(ProposalId(1), text).is_none());
+            assert!(
+                applied[&ProposalId(1)]
+                    .undo_event(ProposalId(1), text)
+                    .is_none()
+            );
         }
     }
 
@@ -168,10 +179,13 @@ mod tests {
         for after in [added, removed] {
             let applied = applied(&after);
             let change = &applied[&ProposalId(1)];
-            assert!(change.news(ProposalId(1), &after).is_none());
-            assert!(change.news(ProposalId(1), BEFORE).is_some());
+            assert!(change.undo_event(ProposalId(1), &after).is_none());
+            assert!(change.undo_event(ProposalId(1), BEFORE).is_some());
             let typed = format!("# mine\n{BEFORE}");
-            assert!(change.news(ProposalId(1), &typed).is_some(), "{after}");
+            assert!(
+                change.undo_event(ProposalId(1), &typed).is_some(),
+                "{after}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Accepted changes that were on their way into the user's text when their run was killed. The run
 //! recorded them before it sent them, and the text of the file tells whether they arrived.
 
-use super::undo::{after, inverse_over};
+use super::plan::{after, inverse_over};
 use starling_core::Verdict;
 use starling_swarm::{AppliedChange, Event, ProposalId};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
@@ -9,13 +9,13 @@ use starling_text::{ChangeSet, unified_diff};
 
 /// A change that was sent and whose end is not recorded.
 #[derive(Debug, Clone)]
-pub struct Unfinished {
+pub struct UnfinishedChange {
     pub proposal: ProposalId,
     pub symbols: Vec<SymbolPath>,
     pub change: AppliedChange,
 }
 
-impl Unfinished {
+impl UnfinishedChange {
     /// Whether a text of the file has the change; `None` is a file that is not there. Where the text is
     /// neither as before the change nor as after it, the lines of the change decide: if somebody has
     /// changed these as well, the change counts as there, so that an undo refuses to touch them.
@@ -57,7 +57,7 @@ impl Unfinished {
 }
 
 /// The changes without an end, in the order in which they were sent.
-pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Unfinished> {
+pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<UnfinishedChange> {
     let mut unfinished = Vec::new();
     for event in events {
         note(&mut unfinished, event);
@@ -66,7 +66,7 @@ pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Unfini
 }
 
 /// Takes an event in.
-pub(super) fn note(unfinished: &mut Vec<Unfinished>, event: &Event) {
+pub(super) fn note(unfinished: &mut Vec<UnfinishedChange>, event: &Event) {
     if let Event::ProposalApplying {
         proposal,
         symbols,
@@ -75,7 +75,7 @@ pub(super) fn note(unfinished: &mut Vec<Unfinished>, event: &Event) {
     {
         unfinished.retain(|one| one.proposal != *proposal);
         if change.changes.apply(&change.before).is_ok() {
-            unfinished.push(Unfinished {
+            unfinished.push(UnfinishedChange {
                 proposal: *proposal,
                 symbols: symbols.clone(),
                 change: change.clone(),

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::trajectory::{Change, Found, HistoryError, PastRun, open_locked};
-use super::undo::{
-    FilePlan, Selection, UndoOutcome, files, of_file, plan_file, plan_text, refusal, select,
+use super::plan::{
+    FileUndoPlan, UndoOutcome, UndoSelection, files, of_file, plan_file, plan_text, refusal, select,
 };
+use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::{FilePath, carry_lines};
@@ -20,15 +20,15 @@ use starling_text::{ChangeSet, ContentHash};
 use starling_workspace::{private_file, read_text, remove_empty_directories};
 
 /// How often a file is planned again when its text changes meanwhile.
-const TRIES: u32 = 8;
+const MAX_TRIES: u32 = 8;
 /// A longer journal is not of this program.
 const MAX_JOURNAL_BYTES: u64 = 1 << 20;
 
 /// Is called before and after each file of an undo.
-trait Recorder {
+trait UndoRecorder {
     type Error;
 
-    fn begins(&mut self, plan: &FilePlan) -> Result<(), Self::Error>;
+    fn before_write(&mut self, plan: &FileUndoPlan) -> Result<(), Self::Error>;
     /// Records that proposals were undone, or applied again.
     fn record(&mut self, events: Vec<Event>) -> Result<(), Self::Error>;
 }
@@ -38,36 +38,36 @@ trait Recorder {
 ///
 /// # Errors
 /// What `record` returns; nothing is undone after it.
-pub async fn take_back<E>(
+pub async fn undo<E>(
     editor: &Arc<dyn Editor>,
     root: Option<&Path>,
-    changes: &[Change],
+    changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     record: impl FnMut(Vec<Event>) -> Result<(), E> + Send,
 ) -> Result<UndoOutcome, E> {
     struct Recording<F>(F);
-    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> Recorder for Recording<F> {
+    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for Recording<F> {
         type Error = E;
-        fn begins(&mut self, _: &FilePlan) -> Result<(), E> {
+        fn before_write(&mut self, _: &FileUndoPlan) -> Result<(), E> {
             Ok(())
         }
         fn record(&mut self, events: Vec<Event>) -> Result<(), E> {
             (self.0)(events)
         }
     }
-    take_back_with(editor, root, changes, chosen, &mut Recording(record)).await
+    undo_with(editor, root, changes, chosen, &mut Recording(record)).await
 }
 
-async fn take_back_with<R: Recorder>(
+async fn undo_with<R: UndoRecorder>(
     editor: &Arc<dyn Editor>,
     root: Option<&Path>,
-    changes: &[Change],
+    changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     recorder: &mut R,
 ) -> Result<UndoOutcome, R::Error> {
     let (_, selection) = select(editor.as_ref(), changes, chosen).await;
     let files = files(changes, &selection.open);
-    let mut undo = Undo {
+    let mut undo = UndoProgress {
         editor,
         root,
         changes,
@@ -82,17 +82,17 @@ async fn take_back_with<R: Recorder>(
 }
 
 /// An undo that is under way.
-struct Undo<'u, R> {
+struct UndoProgress<'u, R> {
     editor: &'u Arc<dyn Editor>,
     root: Option<&'u Path>,
-    changes: &'u [Change],
-    selection: Selection<'u>,
+    changes: &'u [ChangeRecord],
+    selection: UndoSelection<'u>,
     /// The files that are written.
-    done: Vec<FilePlan>,
+    done: Vec<FileUndoPlan>,
     recorder: &'u mut R,
 }
 
-impl<R: Recorder> Undo<'_, R> {
+impl<R: UndoRecorder> UndoProgress<'_, R> {
     async fn take_back(&mut self, file: &FilePath) -> Result<(), R::Error> {
         let mut tries = 0;
         loop {
@@ -106,7 +106,7 @@ impl<R: Recorder> Undo<'_, R> {
                 }
                 let applied = match plan.edit() {
                     Some(edit) => {
-                        self.recorder.begins(&plan)?;
+                        self.recorder.before_write(&plan)?;
                         self.editor.apply(edit).await.map(|_| ())
                     }
                     None => Ok(()),
@@ -120,7 +120,7 @@ impl<R: Recorder> Undo<'_, R> {
                         self.done.push(plan);
                         return Ok(());
                     }
-                    Err(ApplyError::Stale { .. }) if tries < TRIES => {
+                    Err(ApplyError::Stale { .. }) if tries < MAX_TRIES => {
                         tries += 1;
                         continue;
                     }
@@ -132,46 +132,47 @@ impl<R: Recorder> Undo<'_, R> {
                     }
                 }
             }
-            let held = self.selection.keep(refused);
-            self.put_back(held).await?;
+            let held = self.selection.keep_refused(refused);
+            self.reapply(held).await?;
         }
     }
 
     /// Applies proposals again that belong to others which could not be undone.
-    async fn put_back(&mut self, mut held: BTreeSet<ProposalId>) -> Result<(), R::Error> {
+    async fn reapply(&mut self, mut held: BTreeSet<ProposalId>) -> Result<(), R::Error> {
         while !held.is_empty() {
             let mut refused = Vec::new();
             for at in 0..self.done.len() {
                 let plan = &self.done[at];
                 if plan.undone.iter().any(|id| held.contains(id)) {
-                    let less = plan.undone.iter().copied();
-                    let less = less.filter(|id| !held.contains(id)).collect();
-                    let mut less = plan_text(self.changes, &less, &plan.file, plan.now.clone());
-                    refused.append(&mut less.refused);
-                    self.put_file_back(at, less).await?;
+                    let reduced = plan.undone.iter().copied();
+                    let reduced = reduced.filter(|id| !held.contains(id)).collect();
+                    let mut reduced =
+                        plan_text(self.changes, &reduced, &plan.file, plan.now.clone());
+                    refused.append(&mut reduced.refused);
+                    self.reapply_file(at, reduced).await?;
                 }
             }
-            held = self.selection.keep(refused);
+            held = self.selection.keep_refused(refused);
         }
         Ok(())
     }
 
-    /// Writes a file again, so that less is undone in it. Recorded first: if the process is killed in
+    /// Writes a file again, so that reduced is undone in it. Recorded first: if the process is killed in
     /// between, the next undo finds that nothing is to take back.
-    async fn put_file_back(&mut self, at: usize, less: FilePlan) -> Result<(), R::Error> {
+    async fn reapply_file(&mut self, at: usize, reduced: FileUndoPlan) -> Result<(), R::Error> {
         let plan = &self.done[at];
         let is_back = |id: &ProposalId| {
-            plan.undone.contains(id) && !plan.absent.contains(id) && !less.undone.contains(id)
+            plan.undone.contains(id) && !plan.absent.contains(id) && !reduced.undone.contains(id)
         };
         let back = of_file(self.changes, &plan.file);
-        let back: Vec<&Change> = back
+        let back: Vec<&ChangeRecord> = back
             .map(|(change, _)| change)
             .filter(|change| is_back(&change.proposal))
             .collect();
         let again = back.iter().map(|change| change.applied());
         self.recorder.record(again.collect())?;
-        match write_again(self.editor, plan, &less).await {
-            Ok(()) => self.done[at] = less,
+        match rewrite(self.editor, plan, &reduced).await {
+            Ok(()) => self.done[at] = reduced,
             Err(why) => {
                 tracing::warn!(file = %plan.file, why, "an undone part of a set cannot be applied again");
                 let gone: Vec<ProposalId> = back.iter().map(|change| change.proposal).collect();
@@ -201,16 +202,16 @@ impl<R: Recorder> Undo<'_, R> {
 
 /// Makes a file that was changed by one plan what it is by another one, and leaves alone what was typed
 /// since.
-async fn write_again(
+async fn rewrite(
     editor: &Arc<dyn Editor>,
-    written: &FilePlan,
-    wanted: &FilePlan,
+    written: &FileUndoPlan,
+    wanted: &FileUndoPlan,
 ) -> Result<(), String> {
     let file = &written.file;
     let before: Arc<str> = written.after.clone().unwrap_or_else(|| "".into());
     let after = wanted.after.as_deref().unwrap_or("");
     let changes = ChangeSet::between_lines(&before, after);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let (base, effect) = match editor.current(file).await {
             Ok(now) => (now, Effect::Change),
             Err(EditorError::Missing { .. }) if written.after.is_none() => {
@@ -238,7 +239,7 @@ async fn write_again(
         }
     }
     Err(format!(
-        "{file}: the text changed {TRIES} times while it was written"
+        "{file}: the text changed {MAX_TRIES} times while it was written"
     ))
 }
 
@@ -252,7 +253,7 @@ fn undone(proposals: &[ProposalId]) -> Vec<Event> {
 /// Beside the trajectory while an undo from the terminal is under way: tells the next one how far it
 /// came, should it be killed.
 #[derive(Debug, Serialize, Deserialize)]
-struct Journal {
+struct UndoJournal {
     /// All proposals that the user wants to be undone.
     chosen: BTreeSet<ProposalId>,
     file: FilePath,
@@ -277,7 +278,7 @@ fn journal_of(trajectory: &Path) -> PathBuf {
 }
 
 /// Whether an undo of this run was interrupted.
-pub fn is_interrupted(found: &Found) -> bool {
+pub fn is_interrupted(found: &RunFile) -> bool {
     journal_of(&found.path).is_file()
 }
 
@@ -288,7 +289,7 @@ impl OpenRun {
     /// # Errors
     /// The run is still going on, or its trajectory cannot be read.
     pub async fn open(
-        found: &Found,
+        found: &RunFile,
         editor: &dyn Editor,
         root: &Path,
     ) -> Result<OpenRun, HistoryError> {
@@ -312,7 +313,8 @@ impl OpenRun {
         let path = journal_of(&self.run.path);
         // One that was cut off was written before its file was touched.
         let journal = read_text(&path, MAX_JOURNAL_BYTES).ok();
-        let journal: Option<Journal> = journal.and_then(|text| serde_json::from_str(&text).ok());
+        let journal: Option<UndoJournal> =
+            journal.and_then(|text| serde_json::from_str(&text).ok());
         if let Some(journal) = journal {
             let now = match editor.current(&journal.file).await {
                 Ok(now) => Some(Some(ContentHash::of(&now.text))),
@@ -341,18 +343,18 @@ impl OpenRun {
     /// # Errors
     /// The undo cannot be recorded; the files that were changed before stay changed, and the next undo
     /// takes note of them.
-    pub async fn take_back(
+    pub async fn undo(
         &mut self,
         editor: &Arc<dyn Editor>,
         root: &Path,
         chosen: &BTreeSet<ProposalId>,
     ) -> Result<UndoOutcome, HistoryError> {
         let changes = self.run.changes.clone();
-        let mut recorder = Journaled {
+        let mut recorder = JournalingRecorder {
             open: self,
             chosen: chosen.clone(),
         };
-        let outcome = take_back_with(editor, Some(root), &changes, chosen, &mut recorder).await?;
+        let outcome = undo_with(editor, Some(root), &changes, chosen, &mut recorder).await?;
         self.forget_journal();
         Ok(outcome)
     }
@@ -371,21 +373,21 @@ impl OpenRun {
     }
 
     fn record(&mut self, events: Vec<Event>) -> Result<(), HistoryError> {
-        let appended = self.run.append_and_take(&mut self.file, events);
+        let appended = self.run.append_and_apply(&mut self.file, events);
         appended.map_err(|error| self.failed(error))
     }
 }
 
-struct Journaled<'r> {
+struct JournalingRecorder<'r> {
     open: &'r mut OpenRun,
     chosen: BTreeSet<ProposalId>,
 }
 
-impl Recorder for Journaled<'_> {
+impl UndoRecorder for JournalingRecorder<'_> {
     type Error = HistoryError;
 
-    fn begins(&mut self, plan: &FilePlan) -> Result<(), HistoryError> {
-        let journal = Journal {
+    fn before_write(&mut self, plan: &FileUndoPlan) -> Result<(), HistoryError> {
+        let journal = UndoJournal {
             chosen: self.chosen.clone(),
             file: plan.file.clone(),
             undone: plan.undone.clone(),
@@ -412,7 +414,7 @@ impl Recorder for Journaled<'_> {
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.
-pub fn record(found: &Found, events: Vec<Event>) -> Result<(), HistoryError> {
+pub fn record(found: &RunFile, events: Vec<Event>) -> Result<(), HistoryError> {
     record_in(&mut open_locked(found)?, &found.path, events)
 }
 
@@ -422,7 +424,7 @@ pub fn record(found: &Found, events: Vec<Event>) -> Result<(), HistoryError> {
 /// The trajectory cannot be read or written.
 pub fn record_in(file: &mut File, path: &Path, mut events: Vec<Event>) -> Result<(), HistoryError> {
     let mut run = PastRun::read_open(file, path)?;
-    events.retain(|event| !run.holds(event));
+    events.retain(|event| !run.already_records(event));
     let appended = run.append(file, events);
     appended.map_err(|source| HistoryError::Io {
         path: path.to_owned(),

@@ -53,16 +53,16 @@ fn asked(lead: u32, path: &str, parts: Vec<FileChange>) -> Event {
     }
 }
 
-fn board(events: &[Event]) -> Board {
-    let mut board = Board::default();
+fn view_of(events: &[Event]) -> RunView {
+    let mut view = RunView::default();
     for (seq, event) in events.iter().enumerate() {
-        board.note(seq as u64, event);
+        view.record(seq as u64, event);
     }
-    board
+    view
 }
 
-fn doing(board: &Board, path: &str) -> (String, bool) {
-    let agent = &board.agents[&agent(path)];
+fn doing(view: &RunView, path: &str) -> (String, bool) {
+    let agent = &view.agents[&agent(path)];
     (agent.doing.clone(), agent.working)
 }
 
@@ -70,11 +70,14 @@ fn doing(board: &Board, path: &str) -> (String, bool) {
 fn an_agent_is_followed_from_its_waking_to_its_end() {
     let f = "a.py::f";
     let mut events = vec![woken(f)];
-    assert_eq!(doing(&board(&events), f), ("begins: go…".to_owned(), true));
+    assert_eq!(
+        doing(&view_of(&events), f),
+        ("begins: go…".to_owned(), true)
+    );
     events.push(made(1, f));
-    assert_eq!(doing(&board(&events), f).0, "checks proposal #1");
+    assert_eq!(doing(&view_of(&events), f).0, "checks proposal #1");
     events.push(asked(1, f, vec![part(1, f, "x\n", "y\n")]));
-    assert_eq!(doing(&board(&events), f).0, "waits for your review");
+    assert_eq!(doing(&view_of(&events), f).0, "waits for your review");
     events.push(Event::ProposalReviewed {
         proposal: ProposalId(1),
         by: ActorId::User,
@@ -82,11 +85,11 @@ fn an_agent_is_followed_from_its_waking_to_its_end() {
             reason: "too long".to_owned(),
         },
     });
-    let rejected = board(&events);
+    let rejected = view_of(&events);
     assert_eq!(doing(&rejected, f), ("revises: too long".to_owned(), true));
     assert_eq!(rejected.seq, Some(3));
     events.push(finished(StopReason::Settled));
-    let over = board(&events);
+    let over = view_of(&events);
     assert_eq!(doing(&over, f), ("its run is over".to_owned(), false));
     assert_eq!(over.end.unwrap().summary, "over");
 }
@@ -99,9 +102,9 @@ fn who_only_answers_is_not_at_work() {
         conversation: String::new(),
         turn: 1,
     };
-    let mut board = board(&[turn]);
+    let mut view = view_of(&[turn]);
     assert_eq!(
-        doing(&board, "b.py::g"),
+        doing(&view, "b.py::g"),
         ("answers a question".to_owned(), false)
     );
     let answered = Event::Answered {
@@ -111,9 +114,9 @@ fn who_only_answers_is_not_at_work() {
         text: "no".to_owned(),
         source: starling_swarm::AnswerSource::Model,
     };
-    board.note(1, &answered);
+    view.record(1, &answered);
     assert_eq!(
-        doing(&board, "b.py::g"),
+        doing(&view, "b.py::g"),
         ("answered a.py::f".to_owned(), false)
     );
 }
@@ -124,18 +127,18 @@ fn the_members_of_a_set_are_asked_about_by_its_lead() {
         part(1, "a.py::f", "x\n", "y\n"),
         part(2, "b.py::g", "1\n", "2\n"),
     ];
-    let set = board(&[
+    let set = view_of(&[
         made(1, "a.py::f"),
         made(2, "b.py::g"),
         asked(2, "b.py::g", parts),
     ]);
-    let leading: Vec<ProposalId> = set.leading().map(|(id, _)| id).collect();
+    let leading: Vec<ProposalId> = set.lead_proposals().map(|(id, _)| id).collect();
     assert_eq!(leading, [ProposalId(2)]);
     assert_eq!(set.lead_of(ProposalId(1)), ProposalId(2));
     let first = &set.proposals[&ProposalId(1)];
     assert_eq!(
         (first.state, &first.with),
-        (State::Waiting, &vec![ProposalId(2)])
+        (ProposalStatus::Waiting, &vec![ProposalId(2)])
     );
     assert_eq!(first.reason, "reason 1", "each keeps its own");
     let files: Vec<&str> = set.waiting_files().map(FilePath::as_str).collect();
@@ -145,49 +148,49 @@ fn the_members_of_a_set_are_asked_about_by_its_lead() {
 #[test]
 fn a_proposal_is_compared_with_what_was_typed() {
     let f = "a.py::f";
-    let mut board = board(&[
+    let mut view = view_of(&[
         made(1, f),
         asked(1, f, vec![part(1, f, "a\nx\n", "a\ny\n")]),
     ]);
     let file = symbol(f).file;
-    assert!(!board.compare(&file, "more\na\nx\n"), "elsewhere");
-    assert!(board.compare(&file, "a\nz\n"), "the same line");
-    assert!(!board.compare(&file, "a\nz\n"), "as before");
-    let conflict = board.proposals[&ProposalId(1)].conflict.clone();
+    assert!(!view.compare(&file, "more\na\nx\n"), "elsewhere");
+    assert!(view.compare(&file, "a\nz\n"), "the same line");
+    assert!(!view.compare(&file, "a\nz\n"), "as before");
+    let conflict = view.proposals[&ProposalId(1)].conflict.clone();
     assert!(conflict.unwrap().contains("both sides"));
-    assert!(board.compare(&file, "a\nx\n"), "typed back");
+    assert!(view.compare(&file, "a\nx\n"), "typed back");
     let missing = EditorError::Missing { file: file.clone() };
-    assert!(board.lose(&file, &missing), "gone");
-    let conflict = board.proposals[&ProposalId(1)].conflict.clone();
+    assert!(view.note_unreadable(&file, &missing), "gone");
+    let conflict = view.proposals[&ProposalId(1)].conflict.clone();
     assert!(conflict.unwrap().contains("a.py is gone"));
-    board.note(
+    view.record(
         9,
         &Event::ProposalUndone {
             proposal: ProposalId(1),
         },
     );
-    assert_eq!(board.waiting_files().count(), 0);
+    assert_eq!(view.waiting_files().count(), 0);
 }
 
 #[test]
 fn what_nobody_asked_about_is_dropped() {
     let f = "a.py::f";
     let mut events = vec![made(1, f), made(2, f)];
-    let board_of_two = board(&events);
-    let state = |board: &Board, id| board.proposals[&ProposalId(id)].state;
-    assert_eq!(state(&board_of_two, 1), State::Dropped);
-    assert_eq!(state(&board_of_two, 2), State::Checking);
+    let board_of_two = view_of(&events);
+    let state = |view: &RunView, id| view.proposals[&ProposalId(id)].state;
+    assert_eq!(state(&board_of_two, 1), ProposalStatus::Dropped);
+    assert_eq!(state(&board_of_two, 2), ProposalStatus::Checking);
     events.push(asked(2, f, vec![part(2, f, "x\n", "y\n")]));
-    let mut accepted = board(&events);
-    accepted.answered(ProposalId(2), &Verdict::Accept.into());
-    assert_eq!(state(&accepted, 2), State::Accepted);
+    let mut accepted = view_of(&events);
+    accepted.note_answer(ProposalId(2), &Verdict::Accept.into());
+    assert_eq!(state(&accepted, 2), ProposalStatus::Accepted);
     events.push(finished(StopReason::Cancelled));
-    assert_eq!(state(&board(&events), 2), State::Dropped);
+    assert_eq!(state(&view_of(&events), 2), ProposalStatus::Dropped);
     let end = events.len() as u64 - 1;
-    accepted.note(end, &events[events.len() - 1]);
+    accepted.record(end, &events[events.len() - 1]);
     assert_eq!(
         state(&accepted, 2),
-        State::Dropped,
+        ProposalStatus::Dropped,
         "it was not applied any more"
     );
 }
@@ -200,9 +203,9 @@ fn the_last_lookups_of_an_agent_are_kept() {
             text: "go".to_owned(),
         },
     };
-    let mut board = board(&[woken]);
+    let mut view = view_of(&[woken]);
     for line in 0..10 {
-        board.note(
+        view.record(
             2 + line,
             &Event::ToolUsed {
                 agent: agent("a.py::f"),
@@ -212,7 +215,7 @@ fn the_last_lookups_of_an_agent_are_kept() {
             },
         );
     }
-    let looked = &board.agents[&agent("a.py::f")].looked;
+    let looked = &view.agents[&agent("a.py::f")].looked;
     assert_eq!(looked.len(), 8);
     assert_eq!(
         (looked[0].as_str(), looked[7].as_str()),
@@ -257,7 +260,7 @@ fn a_cost_is_unknown_until_a_price_is_known() {
         other => other,
     };
     let dollars = |events: &[Event]| {
-        let spent = board(events).spent();
+        let spent = view_of(events).spent();
         (spent.dollars, spent.unpriced_calls)
     };
     assert_eq!(dollars(&[turn(0.0)]), (None, 0));
@@ -273,7 +276,7 @@ fn a_cost_is_unknown_until_a_price_is_known() {
 
 #[test]
 fn what_no_turn_brought_to_its_end_is_counted_at_the_end_of_the_run() {
-    let mut board = Board::default();
+    let mut view = RunView::default();
     let mut end = crate::testing::finished(StopReason::Cancelled);
     let Event::RunFinished { spent, .. } = &mut end else {
         panic!("{end:?}");
@@ -282,8 +285,8 @@ fn what_no_turn_brought_to_its_end_is_counted_at_the_end_of_the_run() {
     spent.prompt_tokens = Tokens(20_000);
     spent.output_tokens = Tokens(3_934);
     spent.unpriced_calls = 2;
-    board.note(0, &end);
-    let spent = board.spent();
+    view.record(0, &end);
+    let spent = view.spent();
     assert_eq!((spent.calls, spent.tokens), (2, Tokens(23_934)));
     assert_eq!((spent.dollars, spent.unpriced_calls), (None, 2));
 }
