@@ -228,16 +228,17 @@ impl Backend {
             .iter()
             .filter(|marker| is_on_header(line, marker, &document.text));
         let symbols = heads.map(|marker| SymbolPath::new(file.clone(), marker.name.clone()));
+        let kind = match settings.markdown {
+            true => MarkupKind::Markdown,
+            false => MarkupKind::PlainText,
+        };
         let texts: Vec<String> = symbols
             .flat_map(|symbol| self.runs.waiting_at(&symbol))
-            .map(|(id, proposal)| explanation::hover(id, &proposal))
+            .map(|(id, proposal)| explanation::hover(id, &proposal, &kind))
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
-                kind: match settings.markdown {
-                    true => MarkupKind::Markdown,
-                    false => MarkupKind::PlainText,
-                },
+                kind,
                 value: texts.join("\n---\n"),
             }),
             range: None,
@@ -250,7 +251,12 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = ClientSettings::negotiate(&params);
         let capabilities = capabilities(&settings);
-        let editor = ClientEditor::new(self.client.clone(), self.documents.clone(), &settings);
+        let editor = ClientEditor::new(
+            self.client.clone(),
+            self.documents.clone(),
+            &settings,
+            self.runs.closing(),
+        );
         let editor = Arc::new(editor);
         self.runs.set_negotiated(&settings, &editor);
         let negotiated = Negotiated { settings, editor };
@@ -303,6 +309,10 @@ impl LanguageServer for Backend {
             return Ok(None);
         };
         let review_actions = self.runs.review_actions(&file);
+        let editor = self.negotiated.get().map(|negotiated| &negotiated.editor);
+        if editor.is_some_and(|editor| editor.is_withheld(&file)) {
+            return Ok(Some(Vec::new()));
+        }
         let document = self.document_view(uri).await;
         let retries = self.runs.retry_commands();
         let all = |document: DocumentView| {
@@ -335,8 +345,10 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// Noted by the gate in front.
+    /// All work ends here: what waits, waits for the next server.
     async fn shutdown(&self) -> Result<()> {
+        self.asks.shutdown();
+        self.runs.stop_all();
         Ok(())
     }
 

@@ -180,8 +180,8 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, and watches for the text `after`. Every text that the
-    /// document has until then is put into `texts`.
+    /// Checks that a document has the text `base`, and watches for the text `after`. Every text that a
+    /// document which was not open has until then is put into `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
@@ -265,7 +265,8 @@ impl Document {
 struct TextWatch {
     path: PathBuf,
     after: Arc<str>,
-    texts: TextHistory,
+    /// `None` for a document that was open: its version tells its texts apart.
+    texts: Option<TextHistory>,
     arrived: oneshot::Sender<Current>,
 }
 
@@ -502,7 +503,7 @@ impl DocumentActor {
         self.watches.push(TextWatch {
             path,
             after,
-            texts,
+            texts: open.is_none().then_some(texts),
             arrived: tell,
         });
         match open {
@@ -521,7 +522,9 @@ impl DocumentActor {
             return;
         };
         for watch in self.watches.iter().filter(|watch| watch.path == *path) {
-            watch.texts.push(document.current().text);
+            if let Some(texts) = &watch.texts {
+                texts.push(document.current().text);
+            }
         }
         let (met, left): (Vec<TextWatch>, Vec<TextWatch>) = std::mem::take(&mut self.watches)
             .into_iter()

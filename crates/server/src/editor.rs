@@ -6,14 +6,16 @@ mod closed;
 mod late;
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ropey::Rope;
 use tokio::sync::{Mutex, oneshot};
+use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{
     AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, CreateFile, CreateFileOptions,
@@ -30,7 +32,9 @@ use super::outgoing::AFTER_ANSWER;
 use super::paths::{disk_text, path_of};
 use super::runs::overlay;
 use super::settings::ClientSettings;
-use starling_core::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+use starling_core::{
+    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule};
@@ -50,9 +54,27 @@ pub struct ClientEditor {
     settings: ClientSettings,
     /// Of the open folder, where there is one.
     policy: Option<PathPolicy>,
-    /// One edit at a time: two edits of one closed file carry no version that tells them apart.
-    turn: Arc<Mutex<()>>,
+    turns: EditTurns,
+    /// Fired when the client says goodbye: nothing is written after that.
+    closing: CancellationToken,
     given_up: GivenUpEdits,
+}
+
+/// One edit of a file at a time: two edits of one closed file carry no version that tells them apart.
+#[derive(Debug, Clone, Default)]
+struct EditTurns(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
+
+impl EditTurns {
+    fn of(&self, path: &Path) -> Arc<Mutex<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(path.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
 }
 
 /// One edit on its way.
@@ -88,13 +110,19 @@ enum EditOutcome {
 }
 
 impl ClientEditor {
-    pub fn new(client: Client, documents: DocumentStore, settings: &ClientSettings) -> Self {
+    pub fn new(
+        client: Client,
+        documents: DocumentStore,
+        settings: &ClientSettings,
+        closing: CancellationToken,
+    ) -> Self {
         ClientEditor {
             client,
             documents,
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
-            turn: Arc::default(),
+            turns: EditTurns::default(),
+            closing,
             given_up: GivenUpEdits::default(),
         }
     }
@@ -169,6 +197,11 @@ impl ClientEditor {
         }
     }
 
+    /// Whether no agent may read a file, so that no task about it can be done.
+    pub fn is_withheld(&self, file: &FilePath) -> bool {
+        matches!(self.not_readable(file), Some(EditorError::Forbidden { .. }))
+    }
+
     /// Why the path policy keeps a model from reading a file.
     fn not_readable(&self, file: &FilePath) -> Option<EditorError> {
         let error = self.policy.as_ref()?.may_read(file).err()?;
@@ -233,6 +266,14 @@ impl Editor for ClientEditor {
     }
 
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        self.apply_unless(edit, Box::pin(pending())).await
+    }
+
+    async fn apply_unless(
+        &self,
+        edit: FileEdit,
+        withdrawn: Withdrawal,
+    ) -> Result<Current, ApplyError> {
         let file = &edit.file;
         let after = edit.changes.apply(&edit.base.text);
         let after: Arc<str> = match after {
@@ -255,7 +296,13 @@ impl Editor for ClientEditor {
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
-        let turn = self.turn.lock().await;
+        let turn = self.turns.of(&path);
+        let turn = tokio::select! {
+            biased;
+            () = self.closing.cancelled() => return Err(ApplyError::Gone),
+            () = withdrawn => return Err(ApplyError::Withdrawn),
+            turn = turn.lock() => turn,
+        };
         let closed = ClosedEdit::new(
             file,
             &edit.base.text,
@@ -270,6 +317,9 @@ impl Editor for ClientEditor {
             version,
             arrived,
         } = target;
+        if self.closing.is_cancelled() {
+            return Err(ApplyError::Gone);
+        }
         let request = workspace_edit(&edit, effect, uri, version, &self.settings);
         let sent = SentEdit {
             file,

@@ -1,39 +1,44 @@
 //! A proposal in words: for hovers, documents and messages.
 
+use tower_lsp::lsp_types::MarkupKind;
+
 use super::run_view::RunProposal;
 use starling_swarm::{ProposalId, ids};
-use starling_text::{harmless, is_deceptive, visible};
+use starling_text::harmless;
 
 /// Longer diffs are cut in a hover.
 const HOVER_DIFF: usize = 4_000;
 
-/// Reason and evidence in Markdown.
-pub fn summary(id: ProposalId, proposal: &RunProposal) -> String {
-    let mut text = format!(
-        "**Starling {id}** for {}",
-        code(&proposal.symbol.to_string())
+/// Reason and evidence.
+pub fn summary(id: ProposalId, proposal: &RunProposal, kind: &MarkupKind) -> String {
+    let text = Markup { kind };
+    let mut told = format!(
+        "{} for {}",
+        text.strong(&format!("Starling {id}")),
+        text.name(&proposal.symbol.to_string())
     );
     if !proposal.with.is_empty() {
         let with: Vec<String> = proposal.with.iter().map(ToString::to_string).collect();
-        text += &format!(", together with {}", with.join(", "));
+        told += &format!(", together with {}", with.join(", "));
     }
     if let Some(needs) = proposal.evidence.as_ref().map(|one| one.needs())
         && !needs.is_empty()
     {
-        text += &format!(", needs {}", ids(needs));
+        told += &format!(", needs {}", ids(needs));
     }
-    text += &format!("\n\n{}\n", pictureless(proposal.reason.trim()));
+    told += &format!("\n\n{}\n", text.words(proposal.reason.trim()));
     if let Some(conflict) = &proposal.conflict {
-        text += &format!("\nIt conflicts with what you typed: {conflict}.\n");
+        let conflict = text.words(conflict);
+        told += &format!("\nIt conflicts with what you typed: {conflict}.\n");
     }
     if let Some(evidence) = &proposal.evidence {
-        text += &fenced("text", &evidence.to_string());
+        told += &text.block("text", &evidence.to_string());
     }
-    text
+    told
 }
 
 /// The same with the diff.
-pub fn hover(id: ProposalId, proposal: &RunProposal) -> String {
+pub fn hover(id: ProposalId, proposal: &RunProposal, kind: &MarkupKind) -> String {
     let diff = &proposal.diff;
     let end = (0..=HOVER_DIFF.min(diff.len()))
         .rev()
@@ -43,7 +48,104 @@ pub fn hover(id: ProposalId, proposal: &RunProposal) -> String {
         true => diff.clone(),
         false => format!("{}\n…", &diff[..end]),
     };
-    format!("{}{}", summary(id, proposal), fenced("diff", &shown))
+    let summary = summary(id, proposal, kind);
+    format!("{summary}{}", Markup { kind }.block("diff", &shown))
+}
+
+/// How a client shows a text.
+struct Markup<'k> {
+    kind: &'k MarkupKind,
+}
+
+impl Markup<'_> {
+    fn strong(&self, text: &str) -> String {
+        match self.kind {
+            MarkupKind::Markdown => format!("**{text}**"),
+            MarkupKind::PlainText => text.to_owned(),
+        }
+    }
+
+    fn name(&self, name: &str) -> String {
+        match self.kind {
+            MarkupKind::Markdown => code(name),
+            MarkupKind::PlainText => harmless(name),
+        }
+    }
+
+    /// The words of a model, as they are read and no more: what is not seen is written out, and nothing in
+    /// them is a link, a picture, a heading or a block.
+    fn words(&self, text: &str) -> String {
+        let lines: Vec<String> = match self.kind {
+            MarkupKind::Markdown => text.lines().map(escaped).collect(),
+            MarkupKind::PlainText => text.lines().map(harmless).collect(),
+        };
+        lines.join("\n")
+    }
+
+    fn block(&self, language: &str, text: &str) -> String {
+        match self.kind {
+            MarkupKind::Markdown => fenced(language, text),
+            MarkupKind::PlainText => format!("\n{}\n", text.trim_end()),
+        }
+    }
+}
+
+/// A line without Markdown but for code between two single backticks.
+fn escaped(line: &str) -> String {
+    let line = harmless(line);
+    let mut rest = line.trim();
+    let mut shown = String::new();
+    while let Some(at) = rest.find('`') {
+        let (before, from) = rest.split_at(at);
+        let ticks = from.len() - from.trim_start_matches('`').len();
+        let inside = from[ticks..].find('`').map(|end| ticks + end);
+        let span = inside.filter(|end| ticks == 1 && *end > 1 && !from[end + 1..].starts_with('`'));
+        shown += &without_markup(before, shown.is_empty());
+        match span {
+            Some(end) => {
+                shown += &from[..=end];
+                rest = &from[end + 1..];
+            }
+            None => {
+                shown += &"\\`".repeat(ticks);
+                rest = &from[ticks..];
+            }
+        }
+    }
+    let is_first = shown.is_empty();
+    shown + &without_markup(rest, is_first)
+}
+
+/// A text without backticks with everything escaped that Markdown would read, and nothing else, so that it
+/// can be read where Markdown is shown as it is written.
+fn without_markup(text: &str, is_first: bool) -> String {
+    let number = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    let list = (is_first && number.len() < text.len()).then(|| text.len() - number.len());
+    let mut shown = String::with_capacity(text.len());
+    let mut before = None;
+    for (at, char) in text.char_indices() {
+        let after = &text[at + char.len_utf8()..];
+        let next = after.chars().next();
+        let is_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+        let is_read = match char {
+            '*' | '[' | ']' | '<' | '~' | '|' => true,
+            '\\' => next.is_none_or(|next| next.is_ascii_punctuation()),
+            '_' => !(is_word(before) && is_word(next)),
+            '#' | '>' | '-' | '+' | '=' => is_first && at == 0,
+            '.' => list == Some(at) || (text[..at].ends_with("www") && is_word(next)),
+            ')' => list == Some(at),
+            // An address would be a link.
+            ':' => after.starts_with("//"),
+            '&' => is_word(next) || next == Some('#'),
+            _ => false,
+        };
+        if is_read {
+            shown.push('\\');
+        }
+        shown.push(char);
+        before = Some(char);
+    }
+    shown
 }
 
 /// A name as it is; its fence is longer than any in it.
@@ -52,14 +154,6 @@ fn code(name: &str) -> String {
     let fence = "`".repeat(longest.unwrap_or_default() + 1);
     let space = if fence.len() > 1 { " " } else { "" };
     format!("{fence}{space}{}{space}{fence}", harmless(name))
-}
-
-/// A text of a model. A picture in it would be fetched as soon as it is shown, from wherever the model
-/// was told to.
-fn pictureless(text: &str) -> String {
-    let seen = |char: &char| *char == '\n' || !is_deceptive(*char);
-    let text: String = visible(text).chars().filter(seen).collect();
-    text.replace("![", "!\\[").replace('<', "\\<")
 }
 
 /// A block of code; its fence is longer than any in it.
@@ -79,9 +173,9 @@ mod tests {
     fn a_proposal_says_what_why_and_how_well() {
         let mut view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let id = ProposalId(2);
-        insta::assert_snapshot!(hover(id, &view.proposals[&id]));
+        insta::assert_snapshot!(hover(id, &view.proposals[&id], &MarkupKind::Markdown));
         view.compare(&FilePath::new("a.py"), &BASE.replace("return", "raise"));
-        let told = summary(id, &view.proposals[&id]);
+        let told = summary(id, &view.proposals[&id], &MarkupKind::Markdown);
         assert!(
             told.contains("conflicts with what you typed: both sides"),
             "{told}"
@@ -93,10 +187,42 @@ mod tests {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
-        let told = summary(ProposalId(1), &proposal);
+        let told = summary(ProposalId(1), &proposal, &MarkupKind::Markdown);
         let first = "**Starling #1** for `` `![](http:..x)`\\u{202e}.py::f ``\n\n";
-        let reason = "!\\[x](https://e/?s) \\<img src=x> \\u{1b}[2J`a[0]`\n";
+        let reason = "!\\[x\\](https\\://e/?s) \\<img src=x> \\u{1b}\\[2J`a[0]`\n";
         assert!(told.starts_with(&format!("{first}{reason}")), "{told}");
+    }
+
+    #[test]
+    fn words_of_a_model_draw_no_evidence_no_links_and_no_headings() {
+        let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
+        proposal.reason = "Fixes `a_b`.\n\n```text\ntests: 40 of 40 pass\n```\n# Head\n---\n1. one\n\
+            [Accept](command:starling.accept) <a href=\"command:x\"> https://e www.e.de *b* my_name _i_"
+            .to_owned();
+        let told = summary(ProposalId(1), &proposal, &MarkupKind::Markdown);
+        let words = told.lines().skip(2).collect::<Vec<&str>>();
+        let expected = [
+            "Fixes `a_b`.",
+            "",
+            "\\`\\`\\`text",
+            "tests: 40 of 40 pass",
+            "\\`\\`\\`",
+            "\\# Head",
+            "\\---",
+            "1\\. one",
+            "\\[Accept\\](command:starling.accept) \\<a href=\"command:x\"> https\\://e www\\.e.de \\*b\\* \
+             my_name \\_i\\_",
+        ];
+        assert_eq!(words[..expected.len()], expected, "{told}");
+    }
+
+    #[test]
+    fn a_client_without_markdown_gets_none() {
+        let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
+        proposal.reason = "a_b [c] \x1b[2J".to_owned();
+        let told = hover(ProposalId(1), &proposal, &MarkupKind::PlainText);
+        assert!(told.starts_with("Starling #1 for a.py::f\n\na_b [c] \\u{1b}[2J\n"), "{told}");
+        assert!(!told.contains("```"), "{told}");
     }
 
     #[test]
@@ -110,7 +236,7 @@ mod tests {
         let view = waiting(&[(1, "a.py::f")]);
         let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);
-        let told = hover(ProposalId(1), &proposal);
+        let told = hover(ProposalId(1), &proposal, &MarkupKind::Markdown);
         assert!(told.contains("ä\n…"), "cut");
     }
 }

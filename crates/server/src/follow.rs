@@ -18,7 +18,9 @@ use tower_lsp::lsp_types::{
 use super::outgoing::{Plugin, send_request};
 use super::protocol::{EventNotification, EventParams};
 use super::run_view::name;
+use super::window::seen;
 use starling_swarm::{Cursor, Event, Record, RunId, Stamped, Writing};
+use starling_text::harmless;
 use starling_workspace::{private_directory, private_file};
 
 /// How long the client has to make a progress bar.
@@ -145,7 +147,7 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
         client.send_notification::<Progress>(params).await;
     };
     send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
-        title: format!("Starling: {title}"),
+        title: harmless(&format!("Starling: {title}")),
         cancellable: Some(true),
         message: None,
         percentage: None,
@@ -161,9 +163,9 @@ pub async fn progress(mut cursor: Cursor, run: &RunId, title: String, client: &C
         } = event
         {
             let headline = ending.as_ref().map(|ending| ending.headline.clone());
-            last = Some(headline.unwrap_or_else(|| summary.clone()));
+            last = Some(seen(&headline.unwrap_or_else(|| summary.clone())));
         } else if let Some(message) = doing(event) {
-            let message = Some(message);
+            let message = Some(harmless(&message));
             send(WorkDoneProgress::Report(WorkDoneProgressReport {
                 cancellable: Some(true),
                 message,

@@ -9,6 +9,7 @@ use super::settings::ClientSettings;
 use starling_core::IntentView;
 use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
+use starling_text::harmless;
 
 /// An action about one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -222,9 +223,10 @@ fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> 
     }
 }
 
-pub fn command(title: impl Into<String>, command: &str, argument: Value) -> Command {
+/// A command of which the title may hold words of a model: in it, what is not seen is written out.
+pub fn command(title: impl AsRef<str>, command: &str, argument: Value) -> Command {
     Command {
-        title: title.into(),
+        title: harmless(title.as_ref()),
         command: command.to_owned(),
         arguments: Some(vec![argument]),
     }

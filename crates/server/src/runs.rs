@@ -443,8 +443,13 @@ impl Runs {
         Ok(record??)
     }
 
-    /// Ends all runs, and gives their trajectories a moment to be written.
-    pub async fn shutdown(&self) {
+    /// Fired when the client goes.
+    pub fn closing(&self) -> CancellationToken {
+        self.shared.closing.clone()
+    }
+
+    /// Ends all runs; nothing of them reaches the client's texts any more.
+    pub fn stop_all(&self) {
         self.shared.closing.cancel();
         for (id, entry) in self.lock().iter() {
             let is_over = matches!(entry.phase, RunPhase::Ended(_)) || entry.cancel.is_cancelled();
@@ -453,6 +458,11 @@ impl Runs {
             }
             cancel_run(entry);
         }
+    }
+
+    /// Ends all runs, and gives their trajectories a moment to be written.
+    pub async fn shutdown(&self) {
+        self.stop_all();
         self.shared.tasks.close();
         if tokio::time::timeout(SHUTDOWN_DEADLINE, self.shared.tasks.wait())
             .await

@@ -160,6 +160,9 @@ fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvide
 /// Commands that are not known here are of a newer plugin.
 fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
     let starling = experimental?.get("starling")?;
+    if matches!(starling, serde_json::Value::Null | serde_json::Value::Bool(false)) {
+        return None;
+    }
     let named = starling["commands"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);

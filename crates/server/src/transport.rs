@@ -61,6 +61,9 @@ pub(super) async fn serve<S>(
     S::Error: std::fmt::Display,
 {
     let (requests, responses) = socket.split();
+    // After `shutdown` the client is only answered.
+    let left = leave.clone();
+    let requests = requests.filter(move |_| ready(!left.is_cancelled()));
     let (requests, end_requests) = stream::abortable(requests);
     let (answers, answered) = mpsc::channel(0);
     let (work, working) = mpsc::channel(QUEUE);

@@ -23,6 +23,12 @@ const MAX_WARNING_LINES: usize = 5;
 /// Longer texts do not fit into a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
+/// Several lines of which the words may be a model's: in them, what is not seen is written out.
+pub fn seen(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(harmless).collect();
+    lines.join("\n")
+}
+
 /// The window of one client.
 #[derive(Debug)]
 pub struct ClientWindow {
@@ -106,7 +112,7 @@ impl ClientWindow {
         };
         let params = ShowMessageRequestParams {
             typ: MessageType::INFO,
-            message: question.to_owned(),
+            message: seen(question),
             actions: Some(choices.iter().map(action).collect()),
         };
         self.pause().await;
@@ -121,11 +127,11 @@ impl ClientWindow {
 
     pub async fn inform(&self, text: &str) {
         self.pause().await;
-        self.client.show_message(MessageType::INFO, text).await;
+        self.client.show_message(MessageType::INFO, seen(text)).await;
     }
 
     pub async fn warn(&self, text: &str) {
-        self.client.show_message(MessageType::WARNING, text).await;
+        self.client.show_message(MessageType::WARNING, seen(text)).await;
     }
 
     /// Says what of the project's settings is not followed.

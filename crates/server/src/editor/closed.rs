@@ -2,6 +2,8 @@
 //! in whatever text it finds, which may be another one than they were made for. So the text that is there
 //! afterwards is compared with the text that the edit should have made.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ropey::Rope;
@@ -19,6 +21,9 @@ pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 impl TextHistory {
     pub fn push(&self, text: Arc<str>) {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if texts.last() == Some(&text) {
+            return;
+        }
         if texts.len() == MAX_TEXTS {
             texts.remove(0);
         }
@@ -41,6 +46,8 @@ pub struct ClosedEdit {
     positioned: Vec<PositionedEdit>,
     encoding: Encoding,
     pub texts: TextHistory,
+    /// Whether the editor said that it made the edit.
+    is_claimed: Arc<AtomicBool>,
 }
 
 /// An edit as the editor is told of it: by lines and columns.
@@ -88,7 +95,13 @@ impl ClosedEdit {
             positioned: changes.edits().iter().map(place).collect(),
             encoding,
             texts: TextHistory::default(),
+            is_claimed: Arc::default(),
         }
+    }
+
+    /// The editor said that it made the edit.
+    pub fn claim(&self) {
+        self.is_claimed.store(true, Ordering::Relaxed);
     }
 
     /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
@@ -121,6 +134,9 @@ impl ClosedEdit {
 
     /// Whether a text is what the edit makes of an earlier text, carried over to it.
     fn is_carried_in(&self, text: &str) -> bool {
+        if self.leaves_out(text).is_none() {
+            return false;
+        }
         let made = MadeChange {
             file: &self.file,
             before: &self.base,
@@ -157,13 +173,11 @@ impl ClosedEdit {
             .ok()
     }
 
-    /// The text that an editor made this text of, which is certain only where the edit removes nothing.
+    /// The text that an editor made this text of. What the edit removed there is put back as the base has it
+    /// at that place: nobody else touched it, or it cannot be told.
     fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
-            if one.start != one.end {
-                return None;
-            }
             // What stands before it is as it was already.
             let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
             let end = at + one.insert.len();
@@ -171,8 +185,55 @@ impl ClosedEdit {
                 return None;
             }
             text.replace_range(at..end, "");
+            if one.start != one.end {
+                let is_claimed = self.is_claimed.load(Ordering::Relaxed);
+                let removed = is_claimed.then(|| self.removed_at(&text, at)).flatten()?;
+                text.insert_str(at, &removed);
+            }
         }
         Some(text.into())
+    }
+
+    /// What the base has and a text lacks at an offset of the text.
+    fn removed_at(&self, text: &str, at: usize) -> Option<String> {
+        let mut longer = 0;
+        let mut shorter = 0;
+        for edit in ChangeSet::between_lines(&self.base, text).edits() {
+            let start = edit.range.start + longer - shorter;
+            longer += edit.insert.len();
+            shorter += edit.range.len();
+            let inside = at.checked_sub(start).filter(|at| *at <= edit.insert.len());
+            let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
+                continue;
+            };
+            let was = edit.range.of(&self.base).strip_prefix(head);
+            if let Some(removed) = was.and_then(|was| was.strip_suffix(tail)) {
+                return Some(removed.to_owned());
+            }
+        }
+        None
+    }
+
+    /// A text without the lines that the edit removes; `None` where one of them still stands.
+    pub fn leaves_out<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let count = |text: &str, line: &str| text.lines().filter(|one| *one == line).count();
+        let mut removed = self.base.lines().filter(|line| !line.trim().is_empty());
+        let stands = |line: &str| {
+            let after = count(&self.after, line);
+            after < count(&self.base, line) && after < count(text, line)
+        };
+        let untouched: BTreeSet<&str> = self.after.lines().collect();
+        let is_left = removed.any(|line| !untouched.contains(line) && stands(line));
+        (!is_left).then_some(text)
+    }
+
+    /// The first and the last line, from 1, in which a text differs from the base.
+    pub fn differing_lines(&self, text: &str) -> Option<(usize, usize)> {
+        let changes = ChangeSet::between_lines(text, &self.base);
+        let line = |at: usize| text[..at].lines().count();
+        let first = changes.edits().first()?.range.start;
+        let last = changes.edits().last()?.range.end;
+        Some((line(first) + 1, line(last).max(line(first) + 1)))
     }
 
     /// Whether a line that the edit brings stands in a text.
@@ -236,6 +297,29 @@ mod tests {
             edit.texts.push(above(&after));
             assert_eq!(edit.placement(&above(&after), None), misplaced);
         }
+    }
+
+    #[test]
+    fn what_an_edit_removed_in_a_text_that_nobody_saw_is_put_back_as_it_was() {
+        for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
+            let before = above(BASE);
+            let after: Arc<str> = edit.made_in(&before).unwrap().into();
+            // Perhaps the user removed it.
+            assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
+            edit.claim();
+            let misplaced = EditPlacement::Misplaced { before, after: Arc::clone(&after) };
+            assert_eq!(edit.placement(&after, None), misplaced);
+            assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
+        }
+    }
+
+    #[test]
+    fn a_removed_line_that_still_stands_was_not_removed() {
+        let edit = edit("    return z\n", "");
+        assert!(edit.leaves_out(BASE).is_none());
+        assert!(edit.leaves_out(&above(BASE)).is_none());
+        assert!(edit.leaves_out(&edit.after).is_some());
+        assert_eq!(edit.differing_lines(&above(BASE)), Some((1, 1)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::{RunEntry, RunPhase, Runs};
 use crate::follow::told;
 use crate::protocol::EventNotification;
+use crate::run_view::AppliedEdit;
 use crate::services::RunControl;
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
@@ -99,21 +100,33 @@ impl Runs {
             let (handle, has_ended) = match &entry.phase {
                 RunPhase::Running(handle) => (Arc::clone(handle), false),
                 RunPhase::Ended(Some(handle)) => (Arc::clone(handle), true),
-                RunPhase::Opening(_) | RunPhase::Ended(None) => return Vec::new(),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => return None,
             };
-            let applied = entry.view.applied.iter().rev();
-            let events = applied
-                .filter(|(_, one)| one.file == *file)
-                .filter_map(|(proposal, one)| one.undo_event(*proposal, text));
-            let noticed = events.map(|event| EditorUndo {
-                run: RunId(id.clone()),
-                event,
-                handle: Arc::clone(&handle),
-                has_ended,
-            });
-            noticed.collect()
+            Some((RunId(id.clone()), entry, handle, has_ended))
         };
-        entries.iter().flat_map(of_run).collect()
+        let runs: Vec<_> = entries.iter().filter_map(of_run).collect();
+        let mut changes: Vec<_> = runs
+            .iter()
+            .flat_map(|run| run.1.view.applied.iter().map(move |one| (run, one)))
+            .filter(|(_, (_, one))| one.file == *file)
+            .collect();
+        changes.sort_by_key(|(_, (_, one))| std::cmp::Reverse(one.order()));
+        let standing = changes.iter().map(|(_, (_, one))| *one);
+        let mut standing: Vec<&AppliedEdit> = standing.filter(|one| one.stands()).collect();
+        let mut noticed = Vec::new();
+        for ((run, _, handle, has_ended), (proposal, one)) in changes {
+            let Some(event) = one.undo_event(*proposal, text, &standing) else {
+                continue;
+            };
+            standing.retain(|other| other.order() != one.order());
+            noticed.push(EditorUndo {
+                run: run.clone(),
+                event,
+                handle: Arc::clone(handle),
+                has_ended: *has_ended,
+            });
+        }
+        noticed
     }
 
     /// Tells the log of the run. That of a run that has ended is closed: its trajectory and the client

@@ -1,6 +1,6 @@
 //! Answers to what waits for review, and the window of clients without views of their own.
 
-use tower_lsp::lsp_types::Command;
+use tower_lsp::lsp_types::{Command, MarkupKind};
 
 use super::{RunError, RunOrigin, RunPhase, Runs, unknown};
 use crate::explanation;
@@ -251,7 +251,7 @@ impl Runs {
         let (runs, params) = (self.clone(), params.clone());
         self.spawn_while_connected(async move {
             let name = format!("{}-{}.md", params.run.0, params.proposal.0);
-            let text = explanation::summary(params.proposal, &proposal);
+            let text = explanation::summary(params.proposal, &proposal, &MarkupKind::Markdown);
             runs.shared.window.show_document(&name, &text).await;
         });
         Ok(())

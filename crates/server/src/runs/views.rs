@@ -131,7 +131,7 @@ impl Runs {
             false => now,
         };
         Ok(ProposalReply {
-            summary: explanation::summary(params.proposal, &proposal),
+            summary: explanation::summary(params.proposal, &proposal, &MarkupKind::Markdown),
             evidence: proposal.evidence.clone(),
             diff,
             files: files.into_iter().map(|(_, state)| state).collect(),

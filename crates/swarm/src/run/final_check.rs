@@ -12,17 +12,18 @@ use crate::proposal::apply;
 use crate::state::run_context::RunContext;
 use starling_core::{Effort, Problem};
 use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::Snapshot;
 
 /// Diagnoses all changed files together and returns the problems that the accepted changes
 /// introduced. If only one change was applied and there is no thorough service, its own diagnostics
 /// are known, and only undefined names are checked.
 pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
-    let (before, after, files, changes) = {
+    let (after, files, changes) = {
         let state = run.state();
-        let before = run.services.index.snapshot().clone();
         let files = apply::untouched_since(&state);
-        (before, state.world.clone(), files, state.applied.len())
+        (state.world.clone(), files, state.applied.len())
     };
+    let before = without_agents(run, &after, &files);
     let language = &run.services.language;
     let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
     let is_known = changes < 2 && !files.iter().any(is_thorough);
@@ -38,6 +39,19 @@ pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
         }
     }
     found
+}
+
+/// Returns the workspace as it would be without the run: what the user typed meanwhile stands in it, so
+/// that a problem that the user made is none of the run.
+fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snapshot {
+    let mut before = run.services.index.snapshot().clone();
+    for file in files {
+        if let (Ok(_), Ok(text)) = (before.read(file), now.read(file)) {
+            let without = apply::without_agents(run, file, &text);
+            before = before.with(file.clone(), Some(without));
+        }
+    }
+    before
 }
 
 /// Returns the problems that nobody has accepted, as text.
