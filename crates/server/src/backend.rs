@@ -2,8 +2,10 @@
 //! show a file that is not open reads the disk.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
@@ -38,6 +40,10 @@ use super::settings::ClientSettings;
 use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
+use starling_workspace::is_running;
+
+/// How often it is looked whether the client's process still runs.
+const PROCESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// One client's session.
 pub struct Backend {
@@ -48,6 +54,8 @@ pub struct Backend {
     compose: TaskComposer,
     negotiated: OnceLock<Negotiated>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
+    /// Fired when the client's process ended without a word.
+    orphaned: CancellationToken,
 }
 
 /// Completion and models for the view in which a task is written.
@@ -77,11 +85,31 @@ impl Backend {
             compose,
             negotiated: OnceLock::new(),
             refreshes: OnceLock::new(),
+            orphaned: CancellationToken::new(),
         }
     }
 
     pub fn asks(&self) -> Asks {
         self.asks.clone()
+    }
+
+    pub fn orphaned(&self) -> CancellationToken {
+        self.orphaned.clone()
+    }
+
+    /// Watches the client's process. One that is not seen from here (in another container) tells nothing.
+    fn watch_process(&self, process: Option<u32>) {
+        let Some(process) = process.filter(|process| is_running(*process)) else {
+            return;
+        };
+        let (orphaned, closing) = (self.orphaned.clone(), self.runs.closing());
+        let gone = async move {
+            while is_running(process) {
+                tokio::time::sleep(PROCESS_INTERVAL).await;
+            }
+            orphaned.cancel();
+        };
+        tokio::spawn(async move { closing.run_until_cancelled(gone).await });
     }
 
     pub fn runs(&self) -> Runs {
@@ -250,6 +278,7 @@ impl Backend {
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = ClientSettings::negotiate(&params);
+        self.watch_process(params.process_id);
         let capabilities = capabilities(&settings);
         let editor = ClientEditor::new(
             self.client.clone(),

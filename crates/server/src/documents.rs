@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,6 +50,11 @@ pub enum DocumentMessage {
     Read {
         path: PathBuf,
         reply: oneshot::Sender<Option<Current>>,
+    },
+    /// The URI of an open document, as the client writes it.
+    Uri {
+        path: PathBuf,
+        reply: oneshot::Sender<Option<Url>>,
     },
     ReadAll {
         reply: oneshot::Sender<Vec<(PathBuf, Arc<str>)>>,
@@ -166,6 +172,13 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
+    /// The URI of an open document, as the client writes it.
+    pub async fn uri_of(&self, path: PathBuf) -> Result<Option<Url>, StoreClosed> {
+        let (reply, answer) = oneshot::channel();
+        self.send(DocumentMessage::Uri { path, reply });
+        answer.await.map_err(|_| StoreClosed)
+    }
+
     /// The texts of all open documents, as they are at this place in the order of messages.
     pub fn read_all(&self) -> oneshot::Receiver<Vec<(PathBuf, Arc<str>)>> {
         let (reply, answer) = oneshot::channel();
@@ -210,6 +223,8 @@ struct Document {
     opening: OpenId,
     version: DocVersion,
     text: Rope,
+    /// The text in one piece, once it was asked for: all who ask share it.
+    whole: OnceCell<Arc<str>>,
     markers: Option<SymbolMarkers>,
     reading: SymbolReading,
     /// Whether a change of the document may have been lost.
@@ -255,7 +270,7 @@ impl Document {
 
     fn current(&self) -> Current {
         Current {
-            text: self.text.to_string().into(),
+            text: Arc::clone(self.whole.get_or_init(|| self.text.to_string().into())),
             version: Some(self.version),
         }
     }
@@ -306,6 +321,9 @@ impl DocumentActor {
             }
             DocumentMessage::Read { path, reply } => {
                 reply_to(reply, self.open.get(&path).map(Document::current))
+            }
+            DocumentMessage::Uri { path, reply } => {
+                reply_to(reply, self.open.get(&path).map(|one| one.uri.clone()));
             }
             DocumentMessage::ReadAll { reply } => {
                 reply_to(reply, self.all_texts());
@@ -417,6 +435,7 @@ impl DocumentActor {
             opening: OpenId(self.openings),
             version,
             text,
+            whole: OnceCell::new(),
             markers: None,
             reading: SymbolReading::Idle,
             sync: SyncState::InSync,
@@ -449,6 +468,7 @@ impl DocumentActor {
             let Some(document) = self.open.get_mut(&path) else {
                 return;
             };
+            document.whole.take();
             let splice = match change.range {
                 None => {
                     let splice = Splice::between(&document.text.to_string(), &change.text);

@@ -221,7 +221,10 @@ mod tests {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.reason = "a_b [c] \x1b[2J".to_owned();
         let told = hover(ProposalId(1), &proposal, &MarkupKind::PlainText);
-        assert!(told.starts_with("Starling #1 for a.py::f\n\na_b [c] \\u{1b}[2J\n"), "{told}");
+        assert!(
+            told.starts_with("Starling #1 for a.py::f\n\na_b [c] \\u{1b}[2J\n"),
+            "{told}"
+        );
         assert!(!told.contains("```"), "{told}");
     }
 

@@ -99,6 +99,7 @@ pub async fn serve(
     )
     .finish();
     let (runs, asks) = (service.inner().runs(), service.inner().asks());
+    let orphaned = service.inner().orphaned();
     let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
@@ -107,6 +108,7 @@ pub async fn serve(
     tokio::select! {
         () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
         () = exit.cancelled() => {}
+        () = orphaned.cancelled() => tracing::warn!("the client's process is gone"),
     }
     asks.shutdown();
     runs.shutdown().await;

@@ -302,6 +302,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_seen_is_written_out_in_titles() {
+        let mut view = waiting(&[(1, "a.py::f")]);
+        let proposal = view.proposals.get_mut(&ProposalId(1)).unwrap();
+        proposal.reason = "\x1b[31mRED\x07 \u{202e}evil \u{200b}".to_owned();
+        let review_actions = review_actions(&run(), &view, &file());
+        let title = &review_actions[0].commands(&client(&[]))[0].title;
+        let shown = "Starling #1: \\u{1b}[31mRED\\u{7} \\u{202e}evil \\u{200b}";
+        assert_eq!(title, shown);
+    }
+
+    #[test]
     fn a_conflict_is_said() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");

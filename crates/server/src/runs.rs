@@ -31,8 +31,9 @@ use super::settings::ClientSettings;
 use super::window::ClientWindow;
 use opening::RunPlan;
 use starling_core::Verdict;
-use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
+use starling_swarm::{ActorId, Event, FileChange, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
+use starling_text::ContentHash;
 
 pub use opening::overlay;
 
@@ -116,6 +117,9 @@ pub struct Runs {
     shared: Arc<RunsShared>,
 }
 
+/// By file: its text, and the changes that waited, each with its run.
+type ComparedParts = BTreeMap<FilePath, (Arc<str>, Vec<(String, FileChange)>)>;
+
 struct RunsShared {
     services: Services,
     client: Client,
@@ -134,7 +138,9 @@ struct RunsShared {
     /// Fired when the runs of earlier servers are known.
     restored: CancellationToken,
     /// The texts of files with applied changes, as they were compared last.
-    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
+    compared: Mutex<BTreeMap<FilePath, ContentHash>>,
+    /// What waits, and the texts of its files, as they were compared last.
+    compared_parts: Mutex<ComparedParts>,
 }
 
 impl Runs {
@@ -163,6 +169,7 @@ impl Runs {
             ignored: OnceLock::new(),
             entries: Mutex::default(),
             compared: Mutex::default(),
+            compared_parts: Mutex::default(),
             restored: CancellationToken::new(),
         };
         Runs {
@@ -352,6 +359,9 @@ impl Runs {
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
                     let why = error.to_string();
+                    if let UndoError::Gone(gone) = &error {
+                        runs.record_gone(&run, handle.as_ref(), gone);
+                    }
                     let undone = if let UndoError::Stay { undone, .. } = error {
                         undone
                     } else {
@@ -388,6 +398,19 @@ impl Runs {
             plugin.notify::<UndoneNotification>(params).await;
         });
         Ok(())
+    }
+
+    /// Takes in that the texts hold changes no more, whoever took them out.
+    fn record_gone(&self, run: &RunId, handle: &dyn RunControl, gone: &[ProposalId]) {
+        for proposal in gone {
+            handle.log().undone(*proposal);
+            if let Some(entry) = self.lock().get_mut(&run.0) {
+                entry.view.note_undone(*proposal);
+                if let Some(applied) = entry.view.applied.get_mut(proposal) {
+                    applied.mark_undone_by_editor();
+                }
+            }
+        }
     }
 
     /// Tells the user of a client without a plugin, which hears of it by a notification of its own.
@@ -478,7 +501,12 @@ impl Runs {
         directory.join(format!("{}.jsonl", id.0))
     }
 
-    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+    fn compared_parts(&self) -> MutexGuard<'_, ComparedParts> {
+        let compared = self.shared.compared_parts.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, ContentHash>> {
         let compared = self.shared.compared.lock();
         compared.unwrap_or_else(PoisonError::into_inner)
     }

@@ -160,7 +160,10 @@ fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvide
 /// Commands that are not known here are of a newer plugin.
 fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
     let starling = experimental?.get("starling")?;
-    if matches!(starling, serde_json::Value::Null | serde_json::Value::Bool(false)) {
+    if matches!(
+        starling,
+        serde_json::Value::Null | serde_json::Value::Bool(false)
+    ) {
         return None;
     }
     let named = starling["commands"]
@@ -315,6 +318,8 @@ mod tests {
             Some([].into())
         );
         assert_eq!(brought(json!({"starling": {}})), Some([].into()));
+        assert_eq!(brought(json!({"starling": false})), None);
+        assert_eq!(brought(json!({"starling": null})), None);
         assert_eq!(brought(json!(true)), None);
     }
 }

@@ -250,6 +250,79 @@ async fn progress_tells_what_happens_and_how_it_ended() {
 }
 
 #[tokio::test]
+async fn a_bar_hides_no_character_of_a_task() {
+    let mut client = TestClient::new(brief());
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    begin(&client, "ti\u{202e}dy\u{7}").await;
+    let (id, _) = client.next_of("window/workDoneProgress/create").await;
+    client.connection.reply(id, Ok(Value::Null));
+    let (_, progress) = client.next_of("$/progress").await;
+    let title = &progress["value"]["title"];
+    assert_eq!(title, "Starling: ti\\u{202e}dy\\u{7}");
+}
+
+#[tokio::test]
+async fn a_document_is_named_as_the_client_names_it() {
+    let mut client = TestClient::new(lenses::proposing(&[(1, "a.py::f")]));
+    client.initialize(lenses::full()).await;
+    let uri = client.uri().as_str().unwrap().replace("a.py", "%61.py");
+    let open = json!({"textDocument": {
+        "uri": uri, "languageId": "python", "version": 1, "text": crate::samples::BASE,
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    let run = begin(&client, "x").await;
+    while next_event(&mut client, &run).await["event"]["event"] != "review_asked" {}
+    let params = json!({"run": run, "proposal": 1});
+    let shown = client.connection.request("starling/proposal", params);
+    let shown = shown.await.unwrap();
+    assert_eq!(shown["files"][0]["version"], 1, "{shown}");
+    assert_eq!(shown["files"][0]["uri"], json!(uri), "{shown}");
+}
+
+#[tokio::test]
+async fn nothing_is_offered_about_a_file_that_no_agent_may_read() {
+    let client = TestClient::new(brief());
+    client.initialize(silent()).await;
+    let uri = client.uri().as_str().unwrap().replace("a.py", ".env");
+    std::fs::write(client.folder.path().join(".env"), "KEY=1\n").unwrap();
+    let open = json!({"textDocument": {
+        "uri": uri, "languageId": "plain", "version": 1, "text": "KEY=1\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    let start = json!({"line": 0, "character": 0});
+    let range = json!({"start": start, "end": start});
+    let diagnostics = json!([{"range": range, "message": "wrong"}]);
+    let params = json!({
+        "textDocument": {"uri": uri}, "range": range, "context": {"diagnostics": diagnostics},
+    });
+    let actions = client.connection.request("textDocument/codeAction", params);
+    assert_eq!(actions.await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn a_server_ends_with_the_process_of_its_client() {
+    let client = TestClient::new(brief());
+    let mut editor = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
+    let params = json!({"processId": editor.id(), "capabilities": {}});
+    client
+        .connection
+        .request("initialize", params)
+        .await
+        .unwrap();
+    client.connection.notify("initialized", json!({}));
+    editor.kill().unwrap();
+    editor.wait().unwrap();
+    let kept_open = client.connection.clone();
+    assert_eq!(client.ended().await, ExitKind::Abrupt);
+    drop(kept_open);
+}
+
+#[tokio::test]
 async fn a_client_that_refuses_the_bar_gets_none() {
     let mut client = TestClient::new(chatty());
     client

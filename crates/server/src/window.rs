@@ -127,11 +127,15 @@ impl ClientWindow {
 
     pub async fn inform(&self, text: &str) {
         self.pause().await;
-        self.client.show_message(MessageType::INFO, seen(text)).await;
+        self.client
+            .show_message(MessageType::INFO, seen(text))
+            .await;
     }
 
     pub async fn warn(&self, text: &str) {
-        self.client.show_message(MessageType::WARNING, seen(text)).await;
+        self.client
+            .show_message(MessageType::WARNING, seen(text))
+            .await;
     }
 
     /// Says what of the project's settings is not followed.
@@ -154,5 +158,15 @@ impl ClientWindow {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => tracing::info!(%error, "what was shown stays on the disk"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_window_says_hides_nothing() {
+        assert_eq!(seen("a\x1b[2J\n\u{202e}b\r\n"), "a\\u{1b}[2J\n\\u{202e}b");
     }
 }

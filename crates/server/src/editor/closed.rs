@@ -307,7 +307,10 @@ mod tests {
             // Perhaps the user removed it.
             assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
             edit.claim();
-            let misplaced = EditPlacement::Misplaced { before, after: Arc::clone(&after) };
+            let misplaced = EditPlacement::Misplaced {
+                before,
+                after: Arc::clone(&after),
+            };
             assert_eq!(edit.placement(&after, None), misplaced);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
         }

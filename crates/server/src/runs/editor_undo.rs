@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{RunEntry, RunPhase, Runs};
+use super::{RunEntry, RunOrigin, RunPhase, Runs};
 use crate::follow::told;
+use crate::paths::{disk_text, path_of};
 use crate::protocol::EventNotification;
 use crate::run_view::AppliedEdit;
 use crate::services::RunControl;
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
+use starling_text::ContentHash;
 
 /// How often, and with which pause, it is looked whether a run has ended.
 const END_POLLS: u32 = 100;
@@ -30,21 +32,36 @@ impl Runs {
     /// passed over.
     pub(super) async fn detect_editor_undo(&self) {
         for file in self.applied_files() {
-            let Some(open) = self.open_text(&file).await else {
+            let Some(text) = self.text_to_compare(&file).await else {
                 continue;
             };
-            let is_known = {
-                let mut compared = self.compared_texts();
-                let before = compared.insert(file.clone(), Arc::clone(&open));
-                before.is_some_and(|before| before == open)
-            };
-            if is_known {
+            let hash = ContentHash::of(&text);
+            let before = self.compared_texts().insert(file.clone(), hash.clone());
+            if before.is_some_and(|before| before == hash) {
                 continue;
             }
-            for noticed in self.editor_undo_events(&file, &open) {
+            for noticed in self.editor_undo_events(&file, &text) {
                 self.record_editor_undo(noticed).await;
             }
         }
+    }
+
+    /// The text of an open document; that on disk only once, for a run of an earlier server, which may have
+    /// been killed before it could take in that a change was taken back.
+    async fn text_to_compare(&self, file: &FilePath) -> Option<Arc<str>> {
+        if let Some(open) = self.open_text(file).await {
+            return Some(open);
+        }
+        let is_earlier = |entry: &RunEntry| {
+            let mut applied = entry.view.applied.values();
+            entry.origin != RunOrigin::Started && applied.any(|one| one.file == *file)
+        };
+        let is_new = !self.compared_texts().contains_key(file);
+        if !is_new || !self.lock().values().any(is_earlier) {
+            return None;
+        }
+        let path = path_of(self.root().as_deref()?, file)?;
+        disk_text(path).await.ok().map(Arc::from)
     }
 
     /// Sends the client's plugin the events of a run that has ended which it does not know yet: whoever

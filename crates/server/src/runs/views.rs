@@ -161,7 +161,8 @@ impl Runs {
         // Where it is open by the name of a link, that buffer is its text.
         let path = self.shared.documents.name_of(path).await.ok()?;
         let open = self.shared.documents.read(path.clone()).await.ok()?;
-        let uri = Url::from_file_path(&path).ok()?;
+        let uri = self.shared.documents.uri_of(path.clone()).await.ok()?;
+        let uri = uri.or_else(|| Url::from_file_path(&path).ok())?;
         Some(match open {
             Some(current) => CurrentFile {
                 uri,
@@ -196,20 +197,60 @@ impl Runs {
             files.dedup();
             files
         };
+        self.compared_parts().retain(|file, _| files.contains(file));
         let root = self.root();
         for file in files {
             let now = self.current_file(root.as_deref(), &file).await;
-            let text = now.and_then(|now| now.text);
-            let lost = text.is_none().then(|| lost(root.as_deref(), &file));
-            for entry in self.lock().values_mut() {
-                match (&text, &lost) {
-                    (Some(text), _) => entry.view.compare(&file, text),
-                    (None, Some(error)) => entry.view.note_unreadable(&file, error),
-                    (None, None) => false,
-                };
+            match now.and_then(|now| now.text) {
+                Some(text) => self.compare_waiting(&file, text).await,
+                None => {
+                    self.compared_parts().remove(&file);
+                    let error = lost(root.as_deref(), &file);
+                    for entry in self.lock().values_mut() {
+                        entry.view.note_unreadable(&file, &error);
+                    }
+                }
             }
         }
         self.detect_editor_undo().await;
+    }
+
+    /// Compares what waits with the text of a file, unless both are as they were compared last. Two texts of
+    /// a long file take long to compare, so nobody waits for that.
+    async fn compare_waiting(&self, file: &FilePath, text: Arc<str>) {
+        let parts: Vec<(String, FileChange)> = {
+            let entries = self.lock();
+            let of = |(id, entry): (&String, &RunEntry)| {
+                let parts = entry.view.waiting_parts(file);
+                let parts: Vec<_> = parts.map(|part| (id.clone(), part.clone())).collect();
+                parts
+            };
+            entries.iter().flat_map(of).collect()
+        };
+        let compared = (text, parts);
+        if self.compared_parts().get(file) == Some(&compared) {
+            return;
+        }
+        let found = self.shared.services.workers.spawn_blocking(move || {
+            let conflicts = compared.1.iter().map(|(_, part)| {
+                let conflict = part.over(&compared.0).err();
+                conflict.map(|conflict| conflict.in_lines(&part.base))
+            });
+            let conflicts: Vec<Option<String>> = conflicts.collect();
+            (compared, conflicts)
+        });
+        let Ok((compared, conflicts)) = found.await else {
+            return;
+        };
+        {
+            let mut entries = self.lock();
+            for ((run, part), conflict) in compared.1.iter().zip(conflicts) {
+                if let Some(entry) = entries.get_mut(run) {
+                    entry.view.note_conflict(part, conflict);
+                }
+            }
+        }
+        self.compared_parts().insert(file.clone(), compared);
     }
 
     /// Everything in one line; the questions are counted elsewhere.

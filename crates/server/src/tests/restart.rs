@@ -463,6 +463,33 @@ async fn what_was_put_back_by_hand_is_not_called_undone_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_change_that_a_killed_server_took_back_in_a_closed_file_is_undone_after_a_restart() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    let applied = |event: Event| match event {
+        Event::ProposalApplying {
+            proposal,
+            symbols,
+            change,
+        } => Event::ProposalApplied {
+            proposal,
+            symbols,
+            diff: String::new(),
+            change: Some(change),
+        },
+        other => other,
+    };
+    let events = events.into_iter().map(applied).collect();
+    trajectory(folder.path(), "r1", folder.path(), events);
+    // The editor made the edit of the undo, and the server did not live to record it.
+    std::fs::write(folder.path().join("a.py"), BASE).unwrap();
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "proposal_undone").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "undone", "{run}");
+}
+
+#[tokio::test]
 async fn a_set_that_was_accepted_after_a_restart_is_undone_as_a_whole_or_not_at_all() {
     let folder = project();
     let set = asked(&[(1, "a.py::f"), (2, "a.py::g")]);

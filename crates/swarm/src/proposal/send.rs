@@ -13,9 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event, EventLog};
 use crate::evidence::proposal::ProposalId;
-use starling_core::{
-    ApplyError, Current, Editor, EditorError, Effect, FileEdit, Withdrawal,
-};
+use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit, Withdrawal};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
 
