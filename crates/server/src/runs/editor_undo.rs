@@ -113,34 +113,31 @@ impl Runs {
     /// What the text of a file says, the last change first: it was made over those before it.
     fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
         let entries = self.lock();
-        let of_run = |(id, entry): (&String, &RunEntry)| {
+        let mut changes = Vec::new();
+        for (id, entry) in entries.iter() {
             let (handle, has_ended) = match &entry.phase {
-                RunPhase::Running(handle) => (Arc::clone(handle), false),
-                RunPhase::Ended(Some(handle)) => (Arc::clone(handle), true),
-                RunPhase::Opening(_) | RunPhase::Ended(None) => return None,
+                RunPhase::Running(handle) => (handle, false),
+                RunPhase::Ended(Some(handle)) => (handle, true),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => continue,
             };
-            Some((RunId(id.clone()), entry, handle, has_ended))
-        };
-        let runs: Vec<_> = entries.iter().filter_map(of_run).collect();
-        let mut changes: Vec<_> = runs
-            .iter()
-            .flat_map(|run| run.1.view.applied.iter().map(move |one| (run, one)))
-            .filter(|(_, (_, one))| one.file == *file)
-            .collect();
+            let applied = entry.view.applied.iter();
+            let applied = applied.filter(|(_, one)| one.file == *file);
+            changes.extend(applied.map(|change| ((id, handle, has_ended), change)));
+        }
         changes.sort_by_key(|(_, (_, one))| std::cmp::Reverse(one.order()));
         let standing = changes.iter().map(|(_, (_, one))| *one);
         let mut standing: Vec<&AppliedEdit> = standing.filter(|one| one.stands()).collect();
         let mut noticed = Vec::new();
-        for ((run, _, handle, has_ended), (proposal, one)) in changes {
+        for ((id, handle, has_ended), (proposal, one)) in changes {
             let Some(event) = one.undo_event(*proposal, text, &standing) else {
                 continue;
             };
             standing.retain(|other| other.order() != one.order());
             noticed.push(EditorUndo {
-                run: run.clone(),
+                run: RunId(id.clone()),
                 event,
                 handle: Arc::clone(handle),
-                has_ended: *has_ended,
+                has_ended,
             });
         }
         noticed

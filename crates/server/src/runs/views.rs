@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tower_lsp::lsp_types::Url;
+use tower_lsp::lsp_types::{MarkupKind, Url};
 
 use super::{RunEntry, RunError, RunOrigin, RunPhase, Runs, unknown};
 use crate::explanation;
