@@ -206,8 +206,18 @@ impl ClosedEdit {
             let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
                 continue;
             };
-            let was = edit.range.of(&self.base).strip_prefix(head);
-            if let Some(removed) = was.and_then(|was| was.strip_suffix(tail)) {
+            // Whole lines before and after it may be new.
+            let line_head = head.rfind('\n').map_or(head, |end| &head[end + 1..]);
+            let line_tail = tail.find('\n').map_or(tail, |end| &tail[..=end]);
+            let was = edit.range.of(&self.base);
+            let between = |(head, tail)| was.strip_prefix(head)?.strip_suffix(tail);
+            let sides = [
+                (head, tail),
+                (line_head, tail),
+                (head, line_tail),
+                (line_head, line_tail),
+            ];
+            if let Some(removed) = sides.into_iter().find_map(between) {
                 return Some(removed.to_owned());
             }
         }

@@ -223,10 +223,10 @@ mod tests {
         }
         let mut standing: Vec<&AppliedEdit> = applied.values().collect();
         let mut states = Vec::new();
-        while let Some(last) = standing.last().copied() {
-            let event = last.undo_event(ProposalId(1), text, &standing);
-            standing.pop();
-            states.insert(0, event.is_none());
+        for one in applied.values().rev() {
+            let stands = one.undo_event(ProposalId(1), text, &standing).is_none();
+            standing.retain(|other| stands || other.order() != one.order());
+            states.insert(0, stands);
         }
         states
     }
