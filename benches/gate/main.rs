@@ -2,8 +2,8 @@
 //! must not. The gate uses diagnostics alone, or also the tests that it selects.
 //!
 //! ```sh
-//! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
-//! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
+//! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
+//! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
 //! ```
 //!
 //! `INSTANCES` is a file of JSON lines in the format of SWE-bench. `CHECKOUTS` contains the tree of

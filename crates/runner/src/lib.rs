@@ -29,6 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tracing::{Instrument, field};
 
 use candidates::Candidates;
 use command::Suite;
@@ -228,6 +229,24 @@ impl ProjectTests {
             Ok(suites) => suites.warnings(),
             Err(_) => &[],
         }
+    }
+
+    /// Runs the runners in their order until one runs a test.
+    async fn first_that_runs(&self, request: &TestRequest) -> TestReport {
+        let suites = match &self.suites {
+            Ok(suites) => suites,
+            Err(reason) => return not_run(String::new(), reason.clone()),
+        };
+        let mut empty = Vec::new();
+        for suite in suites.to_try(&request.select) {
+            let report = self.run_with(suite, request).await;
+            if suites.accept(suite, &report) {
+                return report;
+            }
+            empty.push(report);
+        }
+        let report = suites.none_ran(empty);
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
     }
 
     async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
@@ -431,19 +450,23 @@ impl TestRunner for ProjectTests {
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
-        let suites = match &self.suites {
-            Ok(suites) => suites,
-            Err(reason) => return not_run(String::new(), reason.clone()),
-        };
-        let mut empty = Vec::new();
-        for suite in suites.to_try(&request.select) {
-            let report = self.run_with(suite, &request).await;
-            if suites.accept(suite, &report) {
-                return report;
-            }
-            empty.push(report);
-        }
-        let report = suites.none_ran(empty);
-        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
+        let span = tracing::info_span!(
+            "tests",
+            which = if request.select.is_empty() {
+                "all"
+            } else {
+                "selected"
+            },
+            selected = request.select.len(),
+            outcome = field::Empty,
+            results = field::Empty,
+        );
+        let report = self
+            .first_that_runs(&request)
+            .instrument(span.clone())
+            .await;
+        span.record("outcome", report.outcome.word());
+        span.record("results", report.cases.len());
+        report
     }
 }

@@ -11,8 +11,8 @@ use tower_lsp::lsp_types::{
 use super::documents::DocumentView;
 use super::protocol::{ClientCommand, REJECT, RUN};
 use super::review_actions::{ReviewAction, command};
-use super::run_view::short;
-use super::runs::reviews::REASONS;
+use super::review_dialogs::REASONS;
+use super::session::short;
 use super::settings::ClientSettings;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{Position, offset_of};

@@ -13,9 +13,8 @@ use super::outgoing::Plugin;
 use super::protocol::{
     AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
-use super::refresh::{ClientContext, RefreshNotifier};
-use super::runs::{RunError, overlay};
-use super::services::{OpenRequest, OpenedRun, Services};
+use super::refresh::ClientContext;
+use super::session::{OpenRequest, OpenedRun, RefreshNotifier, RunError, Services, overlay};
 use super::settings::ClientSettings;
 use super::window::ClientWindow;
 use starling_ask::session::Session;

@@ -24,18 +24,22 @@ use super::actions::{self, actions};
 use super::asks::Asks;
 use super::commands::ServerCommand;
 use super::documents::{DocumentMessage, DocumentStore, DocumentView};
-use super::editor::ClientEditor;
-use super::explanation;
-use super::follow::run_of;
+use super::front_end::LspFrontEnd;
 use super::lenses::{is_on_header, lenses};
 use super::mentions::MentionCompleter;
 use super::paths::{disk_path, file_of};
+use super::progress::run_of_token;
 use super::protocol::{
-    COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
-    ProposalParams, ProposalReply, StateReply,
+    COMMANDS, EditParams, EditedDocument, EventsParams, EventsReply, MentionsParams, MentionsReply,
+    ModelsReply, ProposalParams, ProposalReply, StateReply,
 };
-use super::runs::{RunError, Runs};
-use super::services::ModelList;
+use super::refresh::{self, ClientContext};
+use super::review_actions::ReviewAction;
+use super::review_dialogs::ReviewDialogs;
+use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
+use super::session::{
+    EditedText, ModelList, RunError, Services, Session, TextFormat, explain_with_diff,
+};
 use super::settings::ClientSettings;
 use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
@@ -49,10 +53,11 @@ const PROCESS_INTERVAL: Duration = Duration::from_secs(3);
 pub struct Backend {
     client: Client,
     documents: DocumentStore,
-    runs: Runs,
+    context: ClientContext,
+    session: Session,
     asks: Asks,
     compose: TaskComposer,
-    negotiated: OnceLock<Negotiated>,
+    front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
     /// Fired when the client's process ended without a word.
     orphaned: CancellationToken,
@@ -64,33 +69,53 @@ pub struct TaskComposer {
     pub models: ModelList,
 }
 
-/// What is known after `initialize`.
-struct Negotiated {
-    settings: ClientSettings,
-    editor: Arc<ClientEditor>,
+/// What has to be shut down after the client has disconnected.
+pub struct Closing {
+    session: Session,
+    asks: Asks,
+    context: ClientContext,
+}
+
+impl Closing {
+    /// Ends all questions and runs, and removes the documents that were shown.
+    pub async fn shutdown(self) {
+        self.asks.shutdown();
+        self.session.shutdown().await;
+        self.context.window.remove_files();
+    }
 }
 
 impl Backend {
     pub fn new(
         client: Client,
         documents: DocumentStore,
-        (runs, asks): (Runs, Asks),
-        compose: TaskComposer,
+        services: Services,
+        context: ClientContext,
     ) -> Backend {
+        let compose = TaskComposer {
+            mentions: MentionCompleter::new(services.clone(), documents.clone()),
+            models: Arc::clone(&services.models),
+        };
         Backend {
             client,
+            asks: Asks::new(services.clone(), documents.clone(), context.clone()),
+            session: Session::new(services, context.refresh.clone()),
             documents,
-            runs,
-            asks,
+            context,
             compose,
-            negotiated: OnceLock::new(),
+            front_end: OnceLock::new(),
             refreshes: OnceLock::new(),
             orphaned: CancellationToken::new(),
         }
     }
 
-    pub fn asks(&self) -> Asks {
-        self.asks.clone()
+    /// Returns what has to be shut down at the end.
+    pub fn closing(&self) -> Closing {
+        Closing {
+            session: self.session.clone(),
+            asks: self.asks.clone(),
+            context: self.context.clone(),
+        }
     }
 
     pub fn orphaned(&self) -> CancellationToken {
@@ -102,7 +127,7 @@ impl Backend {
         let Some(process) = process.filter(|process| is_running(*process)) else {
             return;
         };
-        let (orphaned, closing) = (self.orphaned.clone(), self.runs.closing());
+        let (orphaned, closing) = (self.orphaned.clone(), self.session.closing());
         let gone = async move {
             while is_running(process) {
                 tokio::time::sleep(PROCESS_INTERVAL).await;
@@ -112,19 +137,27 @@ impl Backend {
         tokio::spawn(async move { closing.run_until_cancelled(gone).await });
     }
 
-    pub fn runs(&self) -> Runs {
-        self.runs.clone()
+    /// Returns the settings of the client; fails before `initialize`.
+    fn settings(&self) -> std::result::Result<&ClientSettings, RunError> {
+        let front_end = self.front_end.get().ok_or(RunError::NoRoot)?;
+        Ok(front_end.settings())
+    }
+
+    fn dialogs(&self) -> std::result::Result<ReviewDialogs, RunError> {
+        Ok(ReviewDialogs {
+            session: self.session.clone(),
+            front_end: Arc::clone(self.front_end.get().ok_or(RunError::NoRoot)?),
+        })
     }
 
     fn encoding(&self) -> Encoding {
-        self.negotiated
-            .get()
-            .map_or(Encoding::Utf16, |negotiated| negotiated.settings.encoding)
+        self.settings()
+            .map_or(Encoding::Utf16, |settings| settings.encoding)
     }
 
     /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
-        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run, false));
+        let cancelled = run_of_token(&params.token).map(|run| self.session.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
             tracing::info!(token = ?params.token, "no run has this progress token");
         }
@@ -132,25 +165,26 @@ impl Backend {
 
     /// `starling/state`
     pub async fn state(&self) -> Result<StateReply> {
-        if self.negotiated.get().is_some() {
-            self.runs.restored().await;
+        if self.front_end.get().is_some() {
+            self.session.restored().await;
         }
         Ok(StateReply {
-            runs: self.runs.state(),
+            runs: run_snapshots(&self.session),
             asks: self.asks.state(),
         })
     }
 
     /// `starling/events`
     pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
-        let events = self.runs.events(&params.run, params.after);
+        let events = self.session.events(&params.run, params.after);
         let events = events.map_err(refusal)?;
         Ok(EventsReply { events })
     }
 
     /// `starling/proposal`
     pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
-        self.runs.proposal(&params).await.map_err(refusal)
+        let reply = proposal_reply(&self.session, &params, self.encoding());
+        reply.await.map_err(refusal)
     }
 
     /// `starling/mentions`
@@ -171,14 +205,13 @@ impl Backend {
     }
 
     fn root(&self) -> Result<std::path::PathBuf> {
-        let negotiated = self.negotiated.get();
-        let root = negotiated.and_then(|negotiated| negotiated.settings.root.clone());
+        let root = self.session.root();
         root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
     /// A file of the workspace, with what was negotiated.
     fn workspace_file(&self, uri: &Url) -> Option<(&ClientSettings, FilePath)> {
-        let settings = &self.negotiated.get()?.settings;
+        let settings = self.settings().ok()?;
         let file = file_of(settings.root.as_deref()?, uri)?;
         Some((settings, file))
     }
@@ -194,51 +227,70 @@ impl Backend {
         let nothing = |()| None;
         match command {
             ServerCommand::Run(params) => {
-                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
-                let reply = self
-                    .runs
-                    .start(*params, &negotiated.settings, &negotiated.editor)?;
+                let reply = self.session.start(*params)?;
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::Answer {
                 run,
                 review,
                 verdict,
-            } => self.runs.answer(&run, &review, verdict).map(nothing),
-            ServerCommand::Edit(params) => self.runs.edit(&params).await.map(nothing),
+            } => self.session.answer(&run, &review, verdict).map(nothing),
+            ServerCommand::Edit(params) => self.edit(*params).await.map(nothing),
             ServerCommand::AcceptAll(run) => {
-                let reply = self.runs.accept_all(run.as_ref())?;
+                let reply = self.session.accept_all(run.as_ref())?;
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::AskReason { run, review } => {
-                self.runs.ask_reason(run, review).map(nothing)
+                self.dialogs()?.ask_reason(run, review).map(nothing)
             }
             ServerCommand::Ask(params) => {
-                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
-                let reply = self.asks.start(*params, &negotiated.settings)?;
+                let reply = self.asks.start(*params, self.settings()?)?;
                 Ok(Some(serde_json::json!(reply)))
             }
             ServerCommand::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
-            ServerCommand::Review(params) => self.runs.review(params).map(nothing),
-            ServerCommand::Diff(params) => self.runs.diff(&params).map(nothing),
-            ServerCommand::Why(params) => self.runs.why(&params).map(nothing),
-            ServerCommand::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
+            ServerCommand::Review(params) => self.dialogs()?.review(params).map(nothing),
+            ServerCommand::Diff(params) => self.dialogs()?.diff(&params).map(nothing),
+            ServerCommand::Why(params) => self.dialogs()?.why(&params).map(nothing),
+            ServerCommand::Steer { run, to, text } => {
+                self.session.steer(&run, to, text).map(nothing)
+            }
             ServerCommand::Cancel { run, keep_reviews } => {
-                self.runs.cancel(&run, keep_reviews).map(nothing)
+                self.session.cancel(&run, keep_reviews).map(nothing)
             }
             ServerCommand::Forget => {
-                self.runs.forget();
+                self.session.forget();
                 Ok(None)
             }
             ServerCommand::Retry(params) => {
-                let negotiated = self.negotiated.get().ok_or(RunError::NoRoot)?;
-                let reply = self
-                    .runs
-                    .retry(&params, &negotiated.settings, &negotiated.editor)?;
+                let reply = self.session.retry(&params)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            ServerCommand::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
+            ServerCommand::Undo { run, proposal } => self.session.undo(&run, proposal).map(nothing),
         }
+    }
+
+    /// Replaces a waiting proposal by the user's version.
+    async fn edit(&self, params: EditParams) -> std::result::Result<(), RunError> {
+        let root = self.session.root();
+        let edited = |document: EditedDocument| {
+            let EditedDocument { uri, before, text } = document;
+            let file = root.as_deref().and_then(|root| file_of(root, &uri));
+            EditedText {
+                file: file.ok_or_else(|| format!("{uri} lies outside of the project")),
+                before,
+                text,
+            }
+        };
+        let proposal = ProposalParams {
+            run: params.run,
+            proposal: params.proposal,
+        };
+        let files = params.files.into_iter().map(edited).collect();
+        self.session.edit(&proposal, files).await
+    }
+
+    fn review_actions(&self, file: &FilePath, settings: &ClientSettings) -> Vec<ReviewAction> {
+        review_actions_in(&self.session, settings.has_plugin(), file)
     }
 }
 
@@ -256,13 +308,13 @@ impl Backend {
             .iter()
             .filter(|marker| is_on_header(line, marker, &document.text));
         let symbols = heads.map(|marker| SymbolPath::new(file.clone(), marker.name.clone()));
-        let kind = match settings.markdown {
-            true => MarkupKind::Markdown,
-            false => MarkupKind::PlainText,
+        let (format, kind) = match settings.markdown {
+            true => (TextFormat::Markdown, MarkupKind::Markdown),
+            false => (TextFormat::Plain, MarkupKind::PlainText),
         };
         let texts: Vec<String> = symbols
-            .flat_map(|symbol| self.runs.waiting_at(&symbol))
-            .map(|(id, proposal)| explanation::hover(id, &proposal, &kind))
+            .flat_map(|symbol| waiting_at(&self.session, &symbol))
+            .map(|(id, proposal)| explain_with_diff(id, &proposal, format))
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
@@ -280,18 +332,17 @@ impl LanguageServer for Backend {
         let settings = ClientSettings::negotiate(&params);
         self.watch_process(params.process_id);
         let capabilities = capabilities(&settings);
-        let editor = ClientEditor::new(
+        let front_end = Arc::new(LspFrontEnd::new(
             self.client.clone(),
             self.documents.clone(),
-            &settings,
-            self.runs.closing(),
-        );
-        let editor = Arc::new(editor);
-        self.runs.set_negotiated(&settings, &editor);
-        let negotiated = Negotiated { settings, editor };
-        if self.negotiated.set(negotiated).is_err() {
+            settings,
+            self.context.clone(),
+            self.session.closing(),
+        ));
+        if self.front_end.set(Arc::clone(&front_end)).is_err() {
             return Err(Error::invalid_request());
         }
+        self.session.connect(front_end);
         Ok(InitializeResult {
             capabilities,
             server_info: Some(ServerInfo {
@@ -302,20 +353,19 @@ impl LanguageServer for Backend {
     }
 
     async fn initialized(&self, _params: InitializedParams) {
-        let Some(negotiated) = self.negotiated.get() else {
+        let Some(front_end) = self.front_end.get() else {
             return;
         };
-        self.runs.restore(&negotiated.editor);
-        self.runs.warn_ignored_settings();
+        self.session.restore();
+        self.session.warn_ignored_settings();
         self.refreshes.get_or_init(|| {
-            let carried = self.runs.refresh().carry(
-                self.client.clone(),
-                self.documents.clone(),
-                self.runs.clone(),
+            let refreshes = refresh::refresh_client(
+                Arc::clone(front_end),
+                self.documents.changes(),
+                self.session.clone(),
                 self.asks.clone(),
-                negotiated.settings.clone(),
             );
-            AbortOnDropHandle::new(tokio::spawn(carried))
+            AbortOnDropHandle::new(tokio::spawn(refreshes))
         });
     }
 
@@ -324,7 +374,7 @@ impl LanguageServer for Backend {
         let Some((settings, file)) = self.workspace_file(&uri) else {
             return Ok(None);
         };
-        let review_actions = self.runs.review_actions(&file);
+        let review_actions = self.review_actions(&file, settings);
         if review_actions.is_empty() {
             return Ok(Some(Vec::new()));
         }
@@ -337,13 +387,14 @@ impl LanguageServer for Backend {
         let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let review_actions = self.runs.review_actions(&file);
-        let editor = self.negotiated.get().map(|negotiated| &negotiated.editor);
-        if editor.is_some_and(|editor| editor.is_withheld(&file)) {
+        let front_end = self.front_end.get();
+        if front_end.is_some_and(|front_end| front_end.is_withheld(&file)) {
             return Ok(Some(Vec::new()));
         }
+        let review_actions = self.review_actions(&file, settings);
         let document = self.document_view(uri).await;
-        let retries = self.runs.retry_commands();
+        let retries = self.dialogs().map(|dialogs| dialogs.retry_commands());
+        let retries = retries.unwrap_or_default();
         let all = |document: DocumentView| {
             actions(
                 &params,
@@ -362,7 +413,7 @@ impl LanguageServer for Backend {
         let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let review_actions = self.runs.review_actions(&file);
+        let review_actions = self.review_actions(&file, settings);
         if review_actions
             .iter()
             .all(|action| action.proposal().is_none())
@@ -377,7 +428,7 @@ impl LanguageServer for Backend {
     /// All work ends here: what waits, waits for the next server.
     async fn shutdown(&self) -> Result<()> {
         self.asks.shutdown();
-        self.runs.stop_all();
+        self.session.stop_all();
         Ok(())
     }
 
@@ -410,7 +461,7 @@ impl LanguageServer for Backend {
 
     /// Files that are not open changed: what waits for them may fit no more, or fit again.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
-        self.runs.refresh().notify();
+        self.session.refresh().notify();
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

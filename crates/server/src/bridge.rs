@@ -17,11 +17,11 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
 
 use super::documents::DocumentStore;
 use super::outgoing::{RequestError, send_request};
-use super::paths::{disk_text, path_of};
 use super::protocol::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
     EditorProvider,
 };
+use super::session::{disk_text, path_of};
 use super::settings::ClientSettings;
 use starling_core::{
     Answer, Diagnostics, DocVersion, Effort, LanguageService, Problem, Relation, Spot, TextRequest,

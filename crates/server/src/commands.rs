@@ -3,13 +3,13 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::pending_reviews::ReviewTarget;
 use super::protocol::{
     ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
     CancelParams, DIFF, EDIT, EditParams, FORGET, ForgetParams, ProposalParams, REJECT, RETRY,
     REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, TargetParams, UNDO,
     UndoParams, WHY,
 };
+use super::session::ReviewTarget;
 use starling_core::Verdict;
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;

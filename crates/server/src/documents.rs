@@ -51,11 +51,6 @@ pub enum DocumentMessage {
         path: PathBuf,
         reply: oneshot::Sender<Option<Current>>,
     },
-    /// The URI of an open document, as the client writes it.
-    Uri {
-        path: PathBuf,
-        reply: oneshot::Sender<Option<Url>>,
-    },
     ReadAll {
         reply: oneshot::Sender<Vec<(PathBuf, Arc<str>)>>,
     },
@@ -169,13 +164,6 @@ impl DocumentStore {
     pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Read { path, reply });
-        answer.await.map_err(|_| StoreClosed)
-    }
-
-    /// The URI of an open document, as the client writes it.
-    pub async fn uri_of(&self, path: PathBuf) -> Result<Option<Url>, StoreClosed> {
-        let (reply, answer) = oneshot::channel();
-        self.send(DocumentMessage::Uri { path, reply });
         answer.await.map_err(|_| StoreClosed)
     }
 
@@ -321,9 +309,6 @@ impl DocumentActor {
             }
             DocumentMessage::Read { path, reply } => {
                 reply_to(reply, self.open.get(&path).map(Document::current))
-            }
-            DocumentMessage::Uri { path, reply } => {
-                reply_to(reply, self.open.get(&path).map(|one| one.uri.clone()));
             }
             DocumentMessage::ReadAll { reply } => {
                 reply_to(reply, self.all_texts());

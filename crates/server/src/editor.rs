@@ -29,8 +29,7 @@ pub use self::closed::TextHistory;
 use self::late::GivenUpEdits;
 use super::documents::{DocumentStore, Expected, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
-use super::paths::{disk_text, path_of};
-use super::runs::overlay;
+use super::session::{disk_text, overlay, path_of};
 use super::settings::ClientSettings;
 use starling_core::{
     ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,

@@ -8,26 +8,22 @@ mod commands;
 mod documents;
 mod editor;
 mod exit;
-mod explanation;
-mod follow;
+mod front_end;
 mod initialize;
 mod lenses;
 mod mentions;
 mod outgoing;
 mod paths;
-mod pending_reviews;
-mod preview;
+mod progress;
+mod proposed_file;
 pub mod protocol;
 mod refresh;
-mod remedy;
-mod restore;
-mod restored_run;
 mod review_actions;
-mod run_view;
-mod runs;
+mod review_dialogs;
+mod run_snapshots;
 #[cfg(test)]
 mod samples;
-mod services;
+pub mod session;
 mod settings;
 mod symbol_markers;
 #[cfg(any(test, feature = "testing"))]
@@ -45,10 +41,9 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use restore::{LockedRun, WaitingReview, WaitingRun, locked_runs, waiting_runs};
-pub use services::{
-    Fetcher, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, Services,
-    Starter, swarm,
+pub use session::{
+    Fetcher, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
+    Services, Starter, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
 };
 
 /// How a client took its leave.
@@ -72,21 +67,14 @@ pub async fn serve(
     };
     let (service, socket) = LspService::build(|client| {
         let context = refresh::ClientContext {
-            refresh: refresh::RefreshNotifier::default(),
+            refresh: session::RefreshNotifier::default(),
             plugin: outgoing::Plugin::new(client.clone()),
             window: Arc::new(window::ClientWindow::new(
                 client.clone(),
                 services.trajectories.join("shown"),
             )),
         };
-        let asks = asks::Asks::new(services.clone(), documents.clone(), context.clone());
-        let mentions = mentions::MentionCompleter::new(services.clone(), documents.clone());
-        let runs = runs::Runs::new(services.clone(), client.clone(), documents.clone(), context);
-        let compose = backend::TaskComposer {
-            mentions,
-            models: services.models,
-        };
-        backend::Backend::new(client, documents, (runs, asks), compose)
+        backend::Backend::new(client, documents, services, context)
     })
     .custom_method(protocol::STATE, backend::Backend::state)
     .custom_method(protocol::EVENTS, backend::Backend::events)
@@ -98,7 +86,7 @@ pub async fn serve(
         backend::Backend::cancel_progress,
     )
     .finish();
-    let (runs, asks) = (service.inner().runs(), service.inner().asks());
+    let closing = service.inner().closing();
     let orphaned = service.inner().orphaned();
     let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
@@ -110,8 +98,7 @@ pub async fn serve(
         () = exit.cancelled() => {}
         () = orphaned.cancelled() => tracing::warn!("the client's process is gone"),
     }
-    asks.shutdown();
-    runs.shutdown().await;
+    closing.shutdown().await;
     match leave.is_cancelled() {
         true => ExitKind::AfterShutdown,
         false => ExitKind::Abrupt,

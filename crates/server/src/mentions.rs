@@ -8,8 +8,7 @@ use tokio::time::Instant;
 
 use super::documents::DocumentStore;
 use super::protocol::{MentionItem, MentionsReply};
-use super::runs::overlay;
-use super::services::Services;
+use super::session::{Services, overlay};
 use starling_index::Index;
 use starling_syntax::FilePath;
 

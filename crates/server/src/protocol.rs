@@ -7,15 +7,17 @@ mod client;
 mod compose;
 mod state;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::Url;
 use tower_lsp::lsp_types::notification::Notification;
 
-pub use super::remedy::Remedy;
-use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
-use starling_swarm::{Event, ProposalId, RunId};
+pub use super::session::Remedy;
+pub use super::session::messages::{
+    AcceptAllReply, DownloadParams, EventParams, IntentParams, LimitsPatch, ModelItem, ModelsReply,
+    ProposalParams, ProviderKey, RemedyParams, RetryParams, RunParams, RunReply, StatusParams,
+    UndoneParams,
+};
+use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
 pub use ask::{AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply};
@@ -24,14 +26,10 @@ pub use bridge::{
     EditorProvider,
 };
 pub use client::ClientCommand;
-pub use compose::{
-    MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply, ModelItem, ModelsReply,
-    ProviderKey,
-};
+pub use compose::{MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply};
 pub use state::{
     AgentSnapshot, AskSnapshot, EVENTS, EventsParams, EventsReply, PROPOSAL, ProposalReply,
     ProposalSnapshot, ProposedFile, RunSnapshot, RunStage, STATE, StateReply, StatusNotification,
-    StatusParams,
 };
 
 pub const RUN: &str = "starling.run";
@@ -54,92 +52,6 @@ pub const COMMANDS: [&str; 14] = [
     RUN, ACCEPT, ACCEPT_ALL, REJECT, STEER, EDIT, CANCEL, UNDO, ASK, REVIEW, DIFF, WHY, RETRY,
     FORGET,
 ];
-
-/// Arguments of `starling.run`. What is left out comes from the configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunParams {
-    pub task: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub driver: Option<Driver>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approve: Option<Approval>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask_intent: Option<AskIntent>,
-    #[serde(default)]
-    pub limits: LimitsPatch,
-    /// Begin at these symbols instead of asking the scout.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub begin: Vec<SymbolPath>,
-    /// The model for every part, as `--model` takes it; else the one that the server was started with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The test command, in place of the one that is found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<String>,
-    /// Without a person who approves, a change that no test proves is not applied.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub require_tests: bool,
-}
-
-/// The limits that a request changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsPatch {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dollars: Option<Dollars>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agents: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repairs: Option<u32>,
-}
-
-impl LimitsPatch {
-    /// # Errors
-    /// A limit that is no amount, in words.
-    pub fn check(&self) -> Result<(), String> {
-        match self.dollars {
-            Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(format!(
-                "`limits.dollars` is {dollars}: write an amount over 0, for example 0.25"
-            )),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    pub fn over(&self, base: &Limits) -> Limits {
-        Limits {
-            calls: self.calls.unwrap_or(base.calls),
-            tokens: self.tokens.unwrap_or(base.tokens),
-            dollars: self.dollars.or(base.dollars),
-            seconds: self.seconds.unwrap_or(base.seconds),
-            messages: self.messages.unwrap_or(base.messages),
-            agents: self.agents.unwrap_or(base.agents),
-            depth: self.depth.unwrap_or(base.depth),
-            turns: self.turns.unwrap_or(base.turns),
-            repairs: self.repairs.unwrap_or(base.repairs),
-        }
-    }
-}
-
-/// The answer to `starling.run`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunReply {
-    pub run: RunId,
-    /// Where the trajectory is written.
-    pub trajectory: PathBuf,
-}
 
 /// Arguments of `starling.accept`: a proposal that waits for review, or by `symbol` an intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,12 +77,6 @@ pub struct RejectParams {
 pub struct AcceptAllParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-}
-
-/// The answer to `starling.acceptAll`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptAllReply {
-    pub accepted: Vec<ProposalParams>,
 }
 
 /// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
@@ -235,85 +141,10 @@ pub struct UndoParams {
     pub proposal: Option<ProposalId>,
 }
 
-/// Arguments of `starling.retry`: the task of a run is begun again as a new run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RetryParams {
-    pub run: RunId,
-    /// Fetch the weights of the local model first, which the run did not find.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub download: bool,
-    /// The model for every part, in place of the one that the run was begun with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
 /// Arguments of `starling.forget`: an empty object, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
-
-/// `starling/remedy`: a run ended because its model could not be asked. The task is kept:
-/// `starling.retry` begins it again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemedyParams {
-    pub run: RunId,
-    pub task: String,
-    /// What went wrong.
-    pub message: String,
-    #[serde(flatten)]
-    pub remedy: Remedy,
-}
-
-/// `starling/download`: how far the weights are that a run waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DownloadParams {
-    pub run: RunId,
-    pub model: String,
-    pub bytes: u64,
-    pub total: u64,
-}
-
-/// `starling/event`: one thing that happened in a run. `seq` rises within a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventParams {
-    pub run: RunId,
-    pub seq: u64,
-    pub at_ms: u64,
-    pub event: Event,
-}
-
-/// `starling/intent`: an agent waits for the answer to its intent (accept, reject or steer by
-/// `symbol`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IntentParams {
-    pub run: RunId,
-    #[serde(flatten)]
-    pub view: IntentView,
-}
-
-/// `starling/undone`: how a `starling.undo` ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoneParams {
-    pub run: RunId,
-    /// What was taken back.
-    pub proposals: Vec<ProposalId>,
-    /// What was not taken back, and why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// What may be broken, because a proposal was taken back alone that others belong to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
-}
-
-/// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
-/// `starling/proposal`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProposalParams {
-    pub run: RunId,
-    pub proposal: ProposalId,
-}
 
 #[derive(Debug)]
 pub enum EventNotification {}
@@ -353,6 +184,7 @@ impl Notification for UndoneNotification {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_swarm::Event;
 
     const MANUAL: &str = include_str!("../../../docs/protocol.md");
 

@@ -1,27 +1,27 @@
-//! Gathers changes: lenses are asked for again, and the status line is told, once for many events.
+//! Refreshes of the client: lenses are requested again and the status line is updated, once for many
+//! changes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::sleep;
-use tower_lsp::Client;
 use tower_lsp::lsp_types::request::CodeLensRefresh;
 
 use super::asks::Asks;
-use super::documents::DocumentStore;
+use super::front_end::LspFrontEnd;
 use super::outgoing::{Plugin, send_request};
 use super::protocol::StatusNotification;
-use super::runs::Runs;
-use super::settings::ClientSettings;
+use super::run_snapshots::all_review_actions;
+use super::session::{RefreshNotifier, Session};
 use super::window::ClientWindow;
 
-/// The least time between two refreshes.
+/// Minimum time between two refreshes.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long the client has to take one.
+/// How long the client may take to answer a refresh.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What runs and questions share.
+/// What runs and questions need to reach the client.
 #[derive(Debug, Clone)]
 pub struct ClientContext {
     pub refresh: RefreshNotifier,
@@ -29,55 +29,42 @@ pub struct ClientContext {
     pub plugin: Plugin,
 }
 
-/// Told of every change; never waits.
-#[derive(Debug, Clone, Default)]
-pub struct RefreshNotifier {
-    changed: Arc<Notify>,
-}
-
-impl RefreshNotifier {
-    pub fn notify(&self) {
-        self.changed.notify_one();
-    }
-
-    /// Tells the client of changes, for as long as it is polled.
-    pub async fn carry(
-        self,
-        client: Client,
-        documents: DocumentStore,
-        runs: Runs,
-        asks: Asks,
-        negotiated: ClientSettings,
-    ) {
-        let plugin = runs.plugin();
-        let mut texts = documents.changes();
-        let (mut status, mut review_actions) = (Default::default(), Vec::new());
-        loop {
-            tokio::select! {
-                () = self.changed.notified() => {}
-                changed = texts.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
+/// Refreshes the client after changes of runs, questions or open documents. Returns when the document
+/// store is closed.
+pub async fn refresh_client(
+    front_end: Arc<LspFrontEnd>,
+    mut texts: watch::Receiver<u64>,
+    session: Session,
+    asks: Asks,
+) {
+    let notifier = session.refresh();
+    let settings = front_end.settings();
+    let (mut status, mut actions) = (Default::default(), Vec::new());
+    loop {
+        tokio::select! {
+            () = notifier.notified() => {}
+            changed = texts.changed() => {
+                if changed.is_err() {
+                    return;
                 }
             }
-            runs.compare().await;
-            let now = runs.status(asks.going());
-            if now != status {
-                status = now.clone();
-                plugin.notify::<StatusNotification>(now).await;
-            }
-            let now = runs.all_review_actions();
-            if now != review_actions {
-                review_actions = now;
-                if negotiated.lens_refresh {
-                    let refresh = send_request::<CodeLensRefresh>(&client, (), DEADLINE);
-                    if let Err(error) = refresh.await {
-                        tracing::info!(%error, "the client does not take a refresh of lenses");
-                    }
-                }
-            }
-            sleep(PAUSE).await;
         }
+        session.compare().await;
+        let now = session.status(asks.going());
+        if now != status {
+            status = now.clone();
+            front_end.plugin().notify::<StatusNotification>(now).await;
+        }
+        let now = all_review_actions(&session, settings.has_plugin());
+        if now != actions {
+            actions = now;
+            if settings.lens_refresh {
+                let refresh = send_request::<CodeLensRefresh>(front_end.client(), (), DEADLINE);
+                if let Err(error) = refresh.await {
+                    tracing::info!(%error, "the client rejected a refresh of lenses");
+                }
+            }
+        }
+        sleep(PAUSE).await;
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
 
 use super::protocol::{ACCEPT, CANCEL, ClientCommand, DIFF, REJECT, REVIEW, WHY};
-use super::run_view::{ProposalStatus, RunView};
+use super::session::{ProposalStatus, RunView, short};
 use super::settings::ClientSettings;
 use starling_core::IntentView;
 use starling_swarm::{ActorId, ProposalId, RunId, ids};
@@ -168,7 +168,7 @@ impl ReviewAction {
                 let about = json!({"run": self.run, "symbol": self.symbol});
                 let mut refusal = about.clone();
                 refusal["reason"] = json!("The user does not want it");
-                let title = format!("Starling asks: {}", super::run_view::short(intent));
+                let title = format!("Starling asks: {}", short(intent));
                 vec![
                     command(title, ACCEPT, about.clone()),
                     command("Go ahead", ACCEPT, about),
@@ -211,7 +211,7 @@ fn proposal_title(
         Some(_) => " conflicts with what you typed",
         None => "",
     };
-    let reason = super::run_view::short(reason);
+    let reason = short(reason);
     format!("Starling {proposal}{with}{needs}{conflict}: {reason}")
 }
 

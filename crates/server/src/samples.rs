@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::protocol::ClientCommand;
 use super::review_actions::{ReviewAction, all_review_actions};
-use super::run_view::RunView;
+use super::session::RunView;
 use super::settings::ClientSettings;
 use starling_core::ModelNotice;
 use starling_swarm::{ActorId, Cause, Event, FileChange, ProposalId, RunId};

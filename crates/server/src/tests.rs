@@ -264,24 +264,6 @@ async fn a_bar_hides_no_character_of_a_task() {
 }
 
 #[tokio::test]
-async fn a_document_is_named_as_the_client_names_it() {
-    let mut client = TestClient::new(lenses::proposing(&[(1, "a.py::f")]));
-    client.initialize(lenses::full()).await;
-    let uri = client.uri().as_str().unwrap().replace("a.py", "%61.py");
-    let open = json!({"textDocument": {
-        "uri": uri, "languageId": "python", "version": 1, "text": crate::samples::BASE,
-    }});
-    client.connection.notify("textDocument/didOpen", open);
-    let run = begin(&client, "x").await;
-    while next_event(&mut client, &run).await["event"]["event"] != "review_asked" {}
-    let params = json!({"run": run, "proposal": 1});
-    let shown = client.connection.request("starling/proposal", params);
-    let shown = shown.await.unwrap();
-    assert_eq!(shown["files"][0]["version"], 1, "{shown}");
-    assert_eq!(shown["files"][0]["uri"], json!(uri), "{shown}");
-}
-
-#[tokio::test]
 async fn nothing_is_offered_about_a_file_that_no_agent_may_read() {
     let client = TestClient::new(brief());
     client.initialize(silent()).await;

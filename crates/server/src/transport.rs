@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
 use starling_rpc::frames::{Malformed, Reader};
@@ -188,7 +190,7 @@ async fn dispatch<S>(
     mut messages: impl Stream<Item = ReadMessage> + Unpin,
     mut service: S,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
-    mut work: mpsc::Sender<S::Future>,
+    mut work: mpsc::Sender<Instrumented<S::Future>>,
     mut answers: mpsc::Sender<ServerMessage>,
     mut lost: impl FnMut(),
 ) -> Result<(), ReadingEnded>
@@ -207,8 +209,11 @@ where
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
-                work.send(service.call(drop_unreadable_capabilities(request)))
-                    .await?;
+                let span = tracing::info_span!("request", method = request.method());
+                let answer = service
+                    .call(drop_unreadable_capabilities(request))
+                    .instrument(span);
+                work.send(answer).await?;
             }
             Ok(ClientMessage::Response(response)) => responses.send(response).await?,
             Err(malformed) => {

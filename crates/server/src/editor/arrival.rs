@@ -15,7 +15,7 @@ use super::closed::{ClosedEdit, EditPlacement};
 use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, TextError, refused, stale};
 use crate::documents::StoreClosed;
 use crate::outgoing::{RequestError, send_request};
-use crate::paths::disk_text;
+use crate::session::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
 /// How long the client has to answer.

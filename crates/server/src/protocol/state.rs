@@ -5,9 +5,9 @@ use tower_lsp::lsp_types::notification::Notification;
 use tower_lsp::lsp_types::{Range, Url};
 
 use super::{AskId, EventParams};
-use crate::remedy::Remedy;
-use crate::run_view::{ProposalStatus, Spending};
-use starling_core::{Dollars, IntentView, Limits, Tokens};
+use crate::session::messages::StatusParams;
+use crate::session::{ProposalStatus, Remedy, Spending};
+use starling_core::{IntentView, Limits};
 use starling_swarm::{ActorId, Evidence, ProposalId, RunId, StopReason};
 use starling_syntax::SymbolPath;
 
@@ -135,24 +135,6 @@ pub struct ProposedFile {
     pub proposed: Option<String>,
     /// What changes, in `before`.
     pub ranges: Vec<Range>,
-}
-
-/// `starling/status`: for a status line.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StatusParams {
-    /// Empty when there is nothing to tell.
-    pub text: String,
-    pub runs: usize,
-    pub working: usize,
-    pub waiting: usize,
-    pub asks: usize,
-    pub calls: u32,
-    pub tokens: Tokens,
-    /// `None` while no price is known.
-    pub dollars: Option<Dollars>,
-    /// What of the project's settings is not followed, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ignored: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::lenses::{full, open, project, proposing};
 use crate::RestorePolicy;
-use crate::restore::find_restorable;
 use crate::samples::{BASE, asked};
+use crate::session::restore::find_restorable;
 use crate::testing::*;
 use starling_core::Limits;
 use starling_history::unfinished;
@@ -544,7 +544,7 @@ async fn the_other_part_of_a_set_that_leads_the_rest_is_offered() {
         folder.path(),
         &RestorePolicy::All,
     );
-    let view = crate::restore::view_of(&found[0].records);
+    let view = crate::session::restore::view_of(&found[0].records);
     let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
     assert_eq!(waiting, [1]);
     // What is found once is not recorded again.

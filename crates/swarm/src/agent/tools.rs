@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::check::checks;
-use crate::check::lsp_hints;
-use crate::check::selection::{Extent, Selection};
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::{TestEvidence, tail};
+use crate::check::selection::Selection;
+use crate::check::{lsp_hints, test_run};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::TestEvidence;
 use crate::lookup::cap;
 use crate::protocol::{Action, Asked, RunTests};
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
+use crate::state::test_scope::Extent;
 use starling_core::{TestOutcome, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::ReadError;
@@ -60,7 +61,10 @@ pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &R
     refresh::refresh(run).await;
     let (world, checks) = {
         let state = run.state();
-        (state.world.clone(), state.reach.checks)
+        (
+            state.world.snapshot.clone(),
+            state.tests.selection.scope.checks,
+        )
     };
     let nearest = match (wanted.select.is_empty(), checks) {
         (true, Extent::Nearest) => Some(Selection::near(run, &symbols_of(run, actor))),
@@ -71,7 +75,7 @@ pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &R
         Some(selection) => selection.entries(),
         None => wanted.select.clone(),
     };
-    let report = checks::run_tests(run, &world, select).await;
+    let report = test_run::run_tests(run, &world, select).await;
     if !report.cases.is_empty() {
         remember_named(run, &wanted.select);
     }
@@ -148,7 +152,7 @@ fn forbidden(run: &RunContext, select: &[String]) -> Option<String> {
 
 /// Returns the symbol that an agent owns, otherwise the changed symbols.
 fn symbols_of(run: &RunContext, actor: &ActorId) -> Vec<SymbolPath> {
-    let state = run.state();
+    let state = run.proposals();
     match actor {
         ActorId::Agent(symbol) => vec![symbol.clone()],
         ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
@@ -160,19 +164,12 @@ fn symbols_of(run: &RunContext, actor: &ActorId) -> Vec<SymbolPath> {
 
 /// Adds the tests that an agent selected to the tests that check its proposals.
 fn remember_named(run: &RunContext, named: &[String]) {
-    let mut state = run.state();
+    let mut state = run.tests();
     for one in named {
-        if !state.named.contains(one) {
-            state.named.push(one.clone());
+        if !state.selection.named.contains(one) {
+            state.selection.named.push(one.clone());
         }
     }
-}
-
-/// Returns the deadline of one test run, limited by the remaining time of the run.
-pub(crate) fn test_deadline(run: &RunContext) -> Duration {
-    run.task
-        .test_deadline
-        .min(run.budget.time_left().max(Duration::from_secs(1)))
 }
 
 /// Logs that a tool was used.

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
 use crate::check::diagnose::request;
 use crate::evidence::check_results::{ImportMends, UnclearImport};
+use crate::state::draft::{Draft, over_other_imports};
 use crate::state::run_context::RunContext;
 use starling_core::{Diagnostics, Effort, Problem, ProblemKind};
 use starling_index::{Importable, binds, lost_uses, undefined_names};
 use starling_syntax::{
     FilePath, Language, Rewrite, SymbolPath, SymbolTree, carry, rewrite, without_imports,
 };
-use starling_text::{ChangeSet, Edit};
+use starling_text::ChangeSet;
 
 /// Maximum number of missing names that are fixed. A change that lacks more names has other
 /// problems.
@@ -119,9 +119,13 @@ fn has_word(text: &str, name: &str) -> bool {
 pub(crate) fn without_makeshifts(run: &RunContext, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = run.state();
-        let here = state.applied.iter().filter(|one| one.file == draft.file);
+        let here = state
+            .proposals
+            .applied
+            .iter()
+            .filter(|one| one.file == draft.file);
         let added: Vec<String> = here.flat_map(|one| one.imports.clone()).collect();
-        (state.world.read(&draft.file), added)
+        (state.world.snapshot.read(&draft.file), added)
     };
     makeshifts.extend(draft.imports.added.iter().cloned());
     let Ok(now) = now else { return draft };
@@ -139,53 +143,9 @@ pub(crate) fn without_makeshifts(run: &RunContext, draft: Draft) -> Draft {
     }
 }
 
-/// Rebases a change from `base` to `text` onto `now`, in which others added imports in the same
-/// place. Returns `None` if there are other conflicts.
-pub(crate) fn over_other_imports(
-    file: &FilePath,
-    (base, text): (&Arc<str>, &Arc<str>),
-    now: &Arc<str>,
-) -> Option<Arc<str>> {
-    let changes = ChangeSet::between(base, text);
-    let (imports, others): (Vec<Edit>, Vec<Edit>) =
-        changes.edits().iter().cloned().partition(only_adds_imports);
-    if imports.is_empty() {
-        return None;
-    }
-    let rest = ChangeSet::new(base.len(), others)?;
-    let rest = carry(file, base, &rest, now).ok()?;
-    let text: Arc<str> = rest.apply(now).ok()?.into();
-    let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
-    let lines = imports.iter().flat_map(|edit| edit.insert.lines());
-    let missing: Vec<String> = lines
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty() && !is_there(line))
-        .map(str::to_owned)
-        .collect();
-    if missing.is_empty() {
-        return Some(text);
-    }
-    let tree = SymbolTree::parse(file.clone(), text);
-    let imports = Rewrite::Import {
-        statements: missing,
-    };
-    Some(rewrite(&tree, &[imports]).ok()?.text.as_str().into())
-}
-
-/// Returns whether an edit only inserts whole import statements.
-fn only_adds_imports(edit: &Edit) -> bool {
-    let is_import = |line: &str| {
-        let is_whole = !line.trim_end().ends_with(['(', '\\']);
-        is_whole && (line.starts_with("import ") || line.starts_with("from "))
-    };
-    let mut lines = edit.insert.lines().filter(|line| !line.trim().is_empty());
-    let has_any = lines.clone().next().is_some();
-    edit.range.start == edit.range.end && has_any && lines.all(is_import)
-}
-
 /// Rebases the draft onto the current text if others added imports in the same place.
 pub(crate) fn beside_other_imports(run: &RunContext, draft: Draft) -> Draft {
-    let Ok(now) = run.state().world.read(&draft.file) else {
+    let Ok(now) = run.world().snapshot.read(&draft.file) else {
         return draft;
     };
     let changes = ChangeSet::between(&draft.base, &draft.text);
@@ -235,8 +195,8 @@ fn is_taken_away(run: &RunContext, draft: &Draft, after: &SymbolTree, name: &str
         return true;
     }
     let state = run.state();
-    let waiting = state.waiting.values().map(|one| &one.draft);
-    let changed = state.changes.values().map(|change| &change.0);
+    let waiting = state.proposals.waiting.values().map(|one| &one.draft);
+    let changed = state.contracts.changes.values().map(|change| &change.0);
     let drafts: Vec<Draft> = waiting.chain(changed).cloned().collect();
     drop(state);
     let takes_away = |other: &Draft| {
@@ -288,7 +248,7 @@ fn choices(known: Vec<Importable>) -> Vec<String> {
 
 /// Returns the import statements that a language server offers for an undefined name.
 async fn offered(run: &Arc<RunContext>, draft: &Draft, name: &str) -> Vec<String> {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let language = &run.services.language;
     let asked = || request(&world, &draft.file, &draft.text, Effort::Fast);
     let _work = run.budget.work();

@@ -4,16 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::{run_tests, run_tests_within};
 use crate::check::expected::{self, Worlds};
-use crate::check::original_tests;
-use crate::check::selection::{Extent, LONGEST, Selection};
-use crate::check::steady;
-use crate::evidence::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
-use crate::run::lifecycle::no_tests;
-use crate::run::settle;
-use crate::state::run_context::{Epoch, RunContext};
-use crate::task::required;
+use crate::check::selection::Selection;
+use crate::check::test_run::{failed_if_none_ran, no_tests, run_tests, run_tests_within};
+use crate::check::{accepted_tests, original_tests, required, steady};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::{TestEvidence, failing_ids};
+use crate::state::epoch::Epoch;
+use crate::state::run_context::RunContext;
+use crate::state::test_scope::{Extent, LONGEST};
 use starling_core::{TestOutcome, TestReport};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
@@ -34,7 +33,7 @@ pub(crate) async fn of_change(
         return (TestEvidence::Unknown { reason }, None);
     }
     required::note_change(run, symbols);
-    let checks = run.state().reach.checks;
+    let checks = run.tests().selection.scope.checks;
     let (evidence, report) = match checks {
         Extent::Whole => {
             let (evidence, report) = by_all(run, before, after).await;
@@ -52,7 +51,7 @@ async fn by_all(
     before: &Snapshot,
     after: &Snapshot,
 ) -> (TestEvidence, TestReport) {
-    let is_untouched = run.state().applied.is_empty();
+    let is_untouched = run.proposals().applied.is_empty();
     // Taken before the tests run: they run on a text without later fixes.
     let mut failing = known(run);
     let mut report = failed_if_none_ran(run, run_tests(run, after, Vec::new()).await);
@@ -76,7 +75,7 @@ async fn by_all(
     if new_failures(&failing).is_empty() {
         return (TestEvidence::compare(&failing, &report), report);
     }
-    settle::learn_what_fails(run).await;
+    accepted_tests::learn_what_fails(run).await;
     failing.extend(known(run));
     let mut new = new_failures(&failing);
     new.retain(|id| id != WHOLE_RUN && !missing.contains(id));
@@ -85,22 +84,11 @@ async fn by_all(
         let fails = failing_ids(&again);
         new.retain(|id| fails.contains(id));
         if is_untouched {
-            run.state().failing_before.extend(new.iter().cloned());
+            run.tests().failing_before.extend(new.iter().cloned());
         }
         failing.extend(new);
     }
     (TestEvidence::compare(&failing, &report), report)
-}
-
-/// Marks a command as failed if it ran tests before the run and runs none now.
-pub(crate) fn failed_if_none_ran(run: &RunContext, mut report: TestReport) -> TestReport {
-    let state = run.state();
-    let before = state.before.as_ref().map(|before| before.outcome);
-    if report.outcome == TestOutcome::NotRun && before.is_some_and(|one| one != TestOutcome::NotRun)
-    {
-        report.outcome = TestOutcome::Failed;
-    }
-    report
 }
 
 /// Runs the nearest tests. If one of them newly fails, the same tests run without the change.
@@ -113,7 +101,7 @@ async fn by_nearest(
     loop {
         let (epoch, is_untouched) = {
             let state = run.state();
-            (state.epoch, state.applied.is_empty())
+            (state.world.epoch, state.proposals.applied.is_empty())
         };
         let selection = Selection::near(run, symbols);
         if selection.len() == 0 && all_end_in_time(run) {
@@ -137,21 +125,21 @@ async fn by_nearest(
         let fails =
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
-        unseen.retain(|entry| !run.state().never_run.contains(entry));
+        unseen.retain(|entry| !run.tests().selection.never_run.contains(entry));
         // A test that a change disables is hidden among the other tests of its file.
         if fails || !unseen.is_empty() || original_tests::differ(run, before, after) {
             let without = test(before).await;
-            let habit = run.state().habit;
+            let habit = run.tests().selection.policy;
             let other = habit.instead(&report, &without).filter(|_| fails);
             if let Some(habit) = other.filter(|_| selection.len() > 1) {
-                run.state().habit = habit;
+                run.tests().selection.policy = habit;
                 continue;
             }
             if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {
                 report.outcome = TestOutcome::Failed;
             }
             let never = expected::unseen(&selection.entries(), &without);
-            run.state().never_run.extend(never);
+            run.tests().selection.never_run.extend(never);
             let worlds = Worlds {
                 without: before,
                 with: after,
@@ -161,7 +149,7 @@ async fn by_nearest(
             let fails = failing_ids(&without);
             remember(run, &fails, epoch);
             if is_untouched {
-                run.state().failing_before.extend(single(&fails));
+                run.tests().failing_before.extend(single(&fails));
                 required::note_failing(run, &without);
             }
             failing.extend(fails);
@@ -177,23 +165,24 @@ async fn by_nearest(
 
 /// Returns whether the whole command is known to finish within the time limit of selected tests.
 fn all_end_in_time(run: &RunContext) -> bool {
-    let state = run.state();
+    let state = run.tests();
     let millis = state
         .before
         .as_ref()
         .map(|report| u128::from(report.millis));
-    state.reach.end == Extent::Whole && millis.is_some_and(|millis| millis <= LONGEST.as_millis())
+    state.selection.scope.end == Extent::Whole
+        && millis.is_some_and(|millis| millis <= LONGEST.as_millis())
 }
 
 fn known(run: &RunContext) -> BTreeSet<String> {
-    run.state().failing.clone()
+    run.tests().failing.clone()
 }
 
 /// Stores the tests that fail without a change, unless the workspace changed.
 fn remember(run: &RunContext, fails: &[String], epoch: Epoch) {
     let mut state = run.state();
-    if state.epoch == epoch {
-        state.failing.extend(single(fails));
+    if state.world.epoch == epoch {
+        state.tests.failing.extend(single(fails));
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::check::names_check;
-use crate::event::events::{ActorId, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
 use crate::state::run_context::RunContext;
 use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
@@ -41,7 +42,7 @@ pub(crate) fn request(
 /// Lets the services analyse a file that is likely to be changed, while the model is still
 /// generating.
 pub(crate) fn prepare(run: &Arc<RunContext>, file: &FilePath) {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
         return;
     };

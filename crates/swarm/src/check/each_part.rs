@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::checks::run_tests;
-use crate::check::new_tests::WithoutChange;
+use crate::check::test_run::run_tests;
 use crate::check::{reached, scripts};
-use crate::proposal::apply;
+use crate::evidence::without_change::WithoutChange;
 use crate::state::run_context::RunContext;
 use starling_core::{TestOutcome, TestReport, TestStatus};
 use starling_syntax::{SymbolKind, SymbolPath, SymbolTree};
@@ -27,11 +26,11 @@ pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Ve
     let (before, after, latest, failed_before, new_tests) = {
         let state = run.state();
         (
-            apply::without_the_run(&state),
-            state.world.clone(),
-            state.latest.clone(),
-            state.failing_before.clone(),
-            state.new_tests.clone(),
+            state.without_the_run(),
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+            state.tests.failing_before.clone(),
+            state.tests.new_tests.clone(),
         )
     };
     let Some(latest) = latest else {

@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::run_tests;
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids};
+use crate::check::test_run::run_tests;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
 use crate::state::run_context::RunContext;
 use crate::task::asked::{self, name_of};
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -46,7 +47,7 @@ pub(crate) async fn mark_missing(
 ) -> BTreeSet<String> {
     let Worlds { without, with } = worlds;
     let (expected, fails_as_whole) = {
-        let state = run.state();
+        let state = run.tests();
         let known = state.failing.contains(WHOLE_RUN) || state.failing_before.contains(WHOLE_RUN);
         (state.expected.clone(), known)
     };
@@ -140,7 +141,7 @@ async fn running_without(
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
                 missing.into_iter().partition(|id| runs.contains(id));
             // An id that differs in every run must not be checked every time.
-            run.state().expected.retain(|id| !others.contains(id));
+            run.tests().expected.retain(|id| !others.contains(id));
             confirmed
         }
         TestOutcome::TimedOut
@@ -175,7 +176,7 @@ fn not_asked_for(
         .cloned()
         .collect();
     missing.retain(|id| !asked.contains(id));
-    run.state().let_go.extend(asked);
+    run.tests().let_go.extend(asked);
     missing
 }
 

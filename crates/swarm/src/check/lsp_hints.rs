@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::check::diagnose::request;
-use crate::lookup::{Found, Lookup, cap};
+use crate::excerpt::found::Found;
+use crate::lookup::{Lookup, cap};
 use crate::state::run_context::RunContext;
 use starling_core::{Answer, Effort, Relation, TextRequest, Tokens};
 use starling_index::{Certainty, Usage};
@@ -52,7 +53,7 @@ async fn uses(run: &Arc<RunContext>, lookup: &Lookup, symbol: &SymbolPath, deadl
     let _work = run.budget.work();
     let answer = run.services.language.spots(asked, at, Relation::References);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut run.state().served).note_uses(symbol.clone(), value);
+        Arc::make_mut(&mut run.world().served).note_uses(symbol.clone(), value);
     }
 }
 
@@ -71,7 +72,7 @@ async fn overrides(
     let language = &run.services.language;
     let answer = language.spots(asked, at, Relation::Implementations);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut run.state().served).note_overrides(symbol.clone(), value);
+        Arc::make_mut(&mut run.world().served).note_overrides(symbol.clone(), value);
     }
 }
 
@@ -84,7 +85,7 @@ fn asked_about(run: &RunContext, lookup: &Lookup, symbol: &SymbolPath) -> Option
 
 /// Creates the request for a symbol, at the position of its name.
 fn question(run: &RunContext, found: &Found, deadline: Duration) -> (TextRequest, usize) {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let file = &found.symbol.path.file;
     let asked = TextRequest {
         deadline,

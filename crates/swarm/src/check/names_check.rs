@@ -40,7 +40,7 @@ pub(crate) fn check(
         .iter()
         .flat_map(|file| undefined(before, after, file))
         .collect();
-    let known = Arc::clone(&run.state().index);
+    let known = Arc::clone(&run.world().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
     let indexed = index(after);
     let early = early_uses(run.stated(), before, after, &indexed, &files);

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::{Draft, run_tests};
-use crate::check::expected;
-use crate::check::original_tests;
+use crate::check::documentation::is_documentation;
+use crate::check::test_run::run_tests;
+use crate::check::{expected, original_tests};
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::apply;
-use crate::run::ending::is_documentation;
+use crate::evidence::without_change::WithoutChange;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
@@ -19,22 +19,6 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 /// Maximum number of files with new tests. With more files, the new tests are not run on the
 /// original code.
 const FILES_MOST: usize = 20;
-
-/// The results of the tests that a run added or changed, on the original code.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct WithoutChange {
-    pub fails: Vec<String>,
-    pub passes: Vec<String>,
-    /// Existing tests that fail with the text that the run gave them.
-    pub changed_fail: Vec<String>,
-}
-
-impl WithoutChange {
-    /// Returns whether a test distinguishes the changed code from the original code.
-    pub fn show_the_change(&self) -> bool {
-        !self.fails.is_empty() || !self.changed_fail.is_empty()
-    }
-}
 
 /// Runs the tests that the run added or changed on the original code. This happens only if the task
 /// asks for new behaviour and code was changed as well. The results are part of the ending.
@@ -53,8 +37,12 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
     }
     let (without, after, latest) = {
         let state = run.state();
-        let without = apply::without_the_run(&state);
-        (without, state.world.clone(), state.latest.clone())
+        let without = state.without_the_run();
+        (
+            without,
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+        )
     };
     let changed = expected::changed_files(&without, &after);
     let (tests, code): (Vec<FilePath>, Vec<FilePath>) = changed
@@ -110,12 +98,12 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
             None => {}
         }
     }
-    run.state().new_tests = found;
+    run.tests().new_tests = found;
 }
 
 /// Returns whether a test passes in a report; `None` if the report does not contain it. A file that
 /// cannot be loaded represents its tests.
-fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
+pub(crate) fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
     let stem = test.file.name().trim_end_matches(".py");
     let in_file = |case: &&TestCase| {
         let mut words = case.id.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -249,12 +237,12 @@ fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
 pub(crate) fn missing(run: &RunContext) -> Option<String> {
     let is_doctest = run.task.text.to_lowercase().contains("doctest");
     let state = run.state();
-    let mut changed = state.applied.iter().map(|one| &one.file);
-    let without = apply::without_the_run(&state);
+    let mut changed = state.proposals.applied.iter().map(|one| &one.file);
+    let without = state.without_the_run();
     let holds_tests = |file: &FilePath| {
         let is_old = || without.read(file).is_ok();
         let has_tests = || {
-            let text = state.world.read(file).ok();
+            let text = state.world.snapshot.read(file).ok();
             text.is_some_and(|text| !added_between(file, "".into(), text).is_empty())
         };
         is_test_file(file) && (is_old() || !file.name().ends_with(".py") || has_tests())

@@ -5,18 +5,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::run_tests;
-use crate::check::concerned;
-use crate::check::expected;
 use crate::check::other_names::{self, Loading};
 use crate::check::own_tests::OwnTests;
-use crate::check::scripts;
-use crate::check::selection::Extent;
-use crate::check::steady;
-use crate::evidence::proposal::{OnlyAsChanged, TestEvidence, WHOLE_RUN, failing_ids};
-use crate::proposal::apply;
-use crate::run::ending;
-use crate::state::run_context::{Epoch, RunContext};
+use crate::check::test_run::run_tests;
+use crate::check::{concerned, documentation, expected, scripts, steady};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence, failing_ids};
+use crate::state::epoch::Epoch;
+use crate::state::run_context::RunContext;
+use crate::state::test_scope::Extent;
 use crate::task::asked;
 use starling_core::{Approval, TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
@@ -50,7 +47,11 @@ pub(crate) async fn judged(
 pub(crate) async fn at_end(run: &Arc<RunContext>) -> Vec<String> {
     let (epoch, world, latest) = {
         let state = run.state();
-        (state.epoch, state.world.clone(), state.latest.clone())
+        (
+            state.world.epoch,
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+        )
     };
     let Some(latest) = latest else {
         return Vec::new();
@@ -70,14 +71,14 @@ pub(crate) async fn at_end(run: &Arc<RunContext>) -> Vec<String> {
 /// Returns the stored result for the current epoch; `None` if there is none.
 pub(crate) fn known(run: &RunContext) -> Option<OnlyAsChanged> {
     let state = run.state();
-    let known = state.only_as_changed.as_ref();
-    let known = known.filter(|(epoch, _)| *epoch == state.epoch);
+    let known = state.tests.only_as_changed.as_ref();
+    let known = known.filter(|(epoch, _)| *epoch == state.world.epoch);
     known.map(|(_, found)| found.clone())
 }
 
 /// Stores the result for an epoch of the workspace.
 pub(crate) fn remember(run: &RunContext, epoch: Epoch, found: OnlyAsChanged) {
-    run.state().only_as_changed = Some((epoch, found));
+    run.tests().only_as_changed = Some((epoch, found));
 }
 
 /// Returns whether two states of the workspace differ in test files.
@@ -104,7 +105,7 @@ pub(crate) fn own_tests(
     without: &Snapshot,
     report: Option<&TestReport>,
 ) -> OwnTests {
-    let state = run.state();
+    let state = run.tests();
     let reports = state.before.iter().chain(report);
     let cases = reports.flat_map(|report| &report.cases);
     let ids = cases.map(|case| case.id.clone());
@@ -133,8 +134,8 @@ async fn only_as_changed(
     if originals.are_all_that_changed {
         // The code is unchanged, so tests that failed before the run fail with the original tests
         // as well.
-        let state = run.state();
-        let failed = state.failing_before.union(&state.required);
+        let state = run.tests();
+        let failed = state.failing_before.union(&state.required.ids);
         let passes = passed(report);
         found.tests = failed.filter(|id| passes.contains(*id)).cloned().collect();
     } else {
@@ -235,7 +236,7 @@ impl Originals {
     /// no test depends on a changed file. A new test file does not affect other tests, but a new
     /// `conftest.py` does.
     fn of(run: &RunContext, after: &Snapshot, report: &TestReport) -> Option<Originals> {
-        let without = apply::without_the_run(&run.state());
+        let without = run.state().without_the_run();
         let changed = expected::changed_files(&without, after);
         let scripts = scripts::of_test_command(run);
         let own = own_tests(run, &without, Some(report));
@@ -344,8 +345,8 @@ impl Originals {
     /// Returns the report of the same tests before the run.
     async fn before(&self, run: &Arc<RunContext>) -> TestReport {
         let known = {
-            let state = run.state();
-            let is_whole = state.reach.end == Extent::Whole;
+            let state = run.tests();
+            let is_whole = state.selection.scope.end == Extent::Whole;
             state.before.clone().filter(|_| is_whole)
         };
         match known {
@@ -358,7 +359,7 @@ impl Originals {
 /// Returns whether a file belongs to the tests: a test module, test data, configuration of the test
 /// runner, or a file below a test folder that contains test modules.
 pub(crate) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
-    let is_test = is_test_file(file) && !ending::is_documentation(file);
+    let is_test = is_test_file(file) && !documentation::is_documentation(file);
     is_test
         || folder_of_tests(world, file).is_some()
         || is_test_data(file)
@@ -474,7 +475,7 @@ fn affected(
     }
     let mut seen = BTreeSet::new();
     files.retain(|file| seen.insert(*file));
-    let is_whole = run.state().reach.end == Extent::Whole;
+    let is_whole = run.tests().selection.scope.end == Extent::Whole;
     if is_whole && (files.is_empty() || files.len() > FILES_MOST) {
         return Some(Vec::new());
     }
@@ -521,9 +522,9 @@ fn details(ids: &[String], with: &TestReport) -> String {
     let mut text = String::new();
     for id in ids {
         let message = match case_of(with, id) {
-            Some(case) => crate::evidence::proposal::tail(case.message.trim_end(), MESSAGE_MOST),
+            Some(case) => crate::evidence::ids::tail(case.message.trim_end(), MESSAGE_MOST),
             None if *id == WHOLE_RUN => {
-                crate::evidence::proposal::tail(with.output.trim_end(), MESSAGE_MOST)
+                crate::evidence::ids::tail(with.output.trim_end(), MESSAGE_MOST)
             }
             None => "it did not run",
         };

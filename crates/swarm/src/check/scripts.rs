@@ -11,7 +11,7 @@ use starling_workspace::Snapshot;
 /// the code under test.
 pub(crate) fn of_test_command(run: &RunContext) -> BTreeSet<FilePath> {
     let command = run.services.tests.command().unwrap_or_default();
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     // As it was, too: a changed script may name others than before.
     let mut found = named_by(&command, run.services.index.snapshot());
     found.append(&mut named_by(&command, &world));

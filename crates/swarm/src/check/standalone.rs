@@ -4,13 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
-use crate::check::checks::{self, Draft};
-use crate::check::selection::TestScope;
+use crate::check::checks;
+use crate::event::actor::ActorId;
 use crate::event::events::EventLog;
 use crate::evidence::proposal::Evidence;
-use crate::run::lifecycle::{RoleModels, RunServices, Task};
-use crate::state::run_context::{Epoch, RunContext};
+use crate::state::draft::Draft;
+use crate::state::epoch::Epoch;
+use crate::state::run_context::RunContext;
+use crate::state::services::{RoleModels, RunServices};
+use crate::state::test_scope::TestScope;
+use crate::task::request::Task;
 use starling_core::{
     ApplyError, Approval, Approver, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch,
     Current, Driver, Editor, EditorError, FileEdit, IntentView, LanguageService, Limits,
@@ -66,16 +72,16 @@ impl Gate {
             patch: None,
         };
         let selects = services.tests.selects();
-        let run = RunContext::new(task, services, EventLog::new());
+        let run = RunContext::new(task, services, EventLog::new(), no_agent);
         if selects {
-            run.state().reach = TestScope::NEAREST;
+            run.tests().selection.scope = TestScope::NEAREST;
         }
         Gate { run }
     }
 
     /// Returns the evidence for changing a file to `text`.
     pub async fn check(&self, file: &FilePath, text: Arc<str>) -> Evidence {
-        let world = self.run.state().world.clone();
+        let world = self.run.world().snapshot.clone();
         let base: Arc<str> = world.read(file).unwrap_or_else(|_| "".into());
         let tree = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
         let (before, after) = (tree(&base), tree(&text));
@@ -96,6 +102,11 @@ impl Gate {
         };
         checks::check(&self.run, &draft, Vec::new()).await.0
     }
+}
+
+/// No agent is woken by a check.
+fn no_agent(_: Arc<RunContext>, _: ActorId) -> BoxFuture<'static, ()> {
+    std::future::ready(()).boxed()
 }
 
 /// Returns the innermost symbols in which two texts of a file differ, including added and removed

@@ -9,14 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::checks::run_tests_within;
-use crate::check::expected;
-use crate::check::original_tests;
-use crate::check::selection::LONGEST;
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids};
-use crate::proposal::apply;
-use crate::state::run_context::{Epoch, RunContext};
-use crate::task::required;
+use crate::check::test_run::run_tests_within;
+use crate::check::{expected, original_tests, required};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::state::epoch::Epoch;
+use crate::state::run_context::RunContext;
+use crate::state::test_scope::LONGEST;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_workspace::Snapshot;
 
@@ -93,18 +92,21 @@ async fn run_again(
 pub(crate) async fn doubt_fixed(run: &Arc<RunContext>, report: &mut TestReport) {
     let (fixed, open, without) = {
         let state = run.state();
-        let failed = state.failing_before.difference(&state.required);
+        let failed = state
+            .tests
+            .failing_before
+            .difference(&state.tests.required.ids);
         let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
         let fixed: BTreeSet<String> = failed.filter(is_fixed).cloned().collect();
-        let known = &state.failed_again | &state.unsteady_before;
+        let known = &state.tests.flaky.failed_again | &state.tests.flaky.unsteady_before;
         let open: Vec<String> = fixed.difference(&known).cloned().collect();
-        (fixed, open, apply::without_the_run(&state))
+        (fixed, open, state.without_the_run())
     };
     let is_few = !open.is_empty() && open.len() <= MOST;
     if is_few && expected::changed_files(&without, run.services.index.snapshot()).is_empty() {
         again_without(run, &without, open, report).await;
     }
-    let unsteady = &run.state().unsteady_before & &fixed;
+    let unsteady = &run.tests().flaky.unsteady_before & &fixed;
     for case in &mut report.cases {
         if case.status == TestStatus::Passed && unsteady.contains(&case.id) {
             case.status = TestStatus::Unsteady;
@@ -129,22 +131,22 @@ async fn again_without(
         };
         let (pass, fail): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| has_passed(&again, id));
-        run.state().unsteady_before.extend(pass);
+        run.tests().flaky.unsteady_before.extend(pass);
         open = fail;
         if is_slow(&again) {
             break;
         }
     }
-    run.state().failed_again.extend(open);
+    run.tests().flaky.failed_again.extend(open);
 }
 
 /// Runs the required tests of a report, and those that were mended, again that pass in it. Those that do
 /// not pass every time are unsteady in the report.
 async fn repeat_mended(run: &Arc<RunContext>, world: &Snapshot, report: &mut TestReport) {
     let mut open: Vec<String> = {
-        let state = run.state();
-        let mended = &state.failing_before & &state.failed_again;
-        state.required.union(&mended).cloned().collect()
+        let state = run.tests();
+        let mended = &state.failing_before & &state.flaky.failed_again;
+        state.required.ids.union(&mended).cloned().collect()
     };
     open.retain(|id| has_passed(report, id));
     for _ in 0..TIMES {
@@ -186,14 +188,17 @@ async fn repeat_mended(run: &Arc<RunContext>, world: &Snapshot, report: &mut Tes
 pub(crate) async fn at_end(run: &Arc<RunContext>, report: &mut TestReport) -> bool {
     let (epoch, world, known) = {
         let mut state = run.state();
-        let is_known = |(epoch, _): &(Epoch, Vec<String>)| *epoch == state.epoch;
-        if state.repeated.as_ref().is_some_and(is_known) {
+        let is_known = |(epoch, _): &(Epoch, Vec<String>)| *epoch == state.world.epoch;
+        if state.tests.flaky.repeated.as_ref().is_some_and(is_known) {
             return false;
         }
-        state.repeated = Some((state.epoch, Vec::new()));
-        let known = state.failing_before.difference(&state.required);
+        state.tests.flaky.repeated = Some((state.world.epoch, Vec::new()));
+        let known = state
+            .tests
+            .failing_before
+            .difference(&state.tests.required.ids);
         let known: BTreeSet<String> = known.cloned().collect();
-        (state.epoch, state.world.clone(), known)
+        (state.world.epoch, state.world.snapshot.clone(), known)
     };
     let was = report.clone();
     let mut failing = failing_ids(report);
@@ -205,21 +210,25 @@ pub(crate) async fn at_end(run: &Arc<RunContext>, report: &mut TestReport) -> bo
         return false;
     }
     let mut state = run.state();
-    if state.epoch == epoch {
+    if state.world.epoch == epoch {
         let mut required: Vec<String> = unsteady(report).cloned().collect();
-        required.retain(|id| state.required.contains(id));
-        state.repeated = Some((epoch, required));
-        state.latest = Some(report.clone());
+        required.retain(|id| state.tests.required.ids.contains(id));
+        state.tests.flaky.repeated = Some((epoch, required));
+        state.tests.latest = Some(report.clone());
     }
     true
 }
 
 /// Returns the failing tests of a report, and the required tests that do not always pass.
 pub(crate) fn failing_at_end(run: &RunContext, report: &TestReport) -> Vec<String> {
-    let state = run.state();
+    let state = run.tests();
     let mut failing = failing_ids(report);
     let unsteady = unsteady(report);
-    failing.extend(unsteady.filter(|id| state.required.contains(*id)).cloned());
+    failing.extend(
+        unsteady
+            .filter(|id| state.required.ids.contains(*id))
+            .cloned(),
+    );
     failing
 }
 
@@ -243,16 +252,25 @@ pub(crate) struct Unsteady {
 pub(crate) fn known(run: &RunContext) -> Unsteady {
     let (cases, required, repeated, symbols, without, world, before) = {
         let state = run.state();
-        let cases = state.latest.iter().flat_map(|report| &report.cases);
+        let cases = state.tests.latest.iter().flat_map(|report| &report.cases);
         let cases = cases.filter(|case| case.status == TestStatus::Unsteady);
         let cases: Vec<TestCase> = cases.cloned().collect();
-        let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+        let symbols = state
+            .proposals
+            .applied
+            .iter()
+            .flat_map(|one| one.symbols.clone());
         let symbols: Vec<_> = symbols.collect();
-        let without = apply::without_the_run(&state);
-        let required = state.required.clone();
-        let repeated = state.repeated.clone().map(|(_, required)| required);
+        let without = state.without_the_run();
+        let required = state.tests.required.ids.clone();
+        let repeated = state
+            .tests
+            .flaky
+            .repeated
+            .clone()
+            .map(|(_, required)| required);
         let repeated = repeated
-            .filter(|_| state.latest.is_none())
+            .filter(|_| state.tests.latest.is_none())
             .unwrap_or_default();
         (
             cases,
@@ -260,8 +278,8 @@ pub(crate) fn known(run: &RunContext) -> Unsteady {
             repeated,
             symbols,
             without,
-            state.world.clone(),
-            state.unsteady_before.clone(),
+            state.world.snapshot.clone(),
+            state.tests.flaky.unsteady_before.clone(),
         )
     };
     let mut beside = original_tests::known(run).unwrap_or_default().unsteady;

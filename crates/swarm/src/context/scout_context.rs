@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::required;
 use crate::context::prompt_parts;
 use crate::lookup::Lookup;
 use crate::lookup::callees::callees;
 use crate::state::run_context::RunContext;
-use crate::task::required;
 use starling_core::Tokens;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -82,7 +82,7 @@ impl Order {
 
 /// Returns the symbols that may matter with the reasons, best first.
 pub(crate) fn candidates(run: &RunContext, lookup: &Lookup) -> Vec<Candidate> {
-    let located = run.state().located.clone();
+    let located = run.world().located.clone();
     let failing = required::shown(run).map(|report| prompt_parts::failures(&report, Tokens(4_000)));
     let mut order = Order::default();
     for text in failing.iter().chain([&run.task.text]) {

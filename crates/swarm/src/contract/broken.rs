@@ -1,11 +1,13 @@
 //! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
 //! are no longer compatible, and every mention of removed symbols.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
-use crate::lookup::{Found, Lookup};
+use crate::excerpt::found::Found;
+use crate::lookup::Lookup;
+use crate::state::contracts::Mentions;
+use crate::state::draft::Draft;
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{
     Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
@@ -25,10 +27,6 @@ pub(crate) struct Site {
     /// Whether the place is a method that overrides the changed method.
     pub is_override: bool,
 }
-
-/// The places that mentioned removed symbols. They are recorded before the removal, because
-/// afterwards the uses can only be found by name.
-pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
 /// Returns the symbols that a draft removes, with their mentions.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {

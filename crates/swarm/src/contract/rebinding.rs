@@ -2,10 +2,10 @@
 //! such as `from math import prod as sum` changes every function of the module that calls `sum`. So does a
 //! new file that Python finds in the place of a module which others import.
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::Draft;
-use crate::event::events::ActorId;
+use crate::event::actor::ActorId;
 use crate::evidence::return_reason::ReturnReason;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use starling_index::{Rebound, rebound};
 use starling_syntax::{Language, SymbolPath, SymbolTree};
@@ -60,7 +60,7 @@ pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Op
 
 /// Why a new file may not be made: Python would find it in the place of a module that others import.
 fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
-    let is_new = draft.base.is_empty() && run.state().world.read(&draft.file).is_err();
+    let is_new = draft.base.is_empty() && run.world().snapshot.read(&draft.file).is_err();
     if !is_new || Language::of(&draft.file) == Language::Plain {
         return None;
     }

@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::check::checks::{Draft, contract_changes};
-use crate::event::events::{ActorId, Event};
+use crate::check::checks::contract_changes;
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{FileChange, ProposalId};
-use crate::proposal::joint_check::{self, Waiting};
+use crate::proposal::joint_check;
 use crate::proposal::propose;
+use crate::state::draft::Draft;
+use crate::state::proposals::Waiting;
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
 use starling_core::{EditedPart, Verdict};
@@ -140,7 +144,7 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         .map(|name| SymbolPath::new(file.clone(), name))
         .collect();
     let (contract, breaking) = contract_changes(&old, &new, &symbols);
-    let epoch = run.state().epoch;
+    let epoch = run.world().epoch;
     Draft {
         file: file.clone(),
         base,
@@ -188,7 +192,7 @@ pub(crate) async fn replace(
         });
         one.draft = draft;
         one.evidence = Some(evidence);
-        if let Some(waiting) = run.state().waiting.get_mut(&id) {
+        if let Some(waiting) = run.proposals().waiting.get_mut(&id) {
             *waiting = Waiting {
                 stage: waiting.stage,
                 ..one.clone()
@@ -197,7 +201,7 @@ pub(crate) async fn replace(
     }
     members.retain(|(id, _)| !taken_out.contains(id));
     for id in &taken_out {
-        let mut state = run.state();
+        let mut state = run.proposals();
         state.waiting.remove(id);
         state.dependencies.remove(id);
         for (member, _) in &*members {
@@ -229,7 +233,7 @@ pub(crate) async fn checked_again(
     let (needs, others) = earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
     let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
     let mut all: Vec<(ProposalId, Waiting)> = {
-        let state = run.state();
+        let state = run.proposals();
         let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
         let beside: BTreeSet<&ProposalId> = beside.collect();
         let waiting = beside.into_iter();

@@ -12,4 +12,6 @@ pub(crate) mod propose;
 pub(crate) mod review;
 pub(crate) mod send;
 pub(crate) mod set;
+pub(crate) mod small_replies;
 pub(crate) mod undo;
+pub(crate) mod undo_error;

@@ -4,32 +4,22 @@
 
 use std::sync::Arc;
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::Draft;
-use crate::event::events::{ActorId, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::ids::{ProposalId, ids};
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{Evidence, ProposalId, ids};
+use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::draft;
-use crate::proposal::joint_check::{self, Waiting};
-use crate::proposal::landing::Landed;
 use crate::proposal::propose::{self, Made, Outcome};
-use crate::proposal::set;
+use crate::proposal::{draft, joint_check, set};
 use crate::protocol::Propose;
+use crate::state::agent_state::AgentState;
+use crate::state::agent_state::Kept;
+use crate::state::draft::Draft;
+use crate::state::proposals::{Landed, Waiting};
 use crate::state::run_context::RunContext;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
-
-/// A part that was sent back because it fails alone.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub id: ProposalId,
-    pub change: Propose,
-    symbols: Vec<SymbolPath>,
-    /// Set if a newer proposal changes the same symbol. The part is not proposed again, but the
-    /// agent is told of it before it ends.
-    is_replaced: bool,
-}
 
 /// Marks the parts that a newer proposal replaces because it changes one of their symbols.
 pub(crate) fn replace(agent: &mut AgentState, newer: &Draft) {

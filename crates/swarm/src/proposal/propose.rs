@@ -4,28 +4,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::{self, Draft};
+use crate::check::checks;
 use crate::check::diagnose;
 use crate::check::lsp_hints;
 use crate::check::new_tests;
 use crate::contract::follow_up;
-use crate::event::events::{ActorId, Event, TestPhase};
-use crate::evidence::proposal::{Evidence, FileChange, ProposalId, TestEvidence};
+use crate::event::actor::ActorId;
+use crate::event::events::{Event, TestPhase};
+use crate::evidence::failure::Failure;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
+use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::apply;
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
 use crate::proposal::edited;
-use crate::proposal::joint_check::{self, Company, Decision, Place, Stage, Waiting};
-use crate::proposal::landing::Landed;
+use crate::proposal::joint_check::{self, Company, Place};
 use crate::proposal::objection::{self, Judgement};
 use crate::proposal::parts;
 use crate::proposal::review;
-use crate::proposal::send::Failure;
 use crate::proposal::set;
 use crate::protocol::{Intent, Propose};
-use crate::state::run_context::{Accepted, RunContext};
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
+use crate::state::proposals::Accepted;
+use crate::state::proposals::Landed;
+use crate::state::proposals::{Decision, Stage, Waiting};
+use crate::state::run_context::RunContext;
 use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, TestReport, Verdict};
 use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff, visible};
@@ -95,7 +102,7 @@ pub(crate) async fn propose(
     let (mut made, mut report) = checked(run, agent, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let approval = run.task.approval;
-    let stage = joint_check::stage(tests, diagnostics, &run.state().required, approval);
+    let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
         // If the proposal can be applied only together with its callers, their owners are notified
         // now.
@@ -253,7 +260,7 @@ async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.state()
+                run.proposals()
                     .unapplied
                     .remove(&apply::main_symbol(&made.draft));
                 change.reason = format!("{reason}\nAccepted, but not applied: {why}");
@@ -313,8 +320,8 @@ async fn concluded(
             agent.rejected = None;
             let problems = evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
-            run.state().accepted_problems.extend(problems);
-            run.state().accepted.push(Accepted {
+            run.proposals().accepted_problems.extend(problems);
+            run.proposals().accepted.push(Accepted {
                 id,
                 symbol: main_symbol(agent, &draft),
                 reason: change.reason.clone(),
@@ -374,7 +381,7 @@ async fn checked(
 /// Returns whether a proposal was applied or reverted since the draft was made. Edits of the user
 /// do not count, because the evidence mentions them.
 fn is_stale(run: &RunContext, draft: &Draft) -> bool {
-    run.state().epoch.changes != draft.epoch.changes
+    run.world().epoch.changes != draft.epoch.changes
 }
 
 /// Drafts and checks a proposal again in the current workspace. If it cannot be drafted, it stays
@@ -391,14 +398,14 @@ async fn again(
     };
     let stage = |evidence: &Evidence| {
         let (tests, diagnostics) = (&evidence.tests, &evidence.diagnostics);
-        let required = &run.state().required;
+        let required = &run.tests().required.ids;
         joint_check::stage(tests, diagnostics, required, run.task.approval)
     };
     let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
     (made.evidence, *report) = check(run, &draft, made.id).await;
     if had_failed {
-        let mut state = run.state();
-        let needs = apply::applied_since(&state, &made.draft);
+        let mut state = run.proposals();
+        let needs = state.applied_since(&made.draft);
         state
             .dependencies
             .entry(made.id)
@@ -447,8 +454,8 @@ fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcom
 
 /// Returns the current text of the draft's file, for the diff.
 pub(crate) fn before_text(run: &RunContext, draft: &Draft) -> Arc<str> {
-    run.state()
-        .world
+    run.world()
+        .snapshot
         .read(&draft.file)
         .unwrap_or_else(|_| Arc::clone(&draft.base))
 }
@@ -663,7 +670,7 @@ pub(crate) fn ended(
             let by = lookup
                 .tree(&draft.file)
                 .ok()
-                .and_then(|tree| apply::last_writer(&run.state(), &draft.file, tree.text()));
+                .and_then(|tree| run.proposals().last_writer(&draft.file, tree.text()));
             let who = draft::in_same_place(by, &why);
             sent_back(format!(
                 "{who} It is now:\n{source}\nPropose your change on top of it."
@@ -714,7 +721,7 @@ pub(crate) async fn intent(
     agent: &mut AgentState,
     intent: &Intent,
 ) -> String {
-    run.set_intent(&agent.actor, &intent.intent);
+    run.agents().set_intent(&agent.actor, &intent.intent);
     run.event(Event::IntentStated {
         agent: agent.actor.clone(),
         intent: intent.intent.clone(),

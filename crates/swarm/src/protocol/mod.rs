@@ -114,5 +114,6 @@ pub fn nothing_asked(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> 
     format!("{what} {how}")
 }
 
+pub(crate) mod conversation;
 #[cfg(test)]
 mod tests;

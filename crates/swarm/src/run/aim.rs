@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::check::documentation::is_documentation;
 use crate::check::reached::is_other_language;
-use crate::evidence::proposal::failing_ids;
+use crate::check::required::{self, has_word, imports};
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
-use crate::run::ending::{is_documentation, some_of};
 use crate::state::run_context::RunContext;
 use crate::task::goal::Goal;
 use crate::task::names::Names;
-use crate::task::required::{self, has_word, imports};
 use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -37,7 +38,7 @@ pub(crate) struct Aim {
 /// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
 /// `changing` those whose behaviour changed.
 pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
-    let Some(names) = run.state().task_names.clone() else {
+    let Some(names) = run.tests().required.names.clone() else {
         return Aim::default();
     };
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
@@ -77,7 +78,7 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
 
 /// Returns the tests that failed before the run, with their messages.
 fn failed_before(run: &RunContext) -> Vec<TestCase> {
-    let state = run.state();
+    let state = run.tests();
     let Some(before) = &state.before else {
         return Vec::new();
     };

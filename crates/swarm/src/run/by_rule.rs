@@ -14,7 +14,6 @@ use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
 use uses::{is_word_at, offset, places};
-pub(crate) use uses::{put_together, stands_in};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
 ///

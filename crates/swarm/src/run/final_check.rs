@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::check::diagnose;
-use crate::check::names_check;
-use crate::event::events::{ActorId, Cause, Event};
+use crate::check::{diagnose, names_check};
+use crate::event::actor::ActorId;
+use crate::event::events::{Cause, Event};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::proposal::apply;
 use crate::state::run_context::RunContext;
@@ -20,8 +20,12 @@ use starling_workspace::Snapshot;
 pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (after, files, changes) = {
         let state = run.state();
-        let files = apply::untouched_since(&state);
-        (state.world.clone(), files, state.applied.len())
+        let files = state.untouched_since();
+        (
+            state.world.snapshot.clone(),
+            files,
+            state.proposals.applied.len(),
+        )
     };
     let before = without_agents(run, &after, &files);
     let language = &run.services.language;
@@ -56,7 +60,7 @@ fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snaps
 
 /// Returns the problems that nobody has accepted, as text.
 pub(crate) fn news(run: &RunContext, found: &DiagnosticEvidence) -> Vec<String> {
-    let state = run.state();
+    let state = run.proposals();
     let news = found.stopping();
     news.filter(|one| !state.accepted_problems.contains(&one.message))
         .map(in_words)
@@ -76,7 +80,8 @@ fn in_words(one: &Problem) -> String {
 pub(crate) fn wake_owners(run: &Arc<RunContext>, found: &DiagnosticEvidence) -> bool {
     let lookup = run.lookup();
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
-    let is_news = |problem: &&Problem| !run.state().accepted_problems.contains(&problem.message);
+    let is_news =
+        |problem: &&Problem| !run.proposals().accepted_problems.contains(&problem.message);
     for problem in found.stopping().filter(is_news) {
         let Ok(tree) = lookup.tree(&problem.file) else {
             continue;

@@ -8,17 +8,19 @@ use tokio::time::Instant;
 
 use crate::agent::small;
 use crate::agent::tools;
+use crate::check::required;
 use crate::context::agent_context::{Material, material};
 use crate::context::prompt_parts;
-use crate::event::events::{ActorId, Candidate, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::{Candidate, Event};
+use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
+use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Asked, Pick, ToolSet};
 use crate::run::by_rule;
-use crate::run::ending::some_of;
 use crate::run::suspects::suspects;
-use crate::state::model_call::{CallFailed, Conversation};
+use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
-use crate::task::required;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use starling_core::{ChatReply, Finish, Role, Tokens, ToolCalling};
 use starling_index::is_test_file;
@@ -45,7 +47,7 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {
         // Files that are not there were told at once.
-        if run.state().not_woken.contains(&written) {
+        if run.agents().not_woken.contains(&written) {
             continue;
         }
         run.not_woken(written, &ActorId::User, why);
@@ -136,8 +138,8 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let model = &run.services.models.scout;
     if prompt_parts::is_small(model.profile()) {
         if let Some(picks) = by_rule::picks(run) {
-            let world = run.state().world.clone();
-            run.state().scouted_in = Some(world);
+            let world = run.world().snapshot.clone();
+            run.world().scouted_in = Some(world);
             return picks.map_err(NoPick::Unknown);
         }
         if let Some(pick) = small::pick(run) {
@@ -145,7 +147,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         }
         let mut suspects = suspects(run);
         if let Some(first) = suspects.pop_front() {
-            run.state().suspects = suspects;
+            run.agents().suspects = suspects;
             return Ok(vec![first.pick]);
         }
     }
@@ -155,8 +157,8 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
-    let world = run.state().world.clone();
-    run.state().scouted_in = Some(world);
+    let world = run.world().snapshot.clone();
+    run.world().scouted_in = Some(world);
     let Material { shown, imports } = material(run, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
@@ -319,7 +321,7 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
 /// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that
 /// its words lead to says more than the whole.
 fn fallback(run: &RunContext) -> Vec<Pick> {
-    let located = run.state().located.clone();
+    let located = run.world().located.clone();
     let is_code_file =
         |symbol: &SymbolPath| symbol.is_module() && Language::of(&symbol.file) != Language::Plain;
     let (whole, mut located): (Vec<_>, Vec<_>) = located.into_iter().partition(|candidate| {

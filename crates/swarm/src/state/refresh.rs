@@ -24,14 +24,14 @@ type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
 /// Returns the run's workspace with the user's current texts.
 pub(crate) async fn world(run: &Arc<RunContext>) -> Snapshot {
     refresh(run).await;
-    run.state().world.clone()
+    run.world().snapshot.clone()
 }
 
 /// Updates the run's workspace with the user's texts. The workspace stays unchanged if the editor
 /// does not reply.
 pub(crate) async fn refresh(run: &Arc<RunContext>) {
     for _ in 0..TRIES {
-        let epoch = run.state().epoch;
+        let epoch = run.world().epoch;
         let Ok(Ok(texts)) = timeout(DEADLINE, texts(run)).await else {
             return;
         };
@@ -52,7 +52,7 @@ pub(crate) async fn text(run: &Arc<RunContext>, file: &FilePath) -> Result<Arc<s
         message,
     };
     for _ in 0..TRIES {
-        let epoch = run.state().epoch;
+        let epoch = run.world().epoch;
         let current = timeout(DEADLINE, run.services.editor.current(file)).await;
         let current = current.unwrap_or_else(|_| {
             let message = format!("the editor did not give its text within {DEADLINE:?}");
@@ -76,8 +76,8 @@ async fn texts(run: &Arc<RunContext>) -> Result<Texts, EditorError> {
         .map(|(file, text)| (file, Some(text)))
         .collect();
     let closed: Vec<FilePath> = {
-        let state = run.state();
-        let laid_over = state.world.overlay().keys();
+        let state = run.world();
+        let laid_over = state.snapshot.overlay().keys();
         let closed = laid_over.filter(|file| !texts.contains_key(file));
         closed.take(CLOSED_MOST).cloned().collect()
     };

@@ -7,10 +7,7 @@ mod sentence;
 mod tests;
 mod unmet;
 
-use std::sync::Arc;
-
 use crate::lookup::Lookup;
-use crate::state::run_context::RunContext;
 use crate::task::asked::sentences;
 pub(crate) use named::{Named, stub_of};
 use sentence::Wish;
@@ -96,15 +93,12 @@ fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
     is_other.then_some(Stated::Renamed { from: named, to })
 }
 
-/// What the task states and the run did not do, in words.
-pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
-    let index = Arc::clone(&run.services.index);
-    // In the world before the run, the task's names have their meaning.
-    let before = Lookup::new(index.snapshot().clone(), index);
-    let after = run.lookup();
-    let stated = run.stated().all.iter();
+/// What the task states and the run did not do, in words. In the workspace before the run, the
+/// task's names have their meaning.
+pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) -> Vec<String> {
+    let stated = statements.all.iter();
     stated
-        .filter_map(|one| unmet::unmet(one, &before, &after))
+        .filter_map(|one| unmet::unmet(one, before, after))
         .collect()
 }
 

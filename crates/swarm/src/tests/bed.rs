@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::evidence::proposal::WHOLE_RUN;
+use crate::evidence::ids::WHOLE_RUN;
 use crate::*;
 use starling_core::*;
 use starling_index::Index;

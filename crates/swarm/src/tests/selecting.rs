@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
-use crate::check::selection::{Extent, LONGEST, SelectionPolicy, TestScope};
+use crate::state::test_scope::{Extent, LONGEST, SelectionPolicy, TestScope};
 use crate::*;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 

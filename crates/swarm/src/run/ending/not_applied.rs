@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::first_line;
-use crate::agent::questions::party_name;
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::ProposalId;
+use crate::event::actor::ActorId;
+use crate::event::actor::actor_name;
+use crate::event::events::Event;
+use crate::evidence::ids::ProposalId;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
@@ -37,7 +38,7 @@ pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
     for event in events {
         if let Event::ProposalRefused { agent, why, shown } = event {
             let why = shown.as_ref().unwrap_or(why);
-            refused.insert(party_name(agent), (agent, first_line(why)));
+            refused.insert(actor_name(agent), (agent, first_line(why)));
         }
     }
     let applied = applied(events);
@@ -66,7 +67,7 @@ pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
                 verdict: Verdict::Reject { .. },
             } => {
                 if let Some(agent) = made.get(proposal) {
-                    rejected.insert(party_name(agent), (agent, *proposal));
+                    rejected.insert(actor_name(agent), (agent, *proposal));
                 }
             }
             _ => {}

@@ -106,7 +106,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         },
         failed_before: &before,
         required: &required,
-        new_tests: &crate::check::new_tests::WithoutChange::default(),
+        new_tests: &crate::evidence::without_change::WithoutChange::default(),
         unshown_parts: &[],
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,

@@ -1,0 +1,177 @@
+//! Applied changes that the user took back, or made again, by the editor's own undo and redo.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::paths::{disk_text, path_of};
+use super::run_view::AppliedEdit;
+use super::services::RunControl;
+use super::trajectory::event_params;
+use super::{RunEntry, RunOrigin, RunPhase, Session};
+use starling_swarm::{Event, RunId};
+use starling_syntax::FilePath;
+use starling_text::ContentHash;
+
+/// How often, and with which pause, it is looked whether a run has ended.
+const END_POLLS: u32 = 100;
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A change that was undone or made again.
+struct EditorUndo {
+    run: RunId,
+    event: Event,
+    handle: Arc<dyn RunControl>,
+    has_ended: bool,
+}
+
+impl Session {
+    /// Compares what was applied with the texts of open documents. Texts that were compared before are
+    /// passed over.
+    pub(super) async fn detect_editor_undo(&self) {
+        for file in self.applied_files() {
+            let Some(text) = self.text_to_compare(&file).await else {
+                continue;
+            };
+            let hash = ContentHash::of(&text);
+            let before = self.compared_texts().insert(file.clone(), hash.clone());
+            if before.is_some_and(|before| before == hash) {
+                continue;
+            }
+            for noticed in self.editor_undo_events(&file, &text) {
+                self.record_editor_undo(noticed).await;
+            }
+        }
+    }
+
+    /// The text of an open document; that on disk only once, for a run of an earlier server, which may have
+    /// been killed before it could take in that a change was taken back.
+    async fn text_to_compare(&self, file: &FilePath) -> Option<Arc<str>> {
+        if let Some(open) = self.open_text(file).await {
+            return Some(open);
+        }
+        let is_earlier = |entry: &RunEntry| {
+            let mut applied = entry.view.applied.values();
+            entry.origin != RunOrigin::Started && applied.any(|one| one.file == *file)
+        };
+        let is_new = !self.compared_texts().contains_key(file);
+        if !is_new || !self.lock().values().any(is_earlier) {
+            return None;
+        }
+        let path = path_of(self.root().as_deref()?, file)?;
+        disk_text(path).await.ok().map(Arc::from)
+    }
+
+    /// Sends the client's plugin the events of a run that has ended which it does not know yet: whoever
+    /// followed its log has stopped.
+    pub(super) async fn send_events_after_end(&self, run: &RunId, handle: &dyn RunControl) {
+        let log = handle.log();
+        if !log.is_closed() || !self.has_ended(run).await {
+            return;
+        }
+        let new = {
+            let mut entries = self.lock();
+            let Some(entry) = entries.get_mut(&run.0) else {
+                return;
+            };
+            let known = entry.view.seq.map_or(0, |seq| seq.saturating_add(1));
+            let new = log.records(usize::try_from(known).unwrap_or(usize::MAX));
+            entry.view.seq = new.last().map(|last| last.seq).or(entry.view.seq);
+            new
+        };
+        for params in new.iter().filter_map(|record| event_params(run, record)) {
+            self.report(|front_end| async move { front_end.event(params).await })
+                .await;
+        }
+    }
+
+    /// Waits a moment until those who follow the closed log of a run are through.
+    async fn has_ended(&self, run: &RunId) -> bool {
+        for _ in 0..END_POLLS {
+            let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
+            if self.lock().get(&run.0).is_none_or(ended) {
+                return true;
+            }
+            sleep(END_POLL_INTERVAL).await;
+        }
+        false
+    }
+
+    fn applied_files(&self) -> Vec<FilePath> {
+        let entries = self.lock();
+        let applied = entries
+            .values()
+            .flat_map(|entry| entry.view.applied.values());
+        let mut files: Vec<FilePath> = applied.map(|one| one.file.clone()).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// What the text of a file says, the last change first: it was made over those before it.
+    fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
+        let entries = self.lock();
+        let mut changes = Vec::new();
+        for (id, entry) in entries.iter() {
+            let (handle, has_ended) = match &entry.phase {
+                RunPhase::Running(handle) => (handle, false),
+                RunPhase::Ended(Some(handle)) => (handle, true),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => continue,
+            };
+            let applied = entry.view.applied.iter();
+            let applied = applied.filter(|(_, one)| one.file == *file);
+            changes.extend(applied.map(|change| ((id, handle, has_ended), change)));
+        }
+        changes.sort_by_key(|(_, (_, one))| std::cmp::Reverse(one.order()));
+        let standing = changes.iter().map(|(_, (_, one))| *one);
+        let mut standing: Vec<&AppliedEdit> = standing.filter(|one| one.stands()).collect();
+        let mut noticed = Vec::new();
+        for ((id, handle, has_ended), (proposal, one)) in changes {
+            let Some(event) = one.undo_event(*proposal, text, &standing) else {
+                continue;
+            };
+            standing.retain(|other| other.order() != one.order());
+            noticed.push(EditorUndo {
+                run: RunId(id.clone()),
+                event,
+                handle: Arc::clone(handle),
+                has_ended,
+            });
+        }
+        noticed
+    }
+
+    /// Tells the log of the run. That of a run that has ended is closed: its trajectory and the client
+    /// are told here.
+    async fn record_editor_undo(&self, noticed: EditorUndo) {
+        let EditorUndo {
+            run,
+            event,
+            handle,
+            has_ended,
+        } = noticed;
+        if let Event::ProposalUndone { proposal } = &event
+            && let Some(entry) = self.lock().get_mut(&run.0)
+            && let Some(applied) = entry.view.applied.get_mut(proposal)
+        {
+            applied.mark_undone_by_editor();
+        }
+        let log = handle.log();
+        match &event {
+            Event::ProposalUndone { proposal } if !log.undone(*proposal) => return,
+            Event::ProposalUndone { .. } => {}
+            _ => log.event(event.clone()),
+        }
+        if !has_ended {
+            return;
+        }
+        if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.view.note_applied(&event);
+        }
+        self.send_events_after_end(&run, handle.as_ref()).await;
+        if let Err(error) = self.record(&run, vec![event]).await {
+            tracing::warn!(%error, "an undo in the editor is not recorded");
+        }
+    }
+}
