@@ -1,5 +1,5 @@
-//! Carrying an undo out. All proposals of one file are undone by one write; where a part of a set cannot be
-//! undone after all, what was undone of the set is applied again.
+//! Executes an undo. All proposals of one file are undone by one write. If one proposal of a set
+//! cannot be undone after all, the members of the set that were already undone are applied again.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{
-    FileUndoPlan, UndoOutcome, UndoSelection, files, of_file, plan_file, plan_text, refusal, select,
+    FileUndoPlan, UndoOutcome, UndoSelection, changes_of_file, files, plan_file, plan_text,
+    refusal, select,
 };
 use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
@@ -21,10 +22,10 @@ use starling_workspace::{private_file, read_text, remove_empty_directories};
 
 /// How often a file is planned again when its text changes meanwhile.
 const MAX_TRIES: u32 = 8;
-/// A longer journal is not of this program.
+/// Maximum size in bytes of a journal. A longer file was not written by Starling.
 const MAX_JOURNAL_BYTES: u64 = 1 << 20;
 
-/// Is called before and after each file of an undo.
+/// Receives the progress of an undo, file by file.
 trait UndoRecorder {
     type Error;
 
@@ -33,11 +34,11 @@ trait UndoRecorder {
     fn record(&mut self, events: Vec<Event>) -> Result<(), Self::Error>;
 }
 
-/// Undoes proposals through an editor, the last applied first. `record` gets the events of those that were
-/// undone, file by file, as soon as they are.
+/// Undoes proposals through an editor, the last applied first. After each file, `record` receives
+/// the events of the proposals that were undone in it.
 ///
 /// # Errors
-/// What `record` returns; nothing is undone after it.
+/// Returns the first error of `record`; nothing is undone after it.
 pub async fn undo<E>(
     editor: &Arc<dyn Editor>,
     root: Option<&Path>,
@@ -81,7 +82,7 @@ async fn undo_with<R: UndoRecorder>(
     Ok(undo.outcome())
 }
 
-/// An undo that is under way.
+/// An undo in progress.
 struct UndoProgress<'u, R> {
     editor: &'u Arc<dyn Editor>,
     root: Option<&'u Path>,
@@ -96,7 +97,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
     async fn take_back(&mut self, file: &FilePath) -> Result<(), R::Error> {
         let mut tries = 0;
         loop {
-            // Somebody may have typed since the undo was planned.
+            // The user may have typed since the undo was planned.
             let open = &self.selection.open;
             let mut plan = plan_file(self.editor.as_ref(), self.changes, open, file).await;
             let mut refused = std::mem::take(&mut plan.refused);
@@ -126,7 +127,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
                     }
                     Err(error) => {
                         let why = error.to_string();
-                        let of_plan = of_file(self.changes, file)
+                        let of_plan = changes_of_file(self.changes, file)
                             .filter(|(change, _)| plan.undone.contains(&change.proposal));
                         refused.extend(of_plan.map(|(one, made)| refusal(one, made, why.clone())));
                     }
@@ -137,7 +138,7 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
         }
     }
 
-    /// Applies proposals again that belong to others which could not be undone.
+    /// Applies proposals again because others of their set could not be undone.
     async fn reapply(&mut self, mut held: BTreeSet<ProposalId>) -> Result<(), R::Error> {
         while !held.is_empty() {
             let mut refused = Vec::new();
@@ -157,14 +158,14 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
         Ok(())
     }
 
-    /// Writes a file again, so that reduced is undone in it. Recorded first: if the process is killed in
-    /// between, the next undo finds that nothing is to take back.
+    /// Writes a file again so that fewer proposals are undone in it. The events are recorded first:
+    /// if the process is killed in between, the next undo finds the proposals already gone.
     async fn reapply_file(&mut self, at: usize, reduced: FileUndoPlan) -> Result<(), R::Error> {
         let plan = &self.done[at];
         let is_back = |id: &ProposalId| {
             plan.undone.contains(id) && !plan.absent.contains(id) && !reduced.undone.contains(id)
         };
-        let back = of_file(self.changes, &plan.file);
+        let back = changes_of_file(self.changes, &plan.file);
         let back: Vec<&ChangeRecord> = back
             .map(|(change, _)| change)
             .filter(|change| is_back(&change.proposal))
@@ -200,8 +201,8 @@ impl<R: UndoRecorder> UndoProgress<'_, R> {
     }
 }
 
-/// Makes a file that was changed by one plan what it is by another one, and leaves alone what was typed
-/// since.
+/// Changes a file from the result of one plan to the result of another. Text that was typed since
+/// is kept.
 async fn rewrite(
     editor: &Arc<dyn Editor>,
     written: &FileUndoPlan,
@@ -250,16 +251,16 @@ fn undone(proposals: &[ProposalId]) -> Vec<Event> {
     proposals.iter().map(event).collect()
 }
 
-/// Beside the trajectory while an undo from the terminal is under way: tells the next one how far it
-/// came, should it be killed.
+/// A file beside the trajectory while `starling undo` is running. If the undo is killed, the next
+/// one reads from the journal how far it came.
 #[derive(Debug, Serialize, Deserialize)]
 struct UndoJournal {
-    /// All proposals that the user wants to be undone.
+    /// All proposals that the user chose to undo.
     chosen: BTreeSet<ProposalId>,
     file: FilePath,
-    /// The proposals of the file.
+    /// The proposals of this file.
     undone: Vec<ProposalId>,
-    /// Of the text of the file afterwards; `None` if the file is removed.
+    /// The hash of the file's text after the undo; `None` if the undo removes the file.
     after: Option<ContentHash>,
     directories: Vec<String>,
 }
@@ -269,25 +270,25 @@ struct UndoJournal {
 pub struct OpenRun {
     pub run: PastRun,
     file: File,
-    /// The proposals that an interrupted undo was to take back.
+    /// The proposals that an interrupted undo was to undo.
     pub interrupted: Option<BTreeSet<ProposalId>>,
 }
 
-fn journal_of(trajectory: &Path) -> PathBuf {
+fn journal_path(trajectory: &Path) -> PathBuf {
     trajectory.with_extension("undo")
 }
 
-/// Whether an undo of this run was interrupted.
+/// Returns whether an undo of this run was interrupted.
 pub fn is_interrupted(found: &RunFile) -> bool {
-    journal_of(&found.path).is_file()
+    journal_path(&found.path).is_file()
 }
 
 impl OpenRun {
-    /// Opens a run to undo it. What a killed run or a killed undo changed last and could not record is
-    /// recorded now.
+    /// Opens a run to undo it. Changes that a killed run or a killed undo made but did not record
+    /// are recorded now.
     ///
     /// # Errors
-    /// The run is still going on, or its trajectory cannot be read.
+    /// The run is still active, or its trajectory cannot be read.
     pub async fn open(
         found: &RunFile,
         editor: &dyn Editor,
@@ -310,8 +311,8 @@ impl OpenRun {
     }
 
     async fn recover(&mut self, editor: &dyn Editor, root: &Path) -> Result<(), HistoryError> {
-        let path = journal_of(&self.run.path);
-        // One that was cut off was written before its file was touched.
+        let path = journal_path(&self.run.path);
+        // A journal that was cut off was written before its file was touched, so it can be ignored.
         let journal = read_text(&path, MAX_JOURNAL_BYTES).ok();
         let journal: Option<UndoJournal> =
             journal.and_then(|text| serde_json::from_str(&text).ok());
@@ -338,11 +339,11 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Undoes proposals, and records each.
+    /// Undoes proposals and records each of them.
     ///
     /// # Errors
-    /// The undo cannot be recorded; the files that were changed before stay changed, and the next undo
-    /// takes note of them.
+    /// The undo cannot be recorded. Files that were already changed stay changed; the next undo
+    /// records them.
     pub async fn undo(
         &mut self,
         editor: &Arc<dyn Editor>,
@@ -359,10 +360,10 @@ impl OpenRun {
         Ok(outcome)
     }
 
-    /// Nothing is under way any more.
+    /// Removes the journal after the undo has ended.
     pub fn forget_journal(&self) {
-        // Left behind, it only makes the next undo look once more.
-        let _ = fs::remove_file(journal_of(&self.run.path));
+        // A journal that is left behind only makes the next undo check its file once more.
+        let _ = fs::remove_file(journal_path(&self.run.path));
     }
 
     fn failed(&self, source: std::io::Error) -> HistoryError {
@@ -394,7 +395,7 @@ impl UndoRecorder for JournalingRecorder<'_> {
             after: plan.after.as_deref().map(ContentHash::of),
             directories: plan.directories.clone(),
         };
-        let path = journal_of(&self.open.run.path);
+        let path = journal_path(&self.open.run.path);
         let written = private_file(&path).and_then(|mut file| {
             serde_json::to_writer(&mut file, &journal)?;
             file.flush()?;
@@ -408,9 +409,8 @@ impl UndoRecorder for JournalingRecorder<'_> {
     }
 }
 
-/// Records in the trajectory of a run that has ended what happened to its applied changes since: that
-/// they were undone, or made again by the editor. An event that the trajectory holds already is not
-/// recorded again.
+/// Appends to the trajectory of an ended run what happened to its applied changes since: they were
+/// undone, or the editor made them again. Events that the trajectory already contains are skipped.
 ///
 /// # Errors
 /// Another program has the trajectory open, or it cannot be read or written.
@@ -418,7 +418,7 @@ pub fn record(found: &RunFile, events: Vec<Event>) -> Result<(), HistoryError> {
     record_in(&mut open_locked(found)?, &found.path, events)
 }
 
-/// Records events like [`record`], in a trajectory that the caller has open and locked.
+/// Like [`record`], for a trajectory that the caller has open and locked.
 ///
 /// # Errors
 /// The trajectory cannot be read or written.

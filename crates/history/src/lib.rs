@@ -1,5 +1,5 @@
-//! Runs that are over, as their trajectories tell them: what they applied, and how it is undone. The
-//! server and the command line undo by the same code.
+//! Past runs, read from their trajectories: which changes they applied, and how to undo them. The
+//! server and the command line share this code.
 
 mod disk;
 mod execute;

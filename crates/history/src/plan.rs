@@ -1,6 +1,6 @@
-//! Planning an undo of applied proposals: each as a whole or not at all, by the inverse of its own change,
-//! merged line by line with what was changed since. Proposals that belong together are undone together or
-//! not at all.
+//! Plans an undo of applied proposals. Each proposal is undone as a whole or not at all: the
+//! inverse of its change is merged line by line with the changes made since. Proposals of one set
+//! are undone together or not at all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,76 +14,78 @@ use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
 /// A later change of the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockingChange {
-    /// `None` if it belongs to the same run.
+    /// The run that made the change; `None` if it is the run that is undone.
     pub run: Option<RunId>,
     pub proposal: ProposalId,
-    /// It was to be undone as well, and stays.
+    /// Whether the blocking proposal was to be undone as well, and could not be.
     pub stays: bool,
 }
 
-/// Why a proposal stays.
+/// Why a proposal cannot be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoRefusal {
     pub proposal: ProposalId,
     pub file: Option<FilePath>,
-    /// The first and the last line that were changed since, as the file is now, from 1.
+    /// The first and the last line that were changed since, in the current file. Lines start at 1.
     pub lines: Option<(usize, usize)>,
     pub blocker: Option<BlockingChange>,
-    /// The other proposal for which it stays, where nothing else is in the way.
+    /// The proposal of the same set because of which this one is kept, if nothing else prevents its
+    /// undo.
     pub held: Option<Held>,
-    /// Why the change has no certain place in the file as it is now.
+    /// Why the change has no unique position in the current file.
     pub unsure: Option<String>,
-    /// What happened, and what to do.
+    /// What happened and what the user can do.
     pub why: String,
-    /// What the undo would have changed, as a unified diff.
+    /// The undo that was refused, as a unified diff.
     pub diff: String,
 }
 
-/// What an undo changes in one file.
+/// The undo of one file.
 #[derive(Debug, Clone)]
 pub struct FileUndoPlan {
     pub file: FilePath,
-    /// The last one that was applied comes first.
+    /// The proposals that are undone, the last applied first.
     pub undone: Vec<ProposalId>,
-    /// Those of `undone` whose changes are not in the text any more: there is nothing to take back.
+    /// The members of `undone` whose changes are no longer in the text, so that nothing has to be
+    /// undone.
     pub absent: Vec<ProposalId>,
     pub(super) refused: Vec<UndoRefusal>,
     pub(super) now: Option<Current>,
-    /// The text afterwards; `None` if the file is removed or is gone already.
+    /// The text after the undo; `None` if the file is removed or already gone.
     pub(super) after: Option<Arc<str>>,
     pub(super) directories: Vec<String>,
 }
 
-/// What an undo changes.
+/// The planned undo of a run or of some of its proposals.
 #[derive(Debug, Clone, Default)]
 pub struct UndoPlan {
-    /// The file that was changed last comes first.
+    /// The files, the last changed first.
     pub files: Vec<FileUndoPlan>,
-    /// The proposals that stay.
+    /// The proposals that are not undone.
     pub refused: Vec<UndoRefusal>,
 }
 
-/// What an undo does to a file.
+/// The effect of an undo on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoStep {
-    /// The file is as it was before the proposals already.
+    /// The file is already as it was before the proposals.
     Nothing,
     Change,
     Remove,
 }
 
-/// What became of an undo.
+/// The result of an undo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoOutcome {
-    /// The proposals that are not in the user's text any more.
+    /// The proposals that are no longer in the user's text.
     pub undone: Vec<ProposalId>,
-    /// Those of `undone` that were not in the text before: nothing was taken back of them.
+    /// The members of `undone` that were already missing before the undo.
     pub absent: Vec<ProposalId>,
     pub refused: Vec<UndoRefusal>,
 }
 
 impl UndoOutcome {
-    /// The proposals that this undo took out of the user's text.
+    /// Returns the proposals that this undo removed from the user's text.
     pub fn taken_back(&self) -> Vec<ProposalId> {
         let undone = self.undone.iter().copied();
         undone.filter(|id| !self.absent.contains(id)).collect()
@@ -91,7 +93,7 @@ impl UndoOutcome {
 }
 
 impl FileUndoPlan {
-    /// A plan that changes nothing.
+    /// Returns a plan that changes nothing.
     fn of(file: &FilePath, now: Option<Current>) -> FileUndoPlan {
         FileUndoPlan {
             file: file.clone(),
@@ -112,7 +114,7 @@ impl FileUndoPlan {
         }
     }
 
-    /// What changes, as a unified diff.
+    /// Returns the planned change as a unified diff.
     pub fn diff(&self) -> String {
         let now = self.now.as_ref().map_or("", |now| &now.text);
         unified_diff(self.file.as_str(), now, self.after.as_deref().unwrap_or(""))
@@ -123,7 +125,7 @@ impl FileUndoPlan {
         self.after.as_deref()
     }
 
-    /// Whether the file was gone before the undo.
+    /// Returns whether the file was gone before the undo.
     pub fn is_gone_already(&self) -> bool {
         self.now.is_none()
     }
@@ -149,8 +151,8 @@ impl FileUndoPlan {
     }
 }
 
-/// What an undo of these proposals would change now, file by file, and which of them stay. Changes that
-/// nobody can undo because their texts were not kept come as refusals without a file.
+/// Plans the undo of the chosen proposals for the current files. A change whose texts were not
+/// recorded becomes a refusal without a file.
 pub async fn plan(
     editor: &dyn Editor,
     changes: &[ChangeRecord],
@@ -182,7 +184,7 @@ pub(super) async fn select<'c>(
     }
 }
 
-/// The dependencies of the changes that are in the user's text.
+/// Returns the dependencies between the changes that are in the user's text.
 pub fn dependencies(changes: &[ChangeRecord]) -> DependencyGraph {
     let applied = changes
         .iter()
@@ -194,7 +196,7 @@ pub fn dependencies(changes: &[ChangeRecord]) -> DependencyGraph {
     }))
 }
 
-/// Which of the chosen proposals are undone, and which stay.
+/// The chosen proposals, divided into those that are undone and those that are kept.
 pub(super) struct UndoSelection<'c> {
     chosen: &'c BTreeSet<ProposalId>,
     dependencies: DependencyGraph,
@@ -228,7 +230,8 @@ impl<'c> UndoSelection<'c> {
         selection
     }
 
-    /// Keeps proposals that cannot be undone, and the others that belong to them. Returns the others.
+    /// Keeps proposals that cannot be undone, and every other member of their sets. Returns these
+    /// other members.
     pub(super) fn keep_refused(&mut self, mut refused: Vec<UndoRefusal>) -> BTreeSet<ProposalId> {
         for one in &mut refused {
             if let Some(blocker) = one.blocker.as_mut()
@@ -267,7 +270,7 @@ fn wanted<'c>(
         .filter(|change| change.state == ChangeState::Applied && chosen.contains(&change.proposal))
 }
 
-/// The files of the chosen changes, the last one changed first.
+/// Returns the files of the chosen changes, the last changed first.
 pub(super) fn files(changes: &[ChangeRecord], chosen: &BTreeSet<ProposalId>) -> Vec<FilePath> {
     let mut files: Vec<FilePath> = Vec::new();
     for made in wanted(changes, chosen)
@@ -291,7 +294,7 @@ pub(super) async fn plan_file(
         Ok(now) => plan_text(changes, chosen, file, Some(now)),
         Err(EditorError::Missing { .. }) => plan_text(changes, chosen, file, None),
         Err(error) => {
-            let wanted = of_file(changes, file);
+            let wanted = changes_of_file(changes, file);
             let wanted = wanted.filter(|(change, _)| chosen.contains(&change.proposal));
             let why = format!("{error}; nothing of this file is undone");
             let refused = wanted.map(|(change, made)| refusal(change, made, why.clone()));
@@ -303,8 +306,8 @@ pub(super) async fn plan_file(
     }
 }
 
-/// The changes of a file that are in the user's text.
-pub(super) fn of_file<'c>(
+/// Returns the changes of a file that are in the user's text.
+pub(super) fn changes_of_file<'c>(
     changes: &'c [ChangeRecord],
     file: &'c FilePath,
 ) -> impl DoubleEndedIterator<Item = (&'c ChangeRecord, &'c AppliedChange)> {
@@ -315,17 +318,19 @@ pub(super) fn of_file<'c>(
         .filter(move |(_, made)| made.file == *file)
 }
 
-/// What an undo of the chosen proposals changes in a file with this text; `None` is a file that is gone.
+/// Plans the undo of the chosen proposals in a file with the given text; `None` is a file that is
+/// gone.
 pub(super) fn plan_text(
     changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
     now: Option<Current>,
 ) -> FileUndoPlan {
-    let of_file: Vec<(&ChangeRecord, &AppliedChange)> = of_file(changes, file).collect();
+    let file_changes: Vec<(&ChangeRecord, &AppliedChange)> =
+        changes_of_file(changes, file).collect();
     let mut plan = FileUndoPlan::of(file, now);
     let mut text = plan.now.as_ref().map(|now| Arc::clone(&now.text));
-    for (at, (change, made)) in of_file.iter().enumerate().rev() {
+    for (at, (change, made)) in file_changes.iter().enumerate().rev() {
         if !chosen.contains(&change.proposal) {
             continue;
         }
@@ -343,7 +348,7 @@ pub(super) fn plan_text(
             }
             continue;
         };
-        match without(made, current) {
+        match text_without(made, current) {
             Ok(earlier) => {
                 plan.undone.push(change.proposal);
                 let is_gone = made.created && earlier.is_empty();
@@ -356,7 +361,7 @@ pub(super) fn plan_text(
                 text = (!is_gone).then(|| earlier.into());
             }
             Err(conflict) => {
-                let later = of_file[at + 1..].iter().map(|(later, _)| *later);
+                let later = file_changes[at + 1..].iter().map(|(later, _)| *later);
                 let later = later.filter(|later| !plan.undone.contains(&later.proposal));
                 let blocker = blocker(made, later).map(|proposal| BlockingChange {
                     run: None,
@@ -377,8 +382,8 @@ pub(super) fn after(made: &AppliedChange) -> String {
     after.expect("changes that do not fit their text are sorted out when a trajectory is read")
 }
 
-/// The text without a change.
-fn without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
+/// Returns the text without a change.
+fn text_without(made: &AppliedChange, current: &str) -> Result<String, Conflict> {
     let after = after(made);
     let inverse = inverse_over(made, &after, current)?;
     Ok(inverse
@@ -399,8 +404,8 @@ pub(super) fn inverse_over(
     made.back_over_lines(current)
 }
 
-/// The first of later changes of the same file that changed the same lines; `None` if somebody else
-/// changed them.
+/// Returns the first later change that touched the same lines; `None` if somebody else touched
+/// them.
 fn blocker<'c>(
     made: &AppliedChange,
     later: impl Iterator<Item = &'c ChangeRecord>,
@@ -448,7 +453,7 @@ fn conflicting(
 }
 
 impl UndoRefusal {
-    /// Says what happened, and what to do.
+    /// Sets `why` to what happened and what the user can do.
     fn explain(&mut self) {
         let file = self.file.as_ref().map_or("", FilePath::as_str);
         let place = match self.lines {
@@ -490,7 +495,7 @@ impl UndoRefusal {
         };
     }
 
-    /// Looks for the change of a later run that is in the way.
+    /// Searches later runs for the change that blocks this undo.
     pub fn find_blocker_in_later_runs<'c>(
         &mut self,
         changes: &[ChangeRecord],
@@ -520,7 +525,7 @@ impl UndoRefusal {
     }
 }
 
-/// The lines of `current` that a change of `base` in this range has become.
+/// Returns the lines of `current` that correspond to an edit of `base` in this range.
 fn current_lines(base: &str, current: &str, range: ByteRange) -> (usize, usize) {
     let changes = ChangeSet::between_lines(base, current);
     let (mut inserted, mut removed) = (0, 0);

@@ -1,4 +1,4 @@
-//! Undoing: exact where nothing else was changed in the same lines, refused where something was.
+//! An undo is exact where nothing else changed the same lines, and is refused otherwise.
 
 mod together;
 
@@ -15,7 +15,7 @@ use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, 
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 
-/// ReadOnlyTexts that nobody can write.
+/// An editor whose texts cannot be written.
 struct ReadOnlyTexts(BTreeMap<FilePath, String>);
 
 #[async_trait]
@@ -45,7 +45,7 @@ fn made(before: &str, after: &str) -> AppliedChange {
     }
 }
 
-/// Proposals that lead from one text to the next.
+/// Returns proposals that lead from each text to the next.
 fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
     let pairs = texts.windows(2).zip(1..);
     pairs
@@ -54,7 +54,7 @@ fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
             symbols: Vec::new(),
             state: ChangeState::Applied,
             made: Some(AppliedChange {
-                // Later ones find a text that may be empty.
+                // Only the first proposal creates the file; later ones may find an empty text.
                 created: id == 1 && pair[0].is_empty(),
                 ..made(pair[0], pair[1])
             }),
@@ -62,7 +62,7 @@ fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
         .collect()
 }
 
-/// The text of `a.py` after an undo of these proposals, with what was refused.
+/// Returns the text of `a.py` after an undo of the chosen proposals, and the refusals.
 fn undone(
     current: &str,
     changes: &[ChangeRecord],
@@ -83,7 +83,7 @@ fn undone(
 const BASE: &str = "a\nb\nc\nd\ne\n";
 
 #[test]
-fn one_of_several_is_undone_and_the_others_stay() {
+fn undoes_one_of_several_proposals() {
     let changes = proposals(&[BASE, "a\nB\nc\nd\ne\n", "a\nB\nc\nD\nnew\ne\n"]);
     let now = "a\nB\nc\nD\nnew\ne\n";
     let text = |chosen: &[u32]| undone(now, &changes, chosen).0.unwrap();
@@ -93,7 +93,7 @@ fn one_of_several_is_undone_and_the_others_stay() {
 }
 
 #[test]
-fn edits_of_neighbouring_lines_stay() {
+fn keeps_edits_of_neighbouring_lines() {
     for (after, typed, expected) in [
         // The line above and the line below are changed.
         (
@@ -101,17 +101,17 @@ fn edits_of_neighbouring_lines_stay() {
             "a\nb!\nX\n  d\ne\n",
             "a\nb!\nc\n  d\ne\n",
         ),
-        // Lines come directly before and after it.
+        // Lines are inserted directly before and after the change.
         (
             "a\nb\nX\nd\ne\n",
             "a\nb\n1\nX\n2\nd\ne\n",
             "a\nb\n1\nc\n2\nd\ne\n",
         ),
-        // The neighbours are removed.
+        // The neighbouring lines are removed.
         ("a\nb\nX\nd\ne\n", "a\nX\ne\n", "a\nc\ne\n"),
-        // The proposal removed a line, and the next one is indented since.
+        // The proposal removed a line, and the user indented the next one.
         ("a\nb\nd\ne\n", "a\nb\n  d\ne\n", "a\nb\nc\n  d\ne\n"),
-        // The proposal added lines, and the line before is longer since.
+        // The proposal added lines, and the user extended the line before them.
         (
             "a\nb\nX\nY\nc\nd\ne\n",
             "a\nb!\nX\nY\nc\nd\ne\n",
@@ -128,7 +128,7 @@ fn edits_of_neighbouring_lines_stay() {
 }
 
 #[test]
-fn line_ends_marks_and_missing_last_newlines_are_exact() {
+fn keeps_line_endings_bom_and_missing_final_newline() {
     for (before, after) in [
         ("\u{feff}a\r\nb\r\n", "\u{feff}a\r\nX\r\nY\r\n"),
         ("a\nb", "a\nb\nc"),
@@ -143,7 +143,7 @@ fn line_ends_marks_and_missing_last_newlines_are_exact() {
 }
 
 #[test]
-fn the_same_line_is_refused_with_its_place() {
+fn refuses_undo_of_edited_line() {
     let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
     let typed = "# mine\na\nb\nX + 1\nd\ne\n";
     let (text, refused) = undone(typed, &changes, &[1]);
@@ -161,7 +161,7 @@ fn the_same_line_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_later_proposal_in_the_way_is_named() {
+fn names_the_blocking_later_proposal() {
     let texts = [
         BASE,
         "a\nb\nX\nd\ne\n",
@@ -177,7 +177,7 @@ fn the_later_proposal_in_the_way_is_named() {
         undone(texts[3], &changes, &[1, 2, 3]).0.as_deref(),
         Some(BASE)
     );
-    // Another run did it.
+    // The change that blocks the undo belongs to another run.
     let mut refused = undone(texts[3], &changes[..1], &[1]).1;
     let run = RunId("17-1".to_owned());
     refused[0].find_blocker_in_later_runs(&changes[..1], [(&run, &changes[1..])]);
@@ -187,16 +187,16 @@ fn the_later_proposal_in_the_way_is_named() {
 }
 
 #[test]
-fn a_change_that_was_undone_already_changes_nothing() {
+fn repeated_undo_changes_nothing() {
     let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
     for now in [BASE, "0\na\nb\nc\nd\ne\nf\n"] {
         assert_eq!(undone(now, &changes, &[1]), (Some(now.to_owned()), vec![]));
     }
 }
 
-/// The user changed the line of the proposal and typed it again in another function.
+/// The user changed the line of the proposal and typed the same line into another function.
 #[test]
-fn nothing_is_undone_in_a_look_alike() {
+fn does_not_undo_in_a_similar_function() {
     let before = "def fee(days):\n    # c\n    return days * 3\n\n\ndef tax(a):\n    return a\n";
     let after = before.replace("days * 3", "days * 2");
     let below = "days * 4\n\n\ndef fee2(days):\n    return days * 2";
@@ -213,14 +213,14 @@ fn nothing_is_undone_in_a_look_alike() {
 }
 
 #[test]
-fn what_was_added_to_a_new_file_stays() {
+fn keeps_text_added_to_a_new_file() {
     let changes = proposals(&["", "def f():\n    pass\n"]);
     let (text, refused) = undone("# mine\ndef f():\n    pass\n", &changes, &[1]);
     assert_eq!((text.as_deref(), refused), (Some("# mine\n"), vec![]));
 }
 
 #[test]
-fn a_change_without_its_texts_is_refused() {
+fn refuses_change_without_recorded_texts() {
     let mut changes = proposals(&[BASE, "a\n"]);
     changes[0].made = None;
     let (_, refused) = undone("a\n", &changes, &[1]);
@@ -230,14 +230,14 @@ fn a_change_without_its_texts_is_refused() {
     );
 }
 
-/// What happens to a line.
+/// An edit of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {
     Keep,
     Replace,
     Indent,
     Delete,
-    /// Two lines come behind it.
+    /// Two lines are inserted after the line.
     Add,
 }
 
@@ -261,7 +261,7 @@ fn text(ops: &[(Op, Op)], agents: bool, user: bool) -> String {
     text
 }
 
-/// For each line, what agents do to it or what the user does to it, never both.
+/// Generates for each line an edit of the agents or an edit of the user, never both.
 fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
     let agent = prop_oneof![
         Just(Op::Replace),
@@ -282,8 +282,8 @@ fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
     prop::collection::vec(line, 1..24)
 }
 
-/// Whether the user changed the lines on both sides of lines that an agent removed: nobody can tell
-/// where these belong then.
+/// Returns whether the user changed the lines on both sides of lines that an agent removed. The
+/// removed lines have no unique position then.
 fn is_walled_in(ops: &[(Op, Op)]) -> bool {
     let touched = |one: Option<&(Op, Op)>| one.is_some_and(|(_, user)| *user != Op::Keep);
     let stays = |(agent, _): &&(Op, Op)| *agent != Op::Delete;
@@ -298,9 +298,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn edits_elsewhere_stay_and_the_rest_is_as_before(ops in edits(), parts in 1usize..4) {
+    fn undo_restores_text_except_user_edits(ops in edits(), parts in 1usize..4) {
         let before = text(&ops, false, false);
-        // Several proposals, each with a share of the lines.
+        // Each of several proposals changes a share of the lines.
         let share = |upto: usize| -> String {
             let ops: Vec<(Op, Op)> = ops.iter().enumerate().map(|(at, (agent, user))| {
                 (if at % parts < upto { *agent } else { Op::Keep }, *user)
@@ -316,7 +316,7 @@ proptest! {
         let (text_now, refused) = undone(texts[parts], &changes, &all);
         prop_assert_eq!(text_now.unwrap_or_default(), before);
         prop_assert!(refused.is_empty());
-        // Something was.
+        // The user changed other lines since.
         let (typed, expected) = (text(&ops, true, true), text(&ops, false, true));
         let (text_now, refused) = undone(&typed, &changes, &all);
         if refused.is_empty() {
@@ -327,7 +327,7 @@ proptest! {
     }
 }
 
-/// A project with a trajectory of a run that applied these changes.
+/// A project with the trajectories of its runs.
 struct TestProject {
     dir: tempfile::TempDir,
 }
@@ -381,7 +381,7 @@ impl TestProject {
         }
     }
 
-    /// A run that was killed after it had recorded that it applies a change.
+    /// Writes the trajectory of a run that was killed after it recorded that it applies a change.
     fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> RunFile {
         let found = self.recorded(name, &self.root(), applied);
         let whole = std::fs::read_to_string(&found.path).unwrap();
@@ -407,12 +407,13 @@ impl TestProject {
         std::fs::read_to_string(self.root().join("a.py")).unwrap()
     }
 
-    /// The kinds of events after the first so many records, whose numbers have no gap.
+    /// Returns the kinds of the events after the first `from` records. Their numbers must have no
+    /// gap.
     fn events_from(&self, found: &RunFile, from: usize) -> Vec<String> {
-        let story = std::fs::read_to_string(&found.path).unwrap();
-        let records = story.lines().enumerate().map(|(at, line)| {
+        let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
+        let records = trajectory_text.lines().enumerate().map(|(at, line)| {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(record["seq"], at, "{story}");
+            assert_eq!(record["seq"], at, "{trajectory_text}");
             record["event"]["event"].as_str().unwrap().to_owned()
         });
         records.skip(from).collect()
@@ -422,7 +423,7 @@ impl TestProject {
         OpenRun::open(found, &DiskEditor::new(&self.root()), &self.root()).await
     }
 
-    /// Undoes everything of a run.
+    /// Undoes all changes of a run.
     async fn undo(&self, found: &RunFile) -> UndoOutcome {
         let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&self.root()));
         let mut open = self.open(found).await.unwrap();
@@ -432,7 +433,7 @@ impl TestProject {
 }
 
 #[tokio::test]
-async fn an_undo_is_recorded_and_locks_the_run() {
+async fn undo_is_recorded_and_locks_the_run() {
     let project = TestProject::new();
     let found = project.recorded("1-1", &project.root(), &[made(BASE, "x\n")]);
     std::fs::write(project.root().join("a.py"), "x\n").unwrap();
@@ -441,7 +442,7 @@ async fn an_undo_is_recorded_and_locks_the_run() {
     let open = project.open(&found).await.map(|_| ()).unwrap_err();
     assert!(open.to_string().contains("still at work"), "{open}");
     drop(writer);
-    // A line that was cut off when its writer died is no record.
+    // A last line that was cut off when its writer was killed is ignored.
     let whole = std::fs::read_to_string(&found.path).unwrap();
     std::fs::write(&found.path, format!("{whole}{{\"seq\": 2, \"at")).unwrap();
     assert_eq!(project.undo(&found).await.undone, [ProposalId(1)]);
@@ -454,20 +455,20 @@ async fn an_undo_is_recorded_and_locks_the_run() {
         (run.changes[0].state, run.records),
         (ChangeState::Undone, 3)
     );
-    let story = std::fs::read_to_string(&found.path).unwrap();
+    let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
     assert!(
-        story.starts_with(&whole) && story.contains("\"seq\":2"),
-        "{story}"
+        trajectory_text.starts_with(&whole) && trajectory_text.contains("\"seq\":2"),
+        "{trajectory_text}"
     );
     assert!(!found.path.with_extension("undo").exists());
-    // Recorded once.
+    // The event is recorded only once.
     let proposal = ProposalId(1);
     record(&found, vec![Event::ProposalUndone { proposal }]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
 }
 
 #[tokio::test]
-async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
+async fn finishes_undo_killed_before_it_was_recorded() {
     let project = TestProject::new();
     let (one, other) = ("a\nb\nc\n", "a\nB1\nc\n");
     let later = "a\nB1\nB2\n";
@@ -480,7 +481,7 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
     std::fs::write(&file, later).unwrap();
     let before = std::fs::read(&found.path).unwrap();
     project.undo(&found).await;
-    // As if the record had not been written.
+    // The state as if the process had been killed before the record was written.
     let journal = serde_json::json!({
         "chosen": [1, 2], "file": "a.py", "undone": [2, 1], "directories": [],
         "after": starling_text::ContentHash::of(one),
@@ -499,7 +500,7 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
 }
 
 #[tokio::test]
-async fn nothing_outside_the_project_is_written_or_removed() {
+async fn never_writes_or_removes_files_outside_the_project() {
     let project = TestProject::new();
     let outside = project.dir.path().join("outside.py");
     let found = project.recorded("1-1", &project.root(), &[made("", "x\n")]);
@@ -511,7 +512,7 @@ async fn nothing_outside_the_project_is_written_or_removed() {
         (0, 1),
         "{outcome:?}"
     );
-    // Neither is a file of the project that a link has the name of.
+    // A link to another file of the project is not followed either.
     std::fs::remove_file(project.root().join("a.py")).unwrap();
     std::fs::write(project.root().join("b.py"), "x\n").unwrap();
     std::os::unix::fs::symlink("b.py", project.root().join("a.py")).unwrap();
@@ -522,7 +523,7 @@ async fn nothing_outside_the_project_is_written_or_removed() {
         std::fs::read_to_string(project.root().join("b.py")).unwrap(),
         "x\n"
     );
-    // A path that leads out is refused, too.
+    // A path that leads out of the project is refused as well.
     let up = AppliedChange {
         file: FilePath::new("../outside.py"),
         ..made("y\n", "x\n")
@@ -533,7 +534,7 @@ async fn nothing_outside_the_project_is_written_or_removed() {
 }
 
 #[test]
-fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
+fn finds_runs_by_project_and_prefix() {
     let project = TestProject::new();
     let (root, runs) = (project.root(), project.runs());
     assert!(newest_first(&runs, &root).is_empty());
@@ -559,7 +560,7 @@ fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
 }
 
 #[test]
-fn a_damaged_line_is_named() {
+fn names_damaged_line() {
     let project = TestProject::new();
     let found = project.recorded(
         "1-1",
@@ -574,7 +575,7 @@ fn a_damaged_line_is_named() {
     assert!(error.contains("by hand"), "{error}");
     std::fs::write(found.path.with_extension("patch"), "").unwrap();
     let error = PastRun::read(&found.path).unwrap_err().to_string();
-    // The project has no repository.
+    // The project has no repository, so the message names `patch`.
     assert!(
         error.contains("1-1.patch: `patch -R -p1 -i` takes it back"),
         "{error}"
@@ -582,7 +583,7 @@ fn a_damaged_line_is_named() {
 }
 
 #[test]
-fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
+fn text_decides_whether_unfinished_change_arrived() {
     let after = "a\nb\nX\nd\ne\n";
     let unfinished = |before: &str, after: &str| UnfinishedChange {
         proposal: ProposalId(1),
@@ -595,7 +596,8 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
         (BASE, false),
         ("0\na\nb\nX\nd\ne\nf\n", true),
         ("0\na\nb\nc\nd\ne\nf\n", false),
-        // Somebody has changed the very line: an undo must not touch it.
+        // The user changed the same line, so the change counts as present and an undo does not
+        // touch it.
         ("a\nb\nX and more\nd\ne\n", true),
         ("", true),
     ] {
@@ -604,7 +606,7 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
     assert!(!one.is_in(None), "the file is gone");
     let created = unfinished("", "x\n");
     assert!(created.is_in(Some("x\n")) && !created.is_in(Some("")) && !created.is_in(None));
-    // Lines that were only added, and only removed.
+    // Changes that only add lines, and that only remove lines.
     let added = unfinished("a\nb\n", "a\nnew\nb\n");
     assert!(added.is_in(Some("a\nnew\nb\nc\n")) && !added.is_in(Some("a\nb\nc\n")));
     let removed = unfinished("a\nold\nb\n", "a\nb\n");
@@ -612,7 +614,7 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
 }
 
 #[test]
-fn an_unfinished_change_ends_with_what_became_of_it() {
+fn result_event_finishes_a_change() {
     let proposal = ProposalId(1);
     let applying = || Event::ProposalApplying {
         proposal,
@@ -652,7 +654,7 @@ fn an_unfinished_change_ends_with_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_change_that_a_killed_run_did_not_record_is_undone() {
+async fn undoes_change_that_killed_run_did_not_record() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     for typed in ["", "# typed since\n"] {
@@ -665,13 +667,13 @@ async fn a_change_that_a_killed_run_did_not_record_is_undone() {
             project.events_from(&found, 3),
             ["proposal_applied", "proposal_undone", "proposal_undone"]
         );
-        // Once.
+        // A second undo does nothing.
         assert!(project.undo(&found).await.undone.is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
+async fn ignores_change_that_killed_run_did_not_make() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     let found = project.killed("1-1", &[made(one, two)], made(two, three));
@@ -682,7 +684,7 @@ async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
 }
 
 #[tokio::test]
-async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded() {
+async fn keeps_typing_in_unrecorded_change() {
     let project = TestProject::new();
     let found = project.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
     project.write("a\nB, typed\nc\n");
@@ -693,11 +695,11 @@ async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded
 }
 
 #[tokio::test]
-async fn an_undo_tells_changes_that_are_not_there_from_those_that_it_took_back() {
+async fn distinguishes_absent_from_undone_changes() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let found = project.recorded("1-1", &project.root(), &[made(one, two), made(two, three)]);
-    // The second one was taken out by other means.
+    // The second change was removed by other means.
     project.write(two);
     let outcome = project.undo(&found).await;
     assert_eq!(outcome.undone, [ProposalId(2), ProposalId(1)]);

@@ -1,4 +1,4 @@
-//! Reads the trajectory of a run: what it applied, and what of it was undone.
+//! Reads the trajectory of a run: which changes it applied, and which of them were undone.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -33,7 +33,7 @@ pub enum HistoryError {
     Open(String),
     #[error(
         "{}:{line}: this line of the trajectory cannot be read ({why}), so nobody can tell what the run \
-         changed; nothing was undone. {}", .path.display(), by_hand(.path)
+         changed; nothing was undone. {}", .path.display(), manual_undo_hint(.path)
     )]
     Damaged {
         path: PathBuf,
@@ -44,8 +44,8 @@ pub enum HistoryError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// How to undo a run without its trajectory.
-pub(super) fn by_hand(trajectory: &Path) -> String {
+/// Explains how to undo a run whose trajectory cannot be read.
+pub(super) fn manual_undo_hint(trajectory: &Path) -> String {
     let patch = trajectory.with_extension("patch");
     match patch.is_file() {
         true => format!(
@@ -57,7 +57,7 @@ pub(super) fn by_hand(trajectory: &Path) -> String {
     }
 }
 
-/// The project of a run.
+/// Returns the root directory of the project of a run.
 fn root_of(trajectory: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     let file = File::open(trajectory).ok()?;
@@ -71,7 +71,7 @@ fn root_of(trajectory: &Path) -> Option<PathBuf> {
     Some(root.into())
 }
 
-/// How an applied change stands.
+/// Whether an applied change is still in the user's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeState {
     Applied,
@@ -84,12 +84,12 @@ pub struct ChangeRecord {
     pub proposal: ProposalId,
     pub symbols: Vec<SymbolPath>,
     pub state: ChangeState,
-    /// `None` if the trajectory was written by a version that did not keep the texts.
+    /// `None` if the trajectory was written by a version that did not record the texts.
     pub made: Option<AppliedChange>,
 }
 
 impl ChangeRecord {
-    /// The event that tells that the change is in the user's text.
+    /// Returns the event which records that the change is in the user's text.
     pub(super) fn applied(&self) -> Event {
         let diff = self
             .made
@@ -104,32 +104,32 @@ impl ChangeRecord {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug, Clone)]
 pub struct PastRun {
     pub id: RunId,
     pub task: String,
     pub path: PathBuf,
-    /// In the order in which they were applied.
+    /// The changes in the order in which they were applied.
     pub changes: Vec<ChangeRecord>,
-    /// Whether the trajectory holds the end of the run.
+    /// Whether the trajectory contains the end of the run.
     pub is_finished: bool,
-    /// Changes that were sent and of which the trajectory does not hold the end.
+    /// Changes that were sent and whose result is not recorded.
     pub(super) unfinished: Vec<UnfinishedChange>,
-    /// The number of whole records.
+    /// The number of complete records.
     pub(super) records: u64,
-    /// The bytes of the whole records: a last line that was cut off comes after them.
+    /// The length of the complete records in bytes. A last line that was cut off follows them.
     pub(super) length: u64,
 }
 
-/// A trajectory of the project.
+/// The trajectory of a run.
 #[derive(Debug, Clone)]
 pub struct RunFile {
     pub id: RunId,
     pub path: PathBuf,
 }
 
-/// A line, without the exchanges with models, which are long.
+/// One line of a trajectory. Exchanges with models are skipped because they are long.
 #[derive(Deserialize)]
 struct TrajectoryLine {
     event: Option<Event>,
@@ -140,7 +140,7 @@ impl PastRun {
     /// Reads a trajectory.
     ///
     /// # Errors
-    /// The file cannot be read, or one of its lines but the last.
+    /// The file cannot be read, or one of its lines except the last cannot be parsed.
     pub fn read(path: &Path) -> Result<PastRun, HistoryError> {
         let failed = |source| HistoryError::Io {
             path: path.to_owned(),
@@ -174,7 +174,7 @@ impl PastRun {
             line.clear();
             let read = lines.read_until(b'\n', &mut line).map_err(failed)?;
             if !line.ends_with(b"\n") {
-                // Nothing, or a line that was cut off when its writer died.
+                // The end of the file, or a line that was cut off when its writer was killed.
                 return Ok(run);
             }
             let damaged = |why: String| HistoryError::Damaged {
@@ -201,15 +201,15 @@ impl PastRun {
         }
     }
 
-    /// The changes that are still in the user's text.
+    /// Returns the changes that are still in the user's text.
     pub fn applied(&self) -> impl DoubleEndedIterator<Item = &ChangeRecord> {
         self.changes
             .iter()
             .filter(|change| change.state == ChangeState::Applied)
     }
 
-    /// Decides about the changes without an end by the texts of their files: those that are there count
-    /// as applied. Returns the events that the killed run did not record.
+    /// Decides by the current texts whether unfinished changes count as applied. Returns the events
+    /// that the killed run did not record.
     pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
         let mut events = Vec::new();
         for one in std::mem::take(&mut self.unfinished) {
@@ -224,13 +224,15 @@ impl PastRun {
         events
     }
 
-    /// Whether the run is still going on: its end is not recorded, and a program has its trajectory open.
+    /// Returns whether the run is still active: it has no recorded end, and a program has its
+    /// trajectory open.
     pub fn is_running(&self) -> bool {
         let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         !self.is_finished && File::open(&self.path).is_ok_and(is_held)
     }
 
-    /// Whether the last record about a change says the same as an event: that it is undone, or applied.
+    /// Returns whether the last record about a change already says what an event says: undone, or
+    /// applied.
     pub(super) fn already_records(&self, event: &Event) -> bool {
         let (id, state) = if let Event::ProposalUndone { proposal } = event {
             (proposal, ChangeState::Undone)
@@ -244,12 +246,12 @@ impl PastRun {
         last.is_some_and(|change| change.state == state)
     }
 
-    /// When the run was started; its name says it.
+    /// Returns when the run was started, as its name says.
     pub fn started(&self) -> Option<SystemTime> {
         started(&self.id)
     }
 
-    /// Appends to the trajectory that proposals were undone, or applied again.
+    /// Appends events to the trajectory and updates `changes`.
     pub(super) fn append_and_apply(
         &mut self,
         file: &mut File,
@@ -291,7 +293,7 @@ impl PastRun {
     }
 }
 
-/// The changes that a run applied, as its events tell them.
+/// Returns the changes that a run applied, from its events.
 pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     let (mut changes, mut parts) = (Vec::new(), Vec::new());
     for event in events {
@@ -300,7 +302,7 @@ pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     changes
 }
 
-/// Takes an event in. `parts` are the changes that were ever up for review.
+/// Updates `changes` with an event. `parts` are all changes that were ever reviewed.
 fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<FileChange>) {
     if let Event::ReviewAsked { parts: asked, .. } = event {
         parts.retain(|part| asked.iter().all(|one| one.proposal != part.proposal));
@@ -314,7 +316,7 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
     {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
-        // One that was undone was made again.
+        // A proposal that was undone can be applied again.
         changes.retain(|one| one.proposal != proposal || one.state == ChangeState::Applied);
         changes.push(ChangeRecord {
             proposal,
@@ -330,13 +332,13 @@ fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<Fi
     }
 }
 
-/// The time in the name of a run.
+/// Returns the start time of a run, which its name contains.
 pub fn started(id: &RunId) -> Option<SystemTime> {
     let millis = id.0.split('-').next()?.parse().ok()?;
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }
 
-/// The change as it was reviewed: older trajectories hold nothing else.
+/// Returns the change as it was reviewed. Older trajectories contain nothing else.
 fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),
@@ -348,13 +350,13 @@ fn as_reviewed(part: &FileChange) -> AppliedChange {
     }
 }
 
-/// Whether the changes fit the text that they were recorded with.
+/// Returns whether the changes fit the text with which they were recorded.
 fn fits_its_text(change: &AppliedChange) -> bool {
     change.changes.apply(&change.before).is_ok()
 }
 
-/// The trajectories of a project, the newest first. Runs of older versions, which do not name their
-/// project, are not among them.
+/// Returns the trajectories of a project, the newest first. Runs of older versions that do not name
+/// their project are left out.
 pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<RunFile> {
     let mut paths = all(trajectories);
     paths.reverse();
@@ -365,10 +367,10 @@ pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<RunFile> {
     paths.into_iter().filter_map(found).collect()
 }
 
-/// The one trajectory of the project whose name begins so.
+/// Returns the only trajectory of the project whose name begins with `prefix`.
 ///
 /// # Errors
-/// There is none, there are several, or it is about another project.
+/// There is no such trajectory, there are several, or it belongs to another project.
 pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<RunFile, HistoryError> {
     let name = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default();
@@ -381,7 +383,8 @@ pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<RunFile, H
     }
     let about = |path: &PathBuf| run_and_root(path).map(|(_, about)| about);
     let mut here = paths.clone();
-    // One whose beginning is damaged may be of this project: reading it tells what is wrong.
+    // A trajectory whose first line is damaged may belong to this project. Reading it reports the
+    // damage.
     here.retain(|path| about(path).is_none_or(|about| about == root));
     match (&here[..], &paths[..]) {
         ([path], _) => Ok(RunFile {
@@ -400,7 +403,7 @@ pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<RunFile, H
     }
 }
 
-/// All trajectories, the oldest first. Their names begin with the time.
+/// Returns all trajectories, the oldest first. Their names begin with the start time.
 fn all(trajectories: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
@@ -408,14 +411,14 @@ fn all(trajectories: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        // Nothing else is opened: a pipe would never end.
+        // Only regular files are opened: reading a pipe would never end.
         .filter(|path| path.metadata().is_ok_and(|found| found.is_file()))
         .collect();
     paths.sort();
     paths
 }
 
-/// The name of the run, and the project that it is about.
+/// Returns the run and the root directory of its project.
 fn run_and_root(path: &Path) -> Option<(RunId, PathBuf)> {
     let mut line = Vec::new();
     let file = File::open(path).ok()?;
@@ -427,7 +430,7 @@ fn run_and_root(path: &Path) -> Option<(RunId, PathBuf)> {
     }
 }
 
-/// Opens a trajectory to append to it, and locks it against other programs.
+/// Opens a trajectory for appending and locks it against other programs.
 pub(super) fn open_locked(found: &RunFile) -> Result<File, HistoryError> {
     let failed = |source| HistoryError::Io {
         path: found.path.clone(),

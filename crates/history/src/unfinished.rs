@@ -1,5 +1,5 @@
-//! Accepted changes that were on their way into the user's text when their run was killed. The run
-//! recorded them before it sent them, and the text of the file tells whether they arrived.
+//! Accepted changes that were being applied when their run was killed. The run recorded each change
+//! before it was sent; the file's text shows whether the change arrived.
 
 use super::plan::{after, inverse_over};
 use starling_core::Verdict;
@@ -7,7 +7,7 @@ use starling_swarm::{AppliedChange, Event, ProposalId};
 use starling_syntax::{MadeChange, SymbolPath, carry_lines};
 use starling_text::{ChangeSet, unified_diff};
 
-/// A change that was sent and whose end is not recorded.
+/// A change that was sent and whose result is not recorded.
 #[derive(Debug, Clone)]
 pub struct UnfinishedChange {
     pub proposal: ProposalId,
@@ -16,9 +16,10 @@ pub struct UnfinishedChange {
 }
 
 impl UnfinishedChange {
-    /// Whether a text of the file has the change; `None` is a file that is not there. Where the text is
-    /// neither as before the change nor as after it, the lines of the change decide: if somebody has
-    /// changed these as well, the change counts as there, so that an undo refuses to touch them.
+    /// Returns whether a text of the file contains the change; `None` is a missing file. If the
+    /// text equals neither the text before nor the text after the change, the changed lines decide.
+    /// If they were changed once more, the change counts as present, so that an undo refuses to
+    /// touch them.
     pub fn is_in(&self, text: Option<&str>) -> bool {
         let Some(text) = text else {
             return false;
@@ -44,7 +45,7 @@ impl UnfinishedChange {
         }
     }
 
-    /// The event that was not recorded.
+    /// Returns the event that was not recorded.
     pub fn applied(&self) -> Event {
         let change = &self.change;
         Event::ProposalApplied {
@@ -56,7 +57,7 @@ impl UnfinishedChange {
     }
 }
 
-/// The changes without an end, in the order in which they were sent.
+/// Returns the changes without a recorded result, in the order in which they were sent.
 pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<UnfinishedChange> {
     let mut unfinished = Vec::new();
     for event in events {
@@ -65,7 +66,7 @@ pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<Unfini
     unfinished
 }
 
-/// Takes an event in.
+/// Updates `unfinished` with an event.
 pub(super) fn note(unfinished: &mut Vec<UnfinishedChange>, event: &Event) {
     if let Event::ProposalApplying {
         proposal,

@@ -1,5 +1,5 @@
-//! `textDocument/codeAction`: what can be asked for at a context. Each is a command; no model is asked to
-//! make it.
+//! `textDocument/codeAction`: the actions at a position. Each action is a command; no model is
+//! called to compute it.
 
 use ropey::Rope;
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ use super::settings::ClientSettings;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{Position, offset_of};
 
-/// ReviewActionKind Starling alone does.
+/// The kind of actions that only Starling has.
 pub const KIND: CodeActionKind = CodeActionKind::new("starling");
 
-/// A comment further down in a selection is not looked for.
+/// Maximum number of lines of a selection that are searched for a TODO comment.
 const MAX_SELECTION_LINES: u32 = 100;
 
 pub fn actions(
@@ -48,7 +48,7 @@ pub fn actions(
         let commands = action.commands(client);
         let about = commands.first().map(|first| first.title.clone());
         let about = about.unwrap_or_default();
-        // The first of several is the name of the matter.
+        // If there are several commands, the title of the first one describes the others.
         let named = usize::from(commands.len() > 1);
         let commands = commands.into_iter().skip(named);
         let commands = commands.flat_map(|one| with_reasons(one, client));
@@ -68,7 +68,8 @@ pub fn actions(
         .filter(|action| wanted.is_none_or(|kinds| is_wanted(action, kinds)))
         .filter_map(|action| match client.action_literals {
             true => Some(CodeActionOrCommand::CodeAction(action)),
-            // An older client; the title of an action says more than that of its command.
+            // Older clients accept only commands. The title of the action is more specific than the
+            // command's title.
             false => action.command.map(|command| {
                 let title = action.title;
                 CodeActionOrCommand::Command(Command { title, ..command })
@@ -77,7 +78,7 @@ pub fn actions(
         .collect()
 }
 
-/// Where the client shows no questions, each reason to reject is an action of its own.
+/// In a client that shows no questions, each reason for a rejection is an action of its own.
 fn with_reasons(command: Command, client: &ClientSettings) -> Vec<Command> {
     let argument = command.arguments.as_ref().and_then(|all| all.first());
     let is_about_proposal = argument.is_some_and(|one| one.get("proposal").is_some());
@@ -95,7 +96,7 @@ fn with_reasons(command: Command, client: &ClientSettings) -> Vec<Command> {
     REASONS.iter().map(with).collect()
 }
 
-/// A kind stands for all that begin with it.
+/// A requested kind also includes its sub-kinds: `refactor` includes `refactor.rewrite`.
 fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     let own = action.kind.as_ref().map_or("", CodeActionKind::as_str);
     kinds.iter().any(|kind| {
@@ -177,7 +178,7 @@ impl ActionContext<'_> {
         action
     }
 
-    /// ReviewActionKind the first such comment in the range says is to be done.
+    /// Returns an action for the first TODO comment in the range.
     fn comment(&self, range: Range, symbol: &SymbolPath) -> Option<CodeAction> {
         let first = range.start.line;
         let last = range
@@ -216,7 +217,7 @@ fn line_of(text: &Rope, line: u32) -> Option<String> {
     text.get_line(line as usize).map(|line| line.to_string())
 }
 
-/// The text behind TODO or FIXME in the comment of a line.
+/// Returns the text after TODO or FIXME in the comment of a line.
 fn todo_text(line: &str) -> Option<&str> {
     let comment = ["#", "//"]
         .iter()
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_asked_for_at_a_place() {
+    fn lists_actions_at_a_position() {
         let none = json!({"diagnostics": []});
         let problem = json!({"diagnostics": [{
             "range": {"start": {"line": 6, "character": 8}, "end": {"line": 6, "character": 14}},
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn editors_without_lenses_find_the_offers_here() {
+    fn review_actions_are_code_actions() {
         let mut view = waiting(&[(1, "a.py::C")]);
         doing(&mut view, "a.py::g");
         let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wanted_kinds_are_answered() {
+    fn returns_only_requested_kinds() {
         let kinds = |only: &[&str]| -> Vec<String> {
             let context = json!({"diagnostics": [], "only": only});
             let actions = asked(BASE, context, (6, 10), &[], &ClientCommand::ALL);
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_read_from_a_comment() {
+    fn reads_task_from_todo_comment() {
         for (line, found) in [
             ("x = 1  # TODO: more", Some("more")),
             ("# FIXME(ann): ö\n", Some("ö")),

@@ -1,4 +1,5 @@
-//! Questions about the code: begun at once, answered by notifications, never with an edit.
+//! Questions about the code. A request starts the answer; notifications deliver it. Questions never
+//! change files.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +22,7 @@ use starling_ask::session::Session;
 use starling_ask::step::Step;
 use starling_ask::{self, Answer, Models, Query};
 
-/// How many ended questions, and sessions, are kept.
+/// Maximum number of ended questions, and of sessions, that are kept.
 const MAX_KEPT: usize = 32;
 
 /// All questions of one client.
@@ -43,7 +44,7 @@ struct AsksShared {
 #[derive(Default)]
 struct AskTable {
     entries: Vec<AskEntry>,
-    /// What was learnt, by the client's names.
+    /// What was learned in each session, by the client's name for the session.
     sessions: BTreeMap<String, Session>,
 }
 
@@ -51,11 +52,11 @@ struct AskEntry {
     id: AskId,
     question: String,
     session: Option<String>,
-    /// `None` when it has ended.
+    /// `None` if the question has ended.
     cancel: Option<CancellationToken>,
 }
 
-/// A question on its way.
+/// A question that is being answered.
 struct AskPlan {
     id: AskId,
     params: AskParams,
@@ -84,10 +85,10 @@ impl Asks {
         }
     }
 
-    /// Begins to answer over the buffers as they are at this place in the order of messages.
+    /// Starts answering a question over the current buffers.
     ///
     /// # Errors
-    /// No folder is open.
+    /// No project is open.
     pub fn start(
         &self,
         params: AskParams,
@@ -118,7 +119,7 @@ impl Asks {
         Ok(AskReply { ask: id })
     }
 
-    /// Ends a question; one that has ended stays as it is.
+    /// Cancels a question. An ended question is left as it is.
     ///
     /// # Errors
     /// There is no such question.
@@ -132,7 +133,7 @@ impl Asks {
         Ok(())
     }
 
-    /// How many are being answered.
+    /// Returns the number of questions that are being answered.
     pub fn going(&self) -> usize {
         let state = self.lock();
         let going = state.entries.iter().filter(|entry| entry.cancel.is_some());
@@ -150,7 +151,7 @@ impl Asks {
         state.entries.iter().map(of).collect()
     }
 
-    /// Ends all.
+    /// Cancels all questions.
     pub fn shutdown(&self) {
         for entry in &self.lock().entries {
             entry.cancel.iter().for_each(CancellationToken::cancel);
@@ -188,7 +189,7 @@ impl Asks {
         }
     }
 
-    /// Sends steps in their order; ends when no more can come.
+    /// Sends steps in their order until no more can come.
     async fn forward(&self, id: &AskId, mut steps: mpsc::UnboundedReceiver<Step>) {
         while let Some(step) = steps.recv().await {
             self.tell(id, AnswerUpdate::Step(step)).await;
@@ -252,7 +253,7 @@ impl Asks {
             if let Step::Writing { .. } = step {
                 return;
             }
-            // Who stopped listening needs no more steps.
+            // If the receiver is gone, nobody needs the step.
             let _ = steps.send(step.clone());
         });
         let answered = starling_ask::ask(query, index, models, session, watcher).await;
@@ -282,7 +283,7 @@ impl Asks {
 }
 
 impl AskTable {
-    /// Adds a question, and forgets the oldest of those that have ended.
+    /// Adds a question and removes the oldest ended one if there are too many.
     fn add(&mut self, entry: AskEntry) {
         if self.entries.len() >= MAX_KEPT
             && let Some(old) = self.entries.iter().position(|one| one.cancel.is_none())

@@ -1,5 +1,5 @@
-//! The handlers. Each posts or answers first; none waits for a model or a person, and only what must
-//! show a file that is not open reads the disk.
+//! The request handlers. A handler never waits for a model or a person. It reads the disk only to
+//! show a file that is not open.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -46,10 +46,10 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 use starling_workspace::is_running;
 
-/// How often it is looked whether the client's process still runs.
+/// How often the client's process is checked.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(3);
 
-/// One client's session.
+/// The server's side of the connection to one client.
 pub struct Backend {
     client: Client,
     documents: DocumentStore,
@@ -59,7 +59,7 @@ pub struct Backend {
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
-    /// Fired when the client's process ended without a word.
+    /// Fired when the client's process has ended without a request to shut down.
     orphaned: CancellationToken,
 }
 
@@ -122,7 +122,8 @@ impl Backend {
         self.orphaned.clone()
     }
 
-    /// Watches the client's process. One that is not seen from here (in another container) tells nothing.
+    /// Watches the client's process. A process that is not visible from here, such as one in another
+    /// container, is not watched.
     fn watch_process(&self, process: Option<u32>) {
         let Some(process) = process.filter(|process| is_running(*process)) else {
             return;
@@ -155,7 +156,7 @@ impl Backend {
             .map_or(Encoding::Utf16, |settings| settings.encoding)
     }
 
-    /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
+    /// `window/workDoneProgress/cancel`, which tower-lsp does not support.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
         let cancelled = run_of_token(&params.token).map(|run| self.session.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
@@ -163,7 +164,7 @@ impl Backend {
         }
     }
 
-    /// `starling/state`
+    /// Handles `starling/state`.
     pub async fn state(&self) -> Result<StateReply> {
         if self.front_end.get().is_some() {
             self.session.restored().await;
@@ -174,27 +175,27 @@ impl Backend {
         })
     }
 
-    /// `starling/events`
+    /// Handles `starling/events`.
     pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
         let events = self.session.events(&params.run, params.after);
         let events = events.map_err(refusal)?;
         Ok(EventsReply { events })
     }
 
-    /// `starling/proposal`
+    /// Handles `starling/proposal`.
     pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
         let reply = proposal_reply(&self.session, &params, self.encoding());
         reply.await.map_err(refusal)
     }
 
-    /// `starling/mentions`
+    /// Handles `starling/mentions`.
     pub async fn mentions(&self, params: MentionsParams) -> Result<MentionsReply> {
         let root = self.root()?;
         let found = self.compose.mentions.complete(&root, &params.mention);
         found.await.map_err(|error| failure(&error))
     }
 
-    /// `starling/models`
+    /// Handles `starling/models`.
     pub async fn models(&self) -> Result<ModelsReply> {
         let (root, models) = (self.root()?, Arc::clone(&self.compose.models));
         let listed = tokio::task::spawn_blocking(move || models(&root)).await;
@@ -209,7 +210,7 @@ impl Backend {
         root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
-    /// A file of the workspace, with what was negotiated.
+    /// Returns the project file that a URI names, with the client's settings.
     fn workspace_file(&self, uri: &Url) -> Option<(&ClientSettings, FilePath)> {
         let settings = self.settings().ok()?;
         let file = file_of(settings.root.as_deref()?, uri)?;
@@ -295,7 +296,7 @@ impl Backend {
 }
 
 impl Backend {
-    /// What waits for the symbols whose heads stand on a line.
+    /// Returns the waiting proposals of the symbols whose headers include a line.
     fn hover_at(
         &self,
         line: u32,
@@ -425,7 +426,8 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// All work ends here: what waits, waits for the next server.
+    /// Ends all work. Waiting reviews wait again with the next server. The transport notes the
+    /// shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
         self.asks.shutdown();
         self.session.stop_all();
@@ -456,10 +458,10 @@ impl LanguageServer for Backend {
         });
     }
 
-    /// The buffer is what counts, saved or not.
+    /// Only the buffer matters, saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
 
-    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    /// Closed files changed, so waiting proposals may no longer fit, or fit again.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
         self.session.refresh().notify();
     }

@@ -1,5 +1,6 @@
-//! The editor's own providers as a language service: asked through the client's plugin about texts that
-//! the editor shows. What they cannot tell, a language server of our own is asked for.
+//! The editor's own language providers as a language service. They are asked through the client's
+//! plugin, only about texts that the editor shows. If they cannot answer, Starling's own language
+//! servers are asked.
 
 #[cfg(test)]
 mod tests;
@@ -31,12 +32,12 @@ use starling_syntax::FilePath;
 use starling_text::position_of;
 use starling_workspace::PathPolicy;
 
-/// How long the editor has: there is always another who can be asked.
+/// How long the editor may take to answer. Starling's own servers can answer instead.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// Who answers, as it is told.
+/// The name of the source in messages.
 const TOOL: &str = "the editor";
 
-/// The service of a run, with the editor's providers before the servers of our own.
+/// Returns a language service that asks the editor's providers before Starling's own servers.
 pub fn with_editor_providers(
     own: Arc<dyn LanguageService>,
     client: &Client,
@@ -65,7 +66,7 @@ struct BridgedLanguageService {
     settings: ClientSettings,
 }
 
-/// A file as the editor has it.
+/// The text of a file in the editor.
 struct EditorText {
     text: Option<String>,
     version: Option<DocVersion>,
@@ -76,7 +77,7 @@ impl BridgedLanguageService {
         self.settings.bridge.contains(&provider)
     }
 
-    /// Where a file lies, by the name by which the editor has it open.
+    /// Returns the path under which the editor has a file open.
     async fn path(&self, file: &FilePath) -> Option<PathBuf> {
         let path = path_of(&self.root, file)?;
         self.documents.name_of(path).await.ok()
@@ -98,7 +99,8 @@ impl BridgedLanguageService {
         })
     }
 
-    /// What the editor is asked about a request, when it shows exactly its texts.
+    /// Returns the request for the editor; `None` unless the editor shows exactly the request's
+    /// texts.
     async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
         let own = self.editor_text(&request.file).await?;
         if own.text.as_deref() != Some(&*request.text) {
@@ -160,7 +162,7 @@ impl BridgedLanguageService {
         let (asked, root, encoding) = (request.clone(), self.root.clone(), self.settings.encoding);
         let read = move || spots_of(answer, &asked, &root, encoding);
         match tokio::task::spawn_blocking(read).await.ok()? {
-            // What is asked about uses nothing itself.
+            // The definition itself is not a reference.
             Ok(mut spots) if relation == Relation::References => {
                 spots.retain(|spot| spot.file != request.file || !spot.range.contains(at));
                 Some(spots)
@@ -186,7 +188,8 @@ impl BridgedLanguageService {
 
 #[async_trait]
 impl LanguageService for BridgedLanguageService {
-    /// Proposals are compared before and after by one tool: the editor is asked only where that fails.
+    /// Proposals are compared before and after by the same tool, so the editor is asked only if
+    /// Starling's own servers fail.
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         match self.own.diagnostics(request.clone()).await {
             Diagnostics::Unknown { reason } => match self.editor_problems(&request).await {

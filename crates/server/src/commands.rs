@@ -1,4 +1,4 @@
-//! `workspace/executeCommand`: names and arguments as values.
+//! Parses the commands of `workspace/executeCommand` and their arguments.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use starling_core::Verdict;
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-/// A command that was understood.
+/// A command of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerCommand {
     Run(Box<RunParams>),
@@ -30,7 +30,7 @@ pub enum ServerCommand {
     },
     Edit(Box<EditParams>),
     AcceptAll(Option<RunId>),
-    /// To be rejected, but why?
+    /// Reject after asking the user for a reason.
     AskReason {
         run: RunId,
         review: ReviewTarget,
@@ -41,7 +41,7 @@ pub enum ServerCommand {
     },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
-    /// Of a client without views of its own.
+    /// Sent by clients without views of their own.
     Review(ProposalParams),
     Diff(ProposalParams),
     Why(ProposalParams),
@@ -53,7 +53,7 @@ pub enum ServerCommand {
     Forget,
 }
 
-/// A command that was not.
+/// Why a command cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
@@ -65,7 +65,7 @@ pub enum CommandError {
 }
 
 impl ServerCommand {
-    /// Reads a command with its arguments.
+    /// Parses a command and its arguments.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -101,33 +101,8 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
             params.limits.check()?;
             Ok(ServerCommand::Run(Box::new(params)))
         }
-        ACCEPT => {
-            let AcceptParams { run, target } = from(argument)?;
-            let review = review(target)?;
-            let verdict = Verdict::Accept;
-            Ok(ServerCommand::Answer {
-                run,
-                review,
-                verdict,
-            })
-        }
-        REJECT => {
-            let RejectParams {
-                run,
-                target,
-                reason,
-            } = from(argument)?;
-            let review = review(target)?;
-            let reason = reason.filter(|reason| !reason.trim().is_empty());
-            Ok(match reason {
-                Some(reason) => ServerCommand::Answer {
-                    run,
-                    review,
-                    verdict: Verdict::Reject { reason },
-                },
-                None => ServerCommand::AskReason { run, review },
-            })
-        }
+        ACCEPT => accept(from(argument)?),
+        REJECT => reject(from(argument)?),
         STEER => steer(from(argument)?),
         EDIT => {
             let params: EditParams = from(argument)?;
@@ -152,33 +127,53 @@ fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
         WHY => Ok(ServerCommand::Why(from(argument)?)),
         FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| ServerCommand::Forget),
         RETRY => Ok(ServerCommand::Retry(from(argument)?)),
-        CANCEL => match from(argument)? {
-            CancelParams {
-                run: Some(run),
-                ask: None,
-                keep_reviews,
-            } => Ok(ServerCommand::Cancel { run, keep_reviews }),
-            CancelParams {
-                run: None,
-                ask: Some(ask),
-                ..
-            } => Ok(ServerCommand::CancelAsk(ask)),
-            CancelParams {
-                run: Some(_),
-                ask: Some(_),
-                ..
-            } => Err("give `run` or `ask`, not both".to_owned()),
-            CancelParams {
-                run: None,
-                ask: None,
-                ..
-            } => Err("`run` (or `ask`) is missing".to_owned()),
-        },
+        CANCEL => cancel(from(argument)?),
         UNDO => {
             let UndoParams { run, proposal } = from(argument)?;
             Ok(ServerCommand::Undo { run, proposal })
         }
         other => Err(format!("`{other}` is announced but not read")),
+    }
+}
+
+fn accept(params: AcceptParams) -> Result<ServerCommand, String> {
+    let AcceptParams { run, target } = params;
+    Ok(ServerCommand::Answer {
+        run,
+        review: review(target)?,
+        verdict: Verdict::Accept,
+    })
+}
+
+fn reject(params: RejectParams) -> Result<ServerCommand, String> {
+    let RejectParams {
+        run,
+        target,
+        reason,
+    } = params;
+    let review = review(target)?;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    Ok(match reason {
+        Some(reason) => ServerCommand::Answer {
+            run,
+            review,
+            verdict: Verdict::Reject { reason },
+        },
+        None => ServerCommand::AskReason { run, review },
+    })
+}
+
+fn cancel(params: CancelParams) -> Result<ServerCommand, String> {
+    let CancelParams {
+        run,
+        ask,
+        keep_reviews,
+    } = params;
+    match (run, ask) {
+        (Some(run), None) => Ok(ServerCommand::Cancel { run, keep_reviews }),
+        (None, Some(ask)) => Ok(ServerCommand::CancelAsk(ask)),
+        (Some(_), Some(_)) => Err("give `run` or `ask`, not both".to_owned()),
+        (None, None) => Err("`run` (or `ask`) is missing".to_owned()),
     }
 }
 
@@ -230,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_read() {
+    fn parses_commands() {
         let run = || RunId("r1".to_owned());
         assert_eq!(
             parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
@@ -265,6 +260,11 @@ mod tests {
                 })
             );
         }
+    }
+
+    #[test]
+    fn parses_commands_for_whole_runs() {
+        let run = || RunId("r1".to_owned());
         let all = ServerCommand::parse(ACCEPT_ALL, vec![]);
         assert_eq!(all, Ok(ServerCommand::AcceptAll(None)));
         assert_eq!(
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_command_is_told_what_is_wrong() {
+    fn explains_invalid_commands() {
         let wrong = |name, argument| parse(name, argument).unwrap_err();
         insta::assert_snapshot!(
             [
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_dollars_is_an_amount() {
+    fn rejects_dollar_limit_that_is_not_positive() {
         for dollars in [-2.0, 0.0] {
             for command in [
                 (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steer_goes_to_a_proposal_to_a_symbol_or_to_all() {
+    fn steer_addresses_a_proposal_a_symbol_or_all_agents() {
         let text = || "shorter".to_owned();
         let run = || RunId("r".to_owned());
         let base = |extra: Value| {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_wrong_shape_are_refused() {
+    fn rejects_arguments_of_wrong_shape() {
         for (name, argument) in [
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),

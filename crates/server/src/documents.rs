@@ -1,5 +1,5 @@
-//! The open documents, owned by one actor. Handlers message to it in the order of the wire; only
-//! `didChange` changes text.
+//! The document store owns the open buffers. An actor processes the client's messages in the order
+//! in which they arrive; only `didChange` changes a text.
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ use super::symbol_markers::{Splice, SymbolMarkers};
 use starling_core::{Current, DocVersion};
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
-/// Symbols are read again no sooner than this after the last time.
+/// Minimum time between two parses of a document's symbols.
 const REREAD_DELAY: Duration = Duration::from_millis(200);
 
 /// A message to the actor.
@@ -41,7 +41,7 @@ pub enum DocumentMessage {
     Closed {
         uri: Url,
     },
-    /// The name of an open document that is this file.
+    /// Requests the path under which a file is open.
     ResolvePath {
         path: PathBuf,
         real: Option<PathBuf>,
@@ -65,9 +65,9 @@ pub enum DocumentMessage {
         path: PathBuf,
         reply: oneshot::Sender<Option<DocumentView>>,
     },
-    /// A message of the client could not be read: it may have changed any open document.
+    /// A message of the client could not be read. It may have changed any open document.
     MessageLost,
-    /// The symbols of a document were read.
+    /// The symbols of a document were parsed.
     SymbolsRead {
         path: PathBuf,
         opening: OpenId,
@@ -75,23 +75,25 @@ pub enum DocumentMessage {
     },
 }
 
-/// One opening of a document: what was read of it says nothing of the next one.
+/// Identifies one opening of a document. What was read before a document was closed does not apply
+/// after it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenId(u64);
 
 /// An open document with its symbols.
 #[derive(Debug, Clone)]
 pub struct DocumentView {
-    /// As the client writes it.
+    /// The URI as the client writes it.
     pub uri: Url,
     pub text: Rope,
     pub markers: SymbolMarkers,
 }
 
-/// The answer to [`DocumentStore::expect`]. `arrived` fires when the document has the expected text.
+/// The reply to [`DocumentStore::expect`]. `arrived` resolves when the document has the expected
+/// text.
 #[derive(Debug)]
 pub enum Expected {
-    /// The document is open and does not have the text of the base.
+    /// The document is open and its text differs from the base.
     Stale,
     /// A change of the document may have been lost, so its text may differ from the editor's.
     Uncertain,
@@ -105,12 +107,12 @@ pub enum Expected {
     },
 }
 
-/// The actor is gone: the server is shutting down.
+/// The actor has stopped because the server is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server is shutting down")]
 pub struct StoreClosed;
 
-/// Where messages to the actor are posted. Posting never waits.
+/// A handle to the actor. Sending never waits.
 #[derive(Debug, Clone)]
 pub struct DocumentStore {
     sender: mpsc::UnboundedSender<DocumentMessage>,
@@ -118,7 +120,7 @@ pub struct DocumentStore {
 }
 
 impl DocumentStore {
-    /// Starts the actor; it ends when the last documents is dropped. Symbols are read by `workers`.
+    /// Starts the actor. It stops when the last handle is dropped. Symbols are parsed on `workers`.
     pub fn open(workers: Handle) -> DocumentStore {
         let (sender, mut inbox) = mpsc::unbounded_channel();
         let (count, changes) = watch::channel(0);
@@ -139,20 +141,20 @@ impl DocumentStore {
         DocumentStore { sender, changes }
     }
 
-    /// Counts changes of texts.
+    /// Returns a counter that increases with every change of a text.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
 
-    /// Posts; when the actor is gone, nobody needs the message any more.
+    /// Sends a message. If the actor has stopped, the message is dropped.
     pub fn send(&self, message: DocumentMessage) {
         if self.sender.send(message).is_err() {
             tracing::debug!("a message came after the end");
         }
     }
 
-    /// The name by which a file is open, which may be that of a link to it or of where it leads; else its
-    /// own.
+    /// Returns the path under which a file is open, which may be a link to the file or the target
+    /// of a link. Returns `path` if the file is not open.
     pub async fn name_of(&self, path: PathBuf) -> Result<PathBuf, StoreClosed> {
         let real = tokio::fs::canonicalize(&path).await.ok();
         let (reply, answer) = oneshot::channel();
@@ -160,29 +162,31 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// The text of an open document.
+    /// Returns the text of an open document.
     pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Read { path, reply });
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// The texts of all open documents, as they are at this place in the order of messages.
+    /// Requests the texts of all open documents, as they are at this point in the order of
+    /// messages.
     pub fn read_all(&self) -> oneshot::Receiver<Vec<(PathBuf, Arc<str>)>> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::ReadAll { reply });
         answer
     }
 
-    /// An open document with its symbols; they are read when nobody asked before.
+    /// Returns an open document with its symbols. The first request for a document waits until they
+    /// are parsed.
     pub async fn view(&self, path: PathBuf) -> Result<Option<DocumentView>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::View { path, reply });
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, and watches for the text `after`. Every text that a
-    /// document which was not open has until then is put into `texts`.
+    /// Checks that a document has the text `base`, then watches for the text `after`. If the document
+    /// was not open, each text that it has until then is appended to `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
@@ -204,36 +208,36 @@ impl DocumentStore {
 
 #[derive(Debug)]
 struct Document {
-    /// As the client writes it.
+    /// The URI as the client writes it.
     uri: Url,
-    /// Where its name leads, when it was opened; `None`: it is no file yet.
+    /// The canonical path when the document was opened; `None` if the file did not exist.
     real: Option<PathBuf>,
     opening: OpenId,
     version: DocVersion,
     text: Rope,
-    /// The text in one piece, once it was asked for: all who ask share it.
+    /// The text as one string, made when it is first needed and shared.
     whole: OnceCell<Arc<str>>,
     markers: Option<SymbolMarkers>,
     reading: SymbolReading,
     /// Whether a change of the document may have been lost.
     sync: SyncState,
-    /// Who waits for the first markers.
+    /// Requests that wait until the symbols are parsed for the first time.
     waiting: Vec<oneshot::Sender<Option<DocumentView>>>,
 }
 
-/// Whether a document has the text that the editor shows.
+/// Whether the stored text equals the text in the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SyncState {
     InSync,
-    /// Until the document is opened again or its whole text is sent.
+    /// Unknown until the document is opened again or its whole text is sent.
     Uncertain,
 }
 
-/// Whether the symbols of a document are being read.
+/// Whether the symbols of a document are being parsed.
 #[derive(Debug)]
 enum SymbolReading {
     Idle,
-    /// With the edits since it began.
+    /// Contains the edits since the parse began.
     Running(Vec<Splice>),
 }
 
@@ -268,7 +272,7 @@ impl Document {
 struct TextWatch {
     path: PathBuf,
     after: Arc<str>,
-    /// `None` for a document that was open: its version tells its texts apart.
+    /// `None` for a document that was open: its version distinguishes its texts.
     texts: Option<TextHistory>,
     arrived: oneshot::Sender<Current>,
 }
@@ -278,10 +282,10 @@ struct DocumentActor {
     open: HashMap<PathBuf, Document>,
     /// The number of documents that were opened so far.
     openings: u64,
-    /// DocumentActor that changed without having been opened: that message was lost.
+    /// Documents that changed without having been opened: the `didOpen` message was lost.
     changed_unopened: HashSet<PathBuf>,
     watches: Vec<TextWatch>,
-    /// To itself.
+    /// Sends messages to this actor.
     sender: mpsc::WeakUnboundedSender<DocumentMessage>,
     count: watch::Sender<u64>,
     workers: Handle,
@@ -334,8 +338,8 @@ impl DocumentActor {
         }
     }
 
-    /// The texts of all open documents by their names, and where a name is a link also by the name of the
-    /// file that it leads to.
+    /// Returns the texts of all open documents by path. A document that is open under a link is
+    /// also listed under the link's target.
     fn all_texts(&self) -> Vec<(PathBuf, Arc<str>)> {
         let mut texts = BTreeMap::new();
         for (path, document) in &self.open {
@@ -360,7 +364,7 @@ impl DocumentActor {
         self.read_symbols(path, Duration::ZERO);
     }
 
-    /// Reads the symbols of a document, unless that is under way.
+    /// Starts to parse the symbols of a document, unless that is already in progress.
     fn read_symbols(&mut self, path: &PathBuf, after: Duration) {
         let Some(document) = self.open.get_mut(path) else {
             return;
@@ -378,7 +382,7 @@ impl DocumentActor {
             let markers = read.await.unwrap_or_default();
             tokio::time::sleep(after).await;
             if let Some(sender) = sender.upgrade() {
-                // When the actor is gone, nobody needs the markers any more.
+                // If the actor has stopped, nobody needs the symbols.
                 let _ = sender.send(DocumentMessage::SymbolsRead {
                     path,
                     opening,
@@ -410,7 +414,7 @@ impl DocumentActor {
     }
 
     fn opened(&mut self, uri: Url, version: DocVersion, text: &str) {
-        // A buffer that is no file on disk belongs to no workspace.
+        // A buffer without a file on disk belongs to no project.
         let Some(path) = disk_path(&uri) else { return };
         let text = Rope::from_str(text);
         self.openings += 1;
@@ -441,7 +445,7 @@ impl DocumentActor {
     ) {
         let Some(path) = disk_path(uri) else { return };
         match self.open.get_mut(&path) {
-            // Also without any change: an edit that names an old version is refused.
+            // The version counts even without changes: an edit for an older version is refused.
             Some(document) => document.version = version,
             None => {
                 tracing::warn!(%uri, "a change came for a document that is not open");
@@ -464,7 +468,7 @@ impl DocumentActor {
                 Some(range) => splice(&mut document.text, range, &change.text, encoding),
             };
             document.moved(splice);
-            // A client may send an applied edit and the user's next key in one message.
+            // A client may send an applied edit and the user's next keystroke in one message.
             self.notify_watches(&path);
         }
         if self
@@ -477,7 +481,8 @@ impl DocumentActor {
         self.count.send_modify(|count| *count += 1);
     }
 
-    /// The name of the open document that is a file, which may have several names by links.
+    /// Returns the path of the open document that is the given file. A file can have several paths
+    /// because of links.
     fn name_of(&self, path: PathBuf, real: Option<PathBuf>) -> PathBuf {
         if self.open.contains_key(&path) || real.is_none() {
             return path;
@@ -521,7 +526,7 @@ impl DocumentActor {
         }
     }
 
-    /// Tells those who watch for the text that a document has now.
+    /// Tells the watches of a document its current text.
     fn notify_watches(&mut self, path: &PathBuf) {
         let Some(document) = self.open.get(path) else {
             return;
@@ -541,7 +546,7 @@ impl DocumentActor {
     }
 }
 
-/// Replaces a range as an editor counts it.
+/// Replaces a range that is given in LSP positions.
 pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -> Splice {
     let offset = |at: tower_lsp::lsp_types::Position| {
         let position = Position {
@@ -562,7 +567,7 @@ pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -
     }
 }
 
-/// Answers one who may have stopped waiting.
+/// Sends a reply. The receiver may have stopped waiting.
 fn reply_to<T>(reply: oneshot::Sender<T>, value: T) {
     if reply.send(value).is_err() {
         tracing::trace!("nobody waits for this answer any more");

@@ -1,5 +1,5 @@
-//! The editor port over LSP: texts from the open documents, changes by versioned
-//! `workspace/applyEdit`. The reply is only a hint: an edit is applied when its text is there.
+//! The editor port over LSP: texts come from the open documents, changes are sent by versioned
+//! `workspace/applyEdit` requests.
 
 mod arrival;
 mod closed;
@@ -38,28 +38,29 @@ use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule};
 
-/// Why nothing is written into a document that may differ from what the editor shows.
-const IN_DOUBT: &str = "a message of the editor could not be read, so this file may have changed in \
+/// Why an edit is not sent to a document whose text may differ from the editor's.
+const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
 /// How often the text of a closed file is read while an edit of it is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The client as the holder of the user's text.
+/// The LSP client as the editor that holds the user's texts.
 #[derive(Debug, Clone)]
 pub struct ClientEditor {
     client: Client,
     documents: DocumentStore,
     settings: ClientSettings,
-    /// Of the open folder, where there is one.
+    /// The path policy of the open project.
     policy: Option<PathPolicy>,
     turns: EditTurns,
-    /// Fired when the client says goodbye: nothing is written after that.
+    /// Fired when the client shuts the server down. Nothing is written after that.
     closing: CancellationToken,
     given_up: GivenUpEdits,
 }
 
-/// One edit of a file at a time: two edits of one closed file carry no version that tells them apart.
+/// Serializes the edits of each file: two edits of one closed file have no version that tells them
+/// apart.
 #[derive(Debug, Clone, Default)]
 struct EditTurns(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
 
@@ -76,32 +77,32 @@ impl EditTurns {
     }
 }
 
-/// One edit on its way.
+/// An edit that was sent to the client.
 struct SentEdit<'a> {
     file: &'a FilePath,
     path: &'a Path,
     base: &'a str,
     after: Arc<str>,
     effect: Effect,
-    /// Of the open document.
+    /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
-    /// `None` for an open document, whose version tells the texts apart.
+    /// `None` for an open document, because its version identifies the text.
     closed: Option<ClosedEdit>,
 }
 
-/// The document that an edit is sent for.
+/// The document that an edit changes.
 struct EditTarget {
     uri: Url,
-    /// `None`: it is not open.
+    /// `None` if the document is not open.
     version: Option<DocVersion>,
     arrived: oneshot::Receiver<Current>,
 }
 
-/// What became of an edit.
+/// The result of an edit.
 enum EditOutcome {
     Known(Result<Current, ApplyError>),
-    /// The editor made it in another text. `texts` are that text and the one that it became, where they
-    /// are known.
+    /// The editor made the edit in another text. `texts` are that text before and after the edit,
+    /// if they are known.
     Misplaced {
         edit: ClosedEdit,
         texts: Option<(Arc<str>, Arc<str>)>,
@@ -126,7 +127,7 @@ impl ClientEditor {
         }
     }
 
-    /// The document that an edit is for, while it has the text of the edit's base.
+    /// Returns the document for an edit if it still has the text of the edit's base.
     async fn target(
         &self,
         path: &Path,
@@ -143,7 +144,7 @@ impl ClientEditor {
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
             Expected::Stale => Err(stale(file)),
-            Expected::Uncertain => Err(refused(file, IN_DOUBT.to_owned())),
+            Expected::Uncertain => Err(refused(file, UNCERTAIN.to_owned())),
             Expected::Open {
                 uri,
                 version,
@@ -174,8 +175,9 @@ impl ClientEditor {
         }
     }
 
-    /// What the client can do of an edit: a file that it cannot delete is left empty.
-    fn possible(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
+    /// Returns the effect that the client supports. A file that it cannot delete is emptied
+    /// instead.
+    fn supported_effect(&self, edit: &FileEdit) -> Result<Effect, ApplyError> {
         match edit.effect {
             Effect::Create if !self.settings.creates => {
                 let message = "it makes no files (workspaceEdit.resourceOperations: create)";
@@ -186,8 +188,7 @@ impl ClientEditor {
         }
     }
 
-    /// Where a file lies: under the name by which the client has it open, be it a link to it or where a
-    /// link leads.
+    /// Returns the path of a file under the name by which the client has it open.
     async fn path(&self, file: &FilePath) -> Result<Option<PathBuf>, StoreClosed> {
         let root = self.settings.root.as_deref();
         match root.and_then(|root| path_of(root, file)) {
@@ -196,13 +197,13 @@ impl ClientEditor {
         }
     }
 
-    /// Whether no agent may read a file, so that no task about it can be done.
+    /// Returns whether no agent may read a file, so that no task about it can be done.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
-        matches!(self.not_readable(file), Some(EditorError::Forbidden { .. }))
+        matches!(self.read_refusal(file), Some(EditorError::Forbidden { .. }))
     }
 
-    /// Why the path policy keeps a model from reading a file.
-    fn not_readable(&self, file: &FilePath) -> Option<EditorError> {
+    /// Returns why the path policy forbids reading a file.
+    fn read_refusal(&self, file: &FilePath) -> Option<EditorError> {
         let error = self.policy.as_ref()?.may_read(file).err()?;
         Some(match error {
             starling_workspace::ReadError::Missing(file) => EditorError::Missing { file },
@@ -239,7 +240,7 @@ impl Editor for ClientEditor {
         let Some(path) = path else {
             return Err(EditorError::Missing { file });
         };
-        if let Some(error) = self.not_readable(&file) {
+        if let Some(error) = self.read_refusal(&file) {
             return Err(error);
         }
         self.read(&path).await.map_err(|error| match error {
@@ -291,7 +292,7 @@ impl Editor for ClientEditor {
         if let Some(WriteRule::Never { why }) = rule {
             return Err(ApplyError::Forbidden { why });
         }
-        let effect = self.possible(&edit)?;
+        let effect = self.supported_effect(&edit)?;
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
@@ -362,7 +363,8 @@ fn workspace_edit(
         Effect::Change | Effect::Create => {
             text_edits(&edit.base.text, &edit.changes, settings.encoding)
         }
-        // The version alone counts: an editor would keep a text that was emptied as unsaved.
+        // The edit only carries the version: an editor would keep an emptied text as an unsaved
+        // buffer.
         Effect::Delete => Vec::new(),
     };
     let annotate = |text_edit| match settings.annotations {
@@ -429,7 +431,7 @@ fn with_effect(
     DocumentChanges::Operations(operations)
 }
 
-/// A change set as the edits of the LSP, whose ranges are all those of the text before.
+/// Converts a change set to LSP edits. All ranges refer to the text before the change.
 fn text_edits(base: &str, changes: &ChangeSet, encoding: Encoding) -> Vec<TextEdit> {
     let base = Rope::from_str(base);
     let position = |offset| {

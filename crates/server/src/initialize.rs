@@ -1,10 +1,12 @@
-//! What a client says of itself: a part that cannot be read counts as not said, and the rest holds.
+//! Tolerates client capabilities that cannot be parsed: they count as absent, and the others are
+//! kept.
 
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Request;
 use tower_lsp::lsp_types::InitializeParams;
 
-/// An `initialize` request without those capabilities that cannot be read; other requests as they are.
+/// Removes the capabilities that cannot be parsed from an `initialize` request. Other requests are
+/// returned unchanged.
 pub(super) fn drop_unreadable_capabilities(request: Request) -> Request {
     if request.method() != "initialize" {
         return request;
@@ -40,7 +42,7 @@ fn without_unreadable(mut params: Value) -> Value {
     params
 }
 
-/// Leaves the capabilities of a section that can be read.
+/// Keeps the capabilities of a section that can be parsed.
 fn keep_readable(section: &str, said: &mut Map<String, Value>) {
     said.retain(|name, value| {
         let mut one = Map::new();
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capability_that_cannot_be_read_is_left_out_alone() {
+    fn drops_only_unreadable_capabilities() {
         let params = json!({
             "processId": 7,
             "capabilities": {
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_stays_as_it_is() {
+    fn keeps_readable_requests_unchanged() {
         let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "more": 1});
         let request = Request::build("initialize")
             .id(1)

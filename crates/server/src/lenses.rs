@@ -1,4 +1,5 @@
-//! `textDocument/codeLens`: review_actions on the first lines of their symbols, already resolved.
+//! `textDocument/codeLens`: review actions on the first lines of their symbols. The lenses are
+//! already resolved.
 
 use ropey::Rope;
 use tower_lsp::lsp_types::{CodeLens, Position, Range};
@@ -21,7 +22,7 @@ pub fn lenses(
         };
         let line = first_line(marker, &document.text);
         let before = lenses.iter().filter(|lens| is_on(line, lens)).count();
-        // Some clients order the lenses of a line by their places.
+        // Some clients order the lenses of a line by their columns.
         let lens = |(place, command)| {
             let place = Position::new(line, place);
             CodeLens {
@@ -32,7 +33,7 @@ pub fn lenses(
         };
         let places = u32::try_from(before).unwrap_or(u32::MAX)..;
         let mut commands = action.commands(client);
-        // ReviewActionKind can be done comes first: a narrow window cuts the end.
+        // The actions come first because a narrow window cuts off the end.
         if commands.len() > 1 {
             commands.rotate_left(1);
         }
@@ -45,12 +46,13 @@ fn is_on(line: u32, lens: &CodeLens) -> bool {
     lens.range.start.line == line
 }
 
-/// The first line of a symbol's definition.
+/// Returns the first line of a symbol's definition.
 pub fn first_line(marker: &SymbolMarker, text: &Rope) -> u32 {
     position_of(text, marker.definition_start, Encoding::Utf8).line
 }
 
-/// The lines from the first of a symbol's definition to that with its name.
+/// Returns whether a line is in a symbol's header: from the first line of its definition to the
+/// line with its name.
 pub fn is_on_header(line: u32, marker: &SymbolMarker, text: &Rope) -> bool {
     (first_line(marker, text)..=position_of(text, marker.name_start, Encoding::Utf8).line)
         .contains(&line)
@@ -64,7 +66,7 @@ mod tests {
     use starling_syntax::FilePath;
 
     #[test]
-    fn lenses_stand_on_the_first_lines_of_their_symbols() {
+    fn lenses_are_on_first_lines_of_symbols() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::C.m"), (3, "a.py::g")]);
         let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
         let lines = |text: &str| {
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_done_comes_before_what_it_is_about() {
+    fn lens_order_puts_actions_before_title() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::f.gone")]);
         let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
         let lenses = lenses(&review_actions, &document(BASE), &client(&[]));
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_symbol_is_its_first_lines() {
+    fn header_spans_decorators_to_name() {
         let text = "@one\n@two\ndef f():\n    pass\n";
         let document = document(text);
         let marker = document.markers.find("f").unwrap();

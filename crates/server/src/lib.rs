@@ -1,4 +1,5 @@
-//! The LSP surface of Starling: documents, commands, events. `docs/protocol.md` describes it.
+//! The language server of Starling. `docs/protocol.md` describes its protocol; [`session`] is the
+//! part without LSP types.
 
 mod actions;
 mod asks;
@@ -46,10 +47,10 @@ pub use session::{
     Services, Starter, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
 };
 
-/// How a client took its leave.
+/// How a client disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitKind {
-    /// `shutdown` came before the end.
+    /// The client sent `shutdown` first.
     AfterShutdown,
     Abrupt,
 }

@@ -12,13 +12,12 @@ use super::session::{Services, overlay};
 use starling_index::Index;
 use starling_syntax::FilePath;
 
-/// How long the files and symbols of a folder are taken from the same index: the next letter is typed
-/// soon.
+/// How long an index is reused. The next letter is usually typed soon.
 const MAX_INDEX_AGE: Duration = Duration::from_secs(10);
-/// Items of one answer.
+/// Maximum number of items in one reply.
 const MAX_ITEMS: usize = 20;
 
-/// The index that mentions are completed from.
+/// Completes mentions from an index of the project.
 #[derive(Clone)]
 pub struct MentionCompleter {
     services: Services,
@@ -41,10 +40,10 @@ impl MentionCompleter {
         }
     }
 
-    /// What a mention may become.
+    /// Completes a mention.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The project cannot be read.
     pub async fn complete(&self, root: &Path, mention: &str) -> anyhow::Result<MentionsReply> {
         let buffers = self.documents.read_all().await.unwrap_or_default();
         let overlay = overlay(root, buffers);
@@ -91,7 +90,7 @@ fn items(index: &Index, mention: &str) -> Vec<MentionItem> {
     }
 }
 
-/// The files whose names begin with the part, then those whose names or paths hold it.
+/// Returns the files whose names begin with `part`, then those whose names or paths contain it.
 fn files(files: &[FilePath], part: &str) -> Vec<MentionItem> {
     let part = part.to_lowercase();
     let rank = |file: &FilePath| {
@@ -114,7 +113,8 @@ fn files(files: &[FilePath], part: &str) -> Vec<MentionItem> {
     found.into_iter().take(MAX_ITEMS).map(item).collect()
 }
 
-/// The symbols whose names fit the part. Where several have the same name, the path says which.
+/// Returns the symbols whose names match `part`. If several symbols have the same name, the item
+/// contains the path.
 fn symbols(index: &Index, part: &str) -> Vec<MentionItem> {
     let (found, _) = index.symbols(part, MAX_ITEMS);
     let item = |one: starling_index::Definition| {

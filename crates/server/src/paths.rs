@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_not_what_it_looks_like_is_no_file_of_ours() {
+    fn rejects_deceptive_file_names() {
         let root = Path::new("/w");
         for name in ["a\nb.py", "\x1b[2J/c.py", "\u{202e}yp.py"] {
             let uri = Url::from_file_path(root.join(name)).unwrap();
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_and_files_name_each_other() {
+    fn converts_between_uris_and_files() {
         let root = Path::new("/w s");
         let uri = Url::from_file_path("/w s/pkg/ä b.py").unwrap();
         let file = file_of(root, &uri).unwrap();
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_has_no_name() {
+    fn rejects_files_outside_the_project() {
         let root = Path::new("/w");
         assert_eq!(
             file_of(root, &Url::parse("file:///other/a.py").unwrap()),
@@ -73,7 +73,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_may_be_known_by_a_link() {
+    fn finds_files_of_a_linked_root() {
         let dir = tempfile::tempdir().unwrap();
         let (root, link) = (dir.path().join("real"), dir.path().join("link"));
         std::fs::create_dir(&root).unwrap();

@@ -21,7 +21,7 @@ use starling_text::harmless;
 const CREATE_DEADLINE: Duration = Duration::from_secs(10);
 const TOKEN_PREFIX: &str = "starling/";
 
-/// The run that a progress token belongs to.
+/// Returns the run to which a progress token belongs.
 pub fn run_of_token(token: &ProgressToken) -> Option<RunId> {
     match token {
         NumberOrString::Number(_) => None,
@@ -81,7 +81,7 @@ pub async fn show_progress(mut cursor: Cursor, run: &RunId, title: String, clien
     send(WorkDoneProgress::End(WorkDoneProgressEnd { message: last })).await;
 }
 
-/// What a progress bar says of an event; most say nothing.
+/// Returns the text that a progress bar shows for an event; `None` for most events.
 fn progress_message(event: &Event) -> Option<String> {
     match event {
         Event::TestsRun { .. } => Some("tests ran".to_owned()),
@@ -142,7 +142,7 @@ mod tests {
     use starling_swarm::ActorId;
 
     #[test]
-    fn a_token_names_its_run() {
+    fn progress_token_names_its_run() {
         let token = |text: &str| NumberOrString::String(text.to_owned());
         assert_eq!(
             run_of_token(&token("starling/1-2-003")),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_says_who_does_what() {
+    fn progress_messages_describe_events() {
         let symbol = |path: &str| path.parse().unwrap();
         let picked = |count: usize| Event::ScoutPicked {
             symbols: vec![(symbol("a.py::f"), "why".to_owned()); count],

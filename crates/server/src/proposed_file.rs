@@ -1,4 +1,4 @@
-//! Proposals against the text as it is: what a review shows is what accepting does.
+//! The files of a proposal as `starling/proposal` returns them.
 
 use ropey::Rope;
 use tower_lsp::lsp_types::{Position, Range, Url};
@@ -37,8 +37,8 @@ pub fn proposed_file(
     }
 }
 
-/// One diff over the files, to be looked at: invisible characters are written out. One that conflicts
-/// has none.
+/// Returns one diff of all files for display: invisible characters are escaped. A file with a
+/// conflict has no diff.
 pub fn diff<'f>(files: impl Iterator<Item = (&'f str, &'f ProposedFile)>) -> String {
     let diff = |(name, file): (&str, &ProposedFile)| {
         let after = file.after.as_deref()?;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_shown_over_what_was_typed() {
+    fn set_is_rebased_over_typed_text() {
         let parts = parts(&[(1, "a.py::f"), (2, "a.py::g")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = format!("# 🙂\r\n{BASE}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_said_and_nothing_is_shown() {
+    fn conflicting_file_has_no_preview() {
         let parts = parts(&[(1, "a.py::f")]);
         let parts: Vec<&FileChange> = parts.iter().collect();
         let typed = BASE.replace("return 1", "raise 1");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_comes_from_nothing() {
+    fn new_file_diff_starts_from_dev_null() {
         let mut part = parts(&[(1, "a.py::f")]).remove(0);
         part.base = "".into();
         part.changes = ChangeSet::between("", "x = 1\n");

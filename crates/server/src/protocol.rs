@@ -1,5 +1,5 @@
-//! What Starling adds to the LSP: the arguments of its commands and its notifications. Both sides of
-//! the pipe use these types; `docs/protocol.md` describes them for other clients.
+//! Starling's extensions of the LSP: arguments of commands, requests and notifications. The server
+//! and Starling's own client use these types; `docs/protocol.md` describes them for other clients.
 
 mod ask;
 mod bridge;
@@ -53,7 +53,7 @@ pub const COMMANDS: [&str; 14] = [
     FORGET,
 ];
 
-/// Arguments of `starling.accept`: a proposal that waits for review, or by `symbol` an intent.
+/// Arguments of `starling.accept`: a waiting proposal, or by `symbol` an intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptParams {
     pub run: RunId,
@@ -61,7 +61,7 @@ pub struct AcceptParams {
     pub target: TargetParams,
 }
 
-/// Arguments of `starling.reject`. Without a reason the user is asked for one.
+/// Arguments of `starling.reject`. Without a reason, the user is asked for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectParams {
     pub run: RunId,
@@ -71,7 +71,7 @@ pub struct RejectParams {
     pub reason: Option<String>,
 }
 
-/// Arguments of `starling.acceptAll`: one run, or all.
+/// Arguments of `starling.acceptAll`: one run, or all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptAllParams {
@@ -79,8 +79,8 @@ pub struct AcceptAllParams {
     pub run: Option<RunId>,
 }
 
-/// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
-/// waiting intent), or without either all agents.
+/// Arguments of `starling.steer`: a waiting proposal, the agent of a symbol (or its waiting
+/// intent), or without both all agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SteerParams {
     pub run: RunId,
@@ -89,13 +89,13 @@ pub struct SteerParams {
     pub text: String,
 }
 
-/// Arguments of `starling.edit`: a proposal that waits for review, as the user wants it.
+/// Arguments of `starling.edit`: the user's version of a waiting proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditParams {
     pub run: RunId,
     pub proposal: ProposalId,
-    /// Files that it or its set changes; those that are left out stay as proposed.
+    /// Files that the proposal or its set changes. Files that are left out stay as proposed.
     pub files: Vec<EditedDocument>,
 }
 
@@ -104,13 +104,13 @@ pub struct EditParams {
 #[serde(deny_unknown_fields)]
 pub struct EditedDocument {
     pub uri: Url,
-    /// Without the change: `before` of the answer to `starling/proposal` that was edited.
+    /// The text without the change: `before` of the edited reply to `starling/proposal`.
     pub before: String,
-    /// With the change as the user wants it.
+    /// The text with the change, as the user wants it.
     pub text: String,
 }
 
-/// What an answer is about.
+/// The review that an answer is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub struct CancelParams {
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<AskId>,
-    /// Proposals of the run that wait for review are offered again later, instead of being rejected.
+    /// Keep the run's waiting proposals and offer them again later, instead of rejecting them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_reviews: bool,
 }
@@ -141,7 +141,7 @@ pub struct UndoParams {
     pub proposal: Option<ProposalId>,
 }
 
-/// Arguments of `starling.forget`: an empty object, or nothing.
+/// Arguments of `starling.forget`: an empty object, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
@@ -188,7 +188,7 @@ mod tests {
 
     const MANUAL: &str = include_str!("../../../docs/protocol.md");
 
-    /// All events, as serde knows them.
+    /// Returns the names of all events as serde lists them.
     fn event_names() -> Vec<String> {
         let unknown = serde_json::json!({"event": "?"});
         let error = serde_json::from_value::<Event>(unknown)
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_names_everything() {
+    fn protocol_documentation_is_complete() {
         let events = event_names();
         assert!(events.len() > 20, "{events:?}");
         let sent = [
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_as_small_as_its_wishes() {
+    fn serializes_only_set_fields() {
         let params = RunParams {
             task: "x".to_owned(),
             ..RunParams::default()

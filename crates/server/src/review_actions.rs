@@ -1,4 +1,4 @@
-//! ReviewActionKind can be done about a symbol now: lenses and code actions both are made of review_actions.
+//! What the user can do about a symbol now. Lenses and code actions show these actions.
 
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
@@ -19,15 +19,15 @@ pub struct ReviewAction {
     pub kind: ReviewActionKind,
 }
 
-/// A proposal to decide on, or an agent to speak with.
+/// The subject of an action: a proposal, a working agent, or an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewActionKind {
     Proposal {
         proposal: ProposalId,
-        /// The one that is asked about.
+        /// The proposal whose review is answered.
         lead: ProposalId,
         with: Vec<ProposalId>,
-        /// Others that wait, and without which it fails.
+        /// Other waiting proposals without which this one fails.
         needs: Vec<ProposalId>,
         reason: String,
         conflict: Option<String>,
@@ -35,13 +35,13 @@ pub enum ReviewActionKind {
     Agent {
         doing: String,
     },
-    /// ReviewActionKind an agent asks leave for.
+    /// A plan for which an agent needs permission.
     Intent {
         intent: String,
     },
 }
 
-/// The review_actions of one run.
+/// Returns the actions of one run.
 pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     let mut review_actions = Vec::new();
     for (id, proposal) in &view.proposals {
@@ -81,7 +81,8 @@ pub fn all_review_actions(run: &RunId, view: &RunView) -> Vec<ReviewAction> {
     review_actions
 }
 
-/// An intent that waits, for clients without a plugin. Takes the place of kind its agent is doing.
+/// Adds the waiting intents, for clients without a plugin. An intent replaces the activity of its
+/// agent.
 pub fn with_intents(
     mut review_actions: Vec<ReviewAction>,
     run: &RunId,
@@ -104,8 +105,8 @@ pub fn with_intents(
     review_actions
 }
 
-/// The owner of a proposal, and kind else it changes outside of it. The module body, which gets the
-/// imports, is not worth a word.
+/// Returns the symbols at which a proposal is shown: its owner, and what it changes outside of its
+/// owner. The module body, which only gets imports, is left out.
 fn visible_at(owner: &SymbolPath, symbols: &[SymbolPath]) -> Vec<SymbolPath> {
     let mut shown = vec![owner.clone()];
     for symbol in symbols.iter().filter(|symbol| !symbol.is_module()) {
@@ -124,7 +125,8 @@ impl ReviewAction {
         }
     }
 
-    /// ReviewActionKind a client can do about it, the first of them in words that say kind it is about.
+    /// Returns the commands of an action for a client. The title of the first command describes the
+    /// action.
     pub fn commands(&self, client: &ClientSettings) -> Vec<Command> {
         match &self.kind {
             ReviewActionKind::Proposal {
@@ -135,34 +137,10 @@ impl ReviewAction {
                 reason,
                 conflict,
             } => {
-                let about = json!({"run": self.run, "proposal": lead});
                 let title = proposal_title(*proposal, (with, needs), reason, conflict.as_deref());
-                let accept = match (conflict, with.len()) {
-                    (Some(_), _) => "Hand back".to_owned(),
-                    (None, 0) => "Accept".to_owned(),
-                    (None, others) => format!("Accept all {}", others + 1),
-                };
-                let accept = match (conflict, needs.is_empty()) {
-                    (Some(_), _) | (None, true) => accept,
-                    (None, false) => format!("{accept} with {}", ids(needs)),
-                };
-                let first = either(client, ClientCommand::Diff, REVIEW);
-                let diff = either(client, ClientCommand::Diff, DIFF);
-                vec![
-                    command(title, first, about.clone()),
-                    command(accept, ACCEPT, about.clone()),
-                    command(
-                        "Reject",
-                        either(client, ClientCommand::Reject, REJECT),
-                        about.clone(),
-                    ),
-                    command(
-                        "Why",
-                        either(client, ClientCommand::Why, WHY),
-                        about.clone(),
-                    ),
-                    command("Diff", diff, about),
-                ]
+                let accept = accept_title(conflict.is_some(), with.len(), needs);
+                let about = json!({"run": self.run, "proposal": lead});
+                proposal_commands(client, title, accept, &about)
             }
             ReviewActionKind::Intent { intent } => {
                 let about = json!({"run": self.run, "symbol": self.symbol});
@@ -193,6 +171,40 @@ impl ReviewAction {
     }
 }
 
+/// Returns the title of the command that accepts a proposal with `others` other members of its set.
+fn accept_title(is_conflict: bool, others: usize, needs: &[ProposalId]) -> String {
+    if is_conflict {
+        return "Hand back".to_owned();
+    }
+    let accept = match others {
+        0 => "Accept".to_owned(),
+        others => format!("Accept all {}", others + 1),
+    };
+    match needs {
+        [] => accept,
+        needs => format!("{accept} with {}", ids(needs)),
+    }
+}
+
+fn proposal_commands(
+    client: &ClientSettings,
+    title: String,
+    accept: String,
+    about: &Value,
+) -> Vec<Command> {
+    let show = either(client, ClientCommand::Diff, REVIEW);
+    let reject = either(client, ClientCommand::Reject, REJECT);
+    let why = either(client, ClientCommand::Why, WHY);
+    let diff = either(client, ClientCommand::Diff, DIFF);
+    vec![
+        command(title, show, about.clone()),
+        command(accept, ACCEPT, about.clone()),
+        command("Reject", reject, about.clone()),
+        command("Why", why, about.clone()),
+        command("Diff", diff, about.clone()),
+    ]
+}
+
 fn proposal_title(
     proposal: ProposalId,
     (with, needs): (&[ProposalId], &[ProposalId]),
@@ -215,7 +227,7 @@ fn proposal_title(
     format!("Starling {proposal}{with}{needs}{conflict}: {reason}")
 }
 
-/// The client's command where it brings it, else the server's.
+/// Returns the client's command if the client implements it, otherwise the server's command.
 fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> &'static str {
     match client.brings(own) {
         true => own.name(),
@@ -223,7 +235,7 @@ fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> 
     }
 }
 
-/// A command of which the title may hold words of a model: in it, what is not seen is written out.
+/// Returns a command. Its title may contain a model's text, so invisible characters are escaped.
 pub fn command(title: impl AsRef<str>, command: &str, argument: Value) -> Command {
     Command {
         title: harmless(title.as_ref()),
@@ -263,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_offered_what_it_can_do() {
+    fn commands_match_client_capabilities() {
         let mut view = waiting(&[(1, "a.py::C.m")]);
         doing(&mut view, "a.py::g");
         doing(&mut view, "b.py::h");
@@ -276,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_offered_at_every_member() {
+    fn set_has_actions_at_every_member() {
         let view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let review_actions = review_actions(&run(), &view, &file());
         let titles: Vec<String> = review_actions
@@ -302,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_written_out_in_titles() {
+    fn titles_escape_invisible_characters() {
         let mut view = waiting(&[(1, "a.py::f")]);
         let proposal = view.proposals.get_mut(&ProposalId(1)).unwrap();
         proposal.reason = "\x1b[31mRED\x07 \u{202e}evil \u{200b}".to_owned();
@@ -313,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_said() {
+    fn title_names_conflict() {
         let mut view = waiting(&[(1, "a.py::f")]);
         view.compare(&file(), "something else");
         let review_actions = review_actions(&run(), &view, &file());
@@ -327,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_is_shown_where_it_changes_something() {
+    fn proposal_is_shown_at_changed_symbols() {
         let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
         let shown = visible_at(
             &symbol("a.py::C"),

@@ -1,4 +1,4 @@
-//! Values for the tests of this module.
+//! Sample values for the tests of this crate.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use starling_text::ChangeSet;
 
 pub use crate::testing::evidence;
 
-/// A client that shows lenses and brings these commands.
+/// Returns the settings of a client that shows lenses and implements the given commands.
 pub fn client(commands: &[ClientCommand]) -> ClientSettings {
     let names: Vec<&str> = commands.iter().map(|command| command.name()).collect();
     let params = json!({"rootUri": "file:///w", "capabilities": {
@@ -22,10 +22,11 @@ pub fn client(commands: &[ClientCommand]) -> ClientSettings {
     ClientSettings::negotiate(&serde_json::from_value(params).unwrap())
 }
 
-/// The text that [`waiting`] proposals are made for.
+/// The text for which [`waiting`] makes proposals.
 pub const BASE: &str = "def f():\n    return 1\n\n\nclass C:\n    def m(self):\n        return 2\n\n\ndef g():\n    return 3\n";
 
-/// The events of proposals that wait together; each makes `return` of its symbol a `yield`.
+/// Returns the events of proposals that wait together. Each replaces `return` by `yield` in its
+/// symbol.
 pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
     let part = |(id, path): &(u32, &str)| {
@@ -71,7 +72,7 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     events
 }
 
-/// A run with proposals that wait together.
+/// Returns the view of a run with proposals that wait together.
 pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
     let mut view = RunView::default();
     for (seq, event) in asked(proposals).iter().enumerate() {
@@ -80,7 +81,7 @@ pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
     view
 }
 
-/// An agent of a run is at work.
+/// Adds a working agent to a run.
 pub fn doing(view: &mut RunView, path: &str) {
     let agent = ActorId::Agent(path.parse().unwrap());
     let woken = Event::AgentWoken {
@@ -97,7 +98,7 @@ pub fn doing(view: &mut RunView, path: &str) {
     view.record(91, &Event::Notice { agent, notice });
 }
 
-/// `a.py` open with a text.
+/// Returns `a.py` open with a text.
 pub fn document(text: &str) -> super::documents::DocumentView {
     super::documents::DocumentView {
         uri: tower_lsp::lsp_types::Url::parse("file:///w/a.py").unwrap(),
@@ -106,7 +107,7 @@ pub fn document(text: &str) -> super::documents::DocumentView {
     }
 }
 
-/// The review_actions of one run about one file.
+/// Returns the review actions of a run in one file.
 pub fn review_actions(run: &RunId, view: &RunView, file: &FilePath) -> Vec<ReviewAction> {
     let mut review_actions = all_review_actions(run, view);
     review_actions.retain(|action| action.symbol.file == *file);

@@ -58,10 +58,10 @@ pub use services::{
 };
 pub use status::{OverviewPhase, RunOverview};
 
-/// How long trajectories may take to be written at the end.
+/// How long trajectories may take to be written at shutdown.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Why a command about a run cannot be followed.
+/// Why a request about a run is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     #[error("no folder is open: open the folder of the project first")]
@@ -93,9 +93,9 @@ pub enum RunError {
     NotStarted(String),
 }
 
-/// Where a run stands.
+/// How far a run has come.
 enum RunPhase {
-    /// Being made ready; holds what it was told meanwhile.
+    /// The run is being prepared. Contains the messages for it that arrived meanwhile.
     Opening(Vec<(Option<SymbolPath>, String)>),
     Running(Arc<dyn RunControl>),
     Ended(Option<Arc<dyn RunControl>>),
@@ -105,20 +105,20 @@ struct RunEntry {
     phase: RunPhase,
     cancel: CancellationToken,
     pending_reviews: PendingReviews,
-    /// What the run was begun with, for *Run again*.
+    /// The parameters of the run, for *Run again*.
     params: RunParams,
     view: RunView,
-    /// The patches of changes that the editor cannot take.
+    /// The patches of changes that the editor cannot apply.
     patches: BTreeMap<ProposalId, PathBuf>,
-    /// Events before this number are of an earlier server, whose user was told of them.
+    /// The number of the first event of this server. Earlier events were reported by an earlier
+    /// server.
     first_new_event: u64,
     origin: RunOrigin,
-    /// Whether the task was begun again, as another run.
+    /// Whether the task was started again as another run.
     is_retried: bool,
-    /// Of an interrupted run: its trajectory, which ends when the run is run again or forgotten.
+    /// The trajectory of an interrupted run. It is ended when the run is retried or forgotten.
     interrupted: Option<InterruptedRun>,
-    /// Fired when the trajectory is written to its end and unlocked; `None` if this server does not
-    /// write it.
+    /// Fired when the trajectory is complete and unlocked; `None` if this server does not write it.
     written: Option<CancellationToken>,
 }
 
@@ -126,19 +126,19 @@ struct RunEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunOrigin {
     Started,
-    /// Of an earlier server: what waited for review then waits again.
+    /// Started by an earlier server. Its waiting reviews wait again.
     Restored,
-    /// Of an earlier server, and ended there: for the history.
+    /// Ended under an earlier server. It is kept for the history.
     Ended,
 }
 
-/// All runs of one client. The key is the id, which sorts by time.
+/// The runs of one front end. Their ids sort by start time.
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<SessionShared>,
 }
 
-/// By file: its text, and the changes that waited, each with its run.
+/// For each file its text and the changes that waited, each with the id of its run.
 type ComparedParts = BTreeMap<FilePath, (Arc<str>, Vec<(String, FileChange)>)>;
 
 struct SessionShared {
@@ -153,9 +153,9 @@ struct SessionShared {
     entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Fired when the runs of earlier servers are known.
     restored: CancellationToken,
-    /// The texts of files with applied changes, as they were compared last.
+    /// The hash of each file with applied changes when it was last compared with them.
     compared: Mutex<BTreeMap<FilePath, ContentHash>>,
-    /// What waits, and the texts of its files, as they were compared last.
+    /// The waiting changes and the texts of their files when they were last compared.
     compared_parts: Mutex<ComparedParts>,
 }
 
@@ -204,12 +204,18 @@ impl Session {
         self.shared.front_end.get()?.root()
     }
 
-    /// Begins a run over the buffers as they are at this place in the order of messages.
+    /// Starts a run over the current buffers.
+    ///
+    /// # Errors
+    /// No project is open.
     pub fn start(&self, params: RunParams) -> Result<RunReply, RunError> {
         self.start_after(params, None)
     }
 
-    /// Begins the task of a run that has ended once more, as a new run.
+    /// Starts the task of an ended run again as a new run.
+    ///
+    /// # Errors
+    /// There is no such run, it has not ended, or there is nothing to download.
     pub fn retry(&self, asked: &RetryParams) -> Result<RunReply, RunError> {
         let run = &asked.run;
         let (mut params, remedy) = {
@@ -234,7 +240,7 @@ impl Session {
         Ok(reply)
     }
 
-    /// Forgets the runs that have ended and of which nothing waits.
+    /// Forgets all ended runs.
     pub fn forget(&self) {
         self.lock().retain(|id, entry| {
             let is_over = matches!(entry.phase, RunPhase::Ended(_));
@@ -247,7 +253,7 @@ impl Session {
         self.shared.refresh.notify();
     }
 
-    /// Begins a run, if need be after the weights of a model were fetched.
+    /// Starts a run, after a download of the weights of a model if `download` names one.
     fn start_after(
         &self,
         params: RunParams,
@@ -289,7 +295,11 @@ impl Session {
         Ok(reply)
     }
 
-    /// Tells an agent, or all. An intent of the symbol that waits is answered by it.
+    /// Sends a message to the agent of a symbol, or to all agents. If the symbol's intent waits,
+    /// the message answers it.
+    ///
+    /// # Errors
+    /// There is no such run, it has ended, or no agent can receive the message.
     pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
@@ -320,8 +330,11 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a run; a run that has ended already stays as it is. What waited for review is rejected by
-    /// it, so that nothing of a run that the user stopped comes again, unless it is to be kept.
+    /// Cancels a run. An ended run is left as it is. Waiting reviews are rejected, so that a
+    /// stopped run is not offered again, unless `keep_reviews` is set.
+    ///
+    /// # Errors
+    /// There is no such run.
     pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
         let entries = self.lock();
         let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
@@ -341,7 +354,10 @@ impl Session {
         Ok(())
     }
 
-    /// Takes back what a run applied; `starling/undone` tells how it went.
+    /// Undoes what a run applied. The front end receives the result.
+    ///
+    /// # Errors
+    /// There is no such run, or it has not started.
     pub fn undo(&self, run: &RunId, proposal: Option<ProposalId>) -> Result<(), RunError> {
         let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.phase {
             RunPhase::Running(handle) | RunPhase::Ended(Some(handle)) => Arc::clone(handle),
@@ -389,7 +405,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in that the texts hold changes no more, whoever took them out.
+    /// Records that the texts no longer contain changes, whoever removed them.
     fn record_gone(&self, run: &RunId, handle: &dyn RunControl, gone: &[ProposalId]) {
         for proposal in gone {
             handle.log().undone(*proposal);
@@ -402,8 +418,8 @@ impl Session {
         }
     }
 
-    /// Records what is undone after the log of a run was closed, so that `starling undo` does not undo it
-    /// again. Before that, the writer of the trajectory records it.
+    /// Records undone changes of a run whose log is closed, so that `starling undo` does not undo
+    /// them again. Before that, the writer of the trajectory records them.
     async fn record_undone(&self, run: &RunId, handle: &dyn RunControl) {
         if !handle.log().is_closed() {
             return;
@@ -424,7 +440,7 @@ impl Session {
         }
     }
 
-    /// Adds events to the trajectory of a run whose log is closed.
+    /// Appends events to the trajectory of a run whose log is closed.
     async fn record(&self, run: &RunId, events: Vec<Event>) -> anyhow::Result<()> {
         let entry = |entry: &RunEntry| (entry.written.clone(), entry.interrupted.clone());
         let entry = self.lock().get(&run.0).map(entry);
@@ -438,7 +454,7 @@ impl Session {
                 tokio::task::spawn_blocking(move || interrupted.record(events)).await
             }
             None => {
-                // The writer has the trajectory locked, and may still be behind the log.
+                // The writer holds the lock of the trajectory and may be behind the log.
                 if let Some(written) = written {
                     written.cancelled().await;
                 }
@@ -448,12 +464,12 @@ impl Session {
         Ok(record??)
     }
 
-    /// Fired when the client goes.
+    /// Returns a token that is fired when the client disconnects.
     pub fn closing(&self) -> CancellationToken {
         self.shared.closing.clone()
     }
 
-    /// Ends all runs; nothing of them reaches the client's texts any more.
+    /// Cancels all runs. They change none of the client's texts any more.
     pub fn stop_all(&self) {
         self.shared.closing.cancel();
         for (id, entry) in self.lock().iter() {
@@ -465,7 +481,7 @@ impl Session {
         }
     }
 
-    /// Ends all runs, and gives their trajectories a moment to be written.
+    /// Cancels all runs and waits a moment until their trajectories are written.
     pub async fn shutdown(&self) {
         self.stop_all();
         self.shared.tasks.close();
@@ -517,7 +533,7 @@ fn close_interrupted(entry: &mut RunEntry) {
     }
 }
 
-/// Says in one line how an undo ended.
+/// Returns one line that says how an undo ended.
 fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
     let summary = match (error, undone) {
         (Some(error), 0) => format!("Starling: not undone: {error}"),
@@ -536,7 +552,7 @@ fn unknown(run: &RunId) -> RunError {
     RunError::UnknownRun(run.0.clone())
 }
 
-/// Sorts by time.
+/// Returns a new id. Ids sort by time.
 fn next_id() -> RunId {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -550,7 +566,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_differ_and_sort_by_time() {
+    fn ids_are_unique_and_sort_by_time() {
         let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
     }

@@ -1,5 +1,5 @@
-//! Where the symbols of an open document are: read from its text now and then, and moved along with
-//! every edit in between, so that no request waits for a parser.
+//! The positions of the symbols of an open document. The document is parsed now and then, and the
+//! markers move with every edit in between, so that no request waits for the parser.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use starling_syntax::{FilePath, SymbolTree};
 use starling_text::ByteRange;
 
-/// One symbol.
+/// The position of one symbol. Offsets are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolMarker {
-    /// As in its symbol path; empty for the module body.
+    /// The name in the symbol path; empty for the module body.
     pub name: String,
-    /// Where its definition starts, decorators included.
+    /// Where the definition starts, decorators included.
     pub definition_start: usize,
-    /// Where its name stands in its definition.
+    /// Where the name starts in the definition.
     pub name_start: usize,
     pub span: ByteRange,
 }
@@ -27,7 +27,7 @@ pub struct Splice {
 }
 
 impl Splice {
-    /// What turns one text into another, as one replacement.
+    /// Returns the single replacement that turns `old` into `new`.
     pub fn between(old: &str, new: &str) -> Splice {
         let same = |(a, b): &(u8, u8)| a == b;
         let front = old.bytes().zip(new.bytes()).take_while(same).count();
@@ -53,12 +53,12 @@ impl Splice {
     }
 }
 
-/// The symbols of a document, outer before inner; the module body first.
+/// The symbols of a document, outer before inner. The module body is first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolMarkers(Arc<Vec<SymbolMarker>>);
 
 impl SymbolMarkers {
-    /// Reads a text.
+    /// Parses a text.
     pub fn read(path: &Path, text: &str) -> SymbolMarkers {
         let tree = SymbolTree::parse(FilePath::new(path.to_string_lossy()), text.into());
         let marker = |symbol: &starling_syntax::Symbol| SymbolMarker {
@@ -84,7 +84,7 @@ impl SymbolMarkers {
         }
     }
 
-    /// A symbol by its name, or the innermost context it that is there.
+    /// Returns a symbol by its name, or the innermost enclosing symbol that exists.
     pub fn find(&self, name: &str) -> Option<&SymbolMarker> {
         let mut name = name;
         loop {
@@ -103,7 +103,7 @@ impl SymbolMarkers {
         self.0.iter()
     }
 
-    /// The innermost symbol at an offset.
+    /// Returns the innermost symbol at an offset.
     pub fn at(&self, offset: usize) -> Option<&SymbolMarker> {
         let context = |marker: &&SymbolMarker| {
             marker.name.is_empty() || (marker.span.start <= offset && offset < marker.span.end)
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_stand_at_their_names() {
+    fn finds_name_position_of_symbols() {
         let markers = markers();
         assert_eq!(name_start(&markers, "C.m", TEXT), "m():");
         assert_eq!(name_start(&markers, "C", TEXT), "C:");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_symbol_is_at_a_place() {
+    fn finds_innermost_symbol_at_offset() {
         let markers = markers();
         let at = |what: &str| markers.at(TEXT.find(what).unwrap()).unwrap().name.clone();
         assert_eq!(at("import"), "");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_move_with_the_text() {
+    fn markers_move_with_edits() {
         for (from, to) in [
             ("import x", "import x, y"),
             ("import x\n\n\n", ""),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_stands_where_it_was() {
+    fn deleted_symbol_keeps_its_position() {
         let text = TEXT.replace("def f():\n    return 1\n", "");
         let mut markers = markers();
         markers.shift(&Splice::between(TEXT, &text));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_splice_is_as_small_as_it_can_be() {
+    fn splice_is_minimal() {
         let splice = Splice::between("abcd", "abXd");
         assert_eq!((splice.range, splice.inserted), (ByteRange::new(2, 3), 1));
         let grown = Splice::between("aa", "aaa");

@@ -1,6 +1,6 @@
-//! A server whose runs follow a script, for tests.
+//! A server with scripted runs, for tests.
 
-// Only tests use this module, also those of other crates.
+// Only tests use this module, including tests of other crates.
 #![allow(clippy::unwrap_used)]
 
 mod client;
@@ -40,7 +40,7 @@ pub fn symbol(path: &str) -> SymbolPath {
     path.parse().unwrap()
 }
 
-/// A folder with files.
+/// Creates a directory with files.
 pub fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -51,7 +51,7 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What a scripted run has at hand.
+/// The context of a scripted run.
 pub struct RunScript {
     pub task: Task,
     pub outside: RunServices,
@@ -63,7 +63,7 @@ pub struct RunScript {
 struct ScriptedRun {
     log: EventLog,
     cancel: CancellationToken,
-    /// Whether an undo is recorded, as a run does it.
+    /// Whether an undo is recorded in the log, as a real run does.
     records: bool,
     steer: mpsc::UnboundedSender<(Option<SymbolPath>, String)>,
 }
@@ -79,16 +79,16 @@ impl RunControl for ScriptedRun {
     }
 
     fn steer(&self, to: Option<SymbolPath>, text: String) {
-        // A script that does not read what it is told is no failure.
+        // A script may ignore its messages.
         let _ = self.steer.send((to, text));
     }
 
-    /// There is no symbol `missing`.
+    /// The symbol `missing` does not exist.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Proposal 1 can be undone, or all; nothing else.
+    /// Only proposal 1, or all proposals, can be undone.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {
@@ -102,7 +102,7 @@ impl RunControl for ScriptedRun {
     }
 }
 
-/// Runs follow the script; the log is closed when it ends.
+/// Returns a starter whose runs follow `script`. The log is closed when the script ends.
 pub fn scripted<F, Fut>(script: F) -> Starter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
@@ -111,7 +111,7 @@ where
     starter(script, false)
 }
 
-/// The same, and an undo of all takes proposal 1 back and records it.
+/// Like [`scripted`]; an undo of all undoes proposal 1 and records it.
 pub fn undoable<F, Fut>(script: F) -> Starter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
@@ -150,7 +150,7 @@ where
     })
 }
 
-/// Services over nothing but the disk.
+/// Returns services over the disk alone.
 pub fn services(start: Starter, trajectories: &Path) -> Services {
     let open: Opener = Arc::new(|opening| {
         Box::pin(async move {

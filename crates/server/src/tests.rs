@@ -1,10 +1,12 @@
-//! The server as a client sees it, its runs scripted.
+//! The server as a client sees it. The runs are scripted.
 
 mod asking;
 mod composing;
 mod disk;
 mod editing;
+mod interrupted;
 mod keystrokes;
+mod killed;
 mod late;
 mod lenses;
 mod plain;
@@ -30,7 +32,7 @@ fn silent() -> Value {
     json!({})
 }
 
-/// Says some things, then waits for its cancel.
+/// A run that logs three messages, then waits until it is cancelled.
 fn chatty() -> Starter {
     scripted(async |scene: RunScript| {
         for word in ["one", "two", "three"] {
@@ -44,7 +46,7 @@ fn chatty() -> Starter {
     })
 }
 
-/// Ends at once.
+/// A run that ends at once.
 fn brief() -> Starter {
     scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)))
 }
@@ -62,7 +64,7 @@ async fn refusal(client: &TestClient, command: &str, argument: Value) -> String 
     request.await.unwrap_err().to_string()
 }
 
-/// Says it until it is refused.
+/// Repeats a command until it is refused.
 async fn refused_at_last(client: &TestClient, command: &str, argument: Value) -> String {
     let params = json!({"command": command, "arguments": [argument]});
     loop {
@@ -75,7 +77,7 @@ async fn refused_at_last(client: &TestClient, command: &str, argument: Value) ->
     }
 }
 
-/// The next event of a run; those of others pass by.
+/// Returns the next event of a run; events of other runs are skipped.
 async fn next_event(client: &mut TestClient, run: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
@@ -85,8 +87,8 @@ async fn next_event(client: &mut TestClient, run: &str) -> Value {
     }
 }
 
-/// The records of a trajectory.
-fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
+/// Returns the records of a trajectory.
+fn records_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
     let path = folder.join(format!(".trajectories/{run}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -94,7 +96,7 @@ fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn edits_are_counted_in_the_encoding_that_was_agreed() {
+async fn edits_use_the_negotiated_encoding() {
     for (wanted, negotiated, column) in [
         (json!(["utf-8", "utf-16"]), "utf-8", 4),
         (json!(["utf-7", "utf-32"]), "utf-32", 1),
@@ -135,7 +137,7 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_before_the_handshake() {
+async fn rejects_commands_before_initialize() {
     let client = TestClient::new(brief());
     let said = refusal(&client, "starling.run", json!({"task": "x"})).await;
     assert!(said.contains("not initialized"), "{said}");
@@ -144,7 +146,7 @@ async fn nothing_is_done_before_the_handshake() {
 }
 
 #[tokio::test]
-async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() {
+async fn event_numbers_increase_within_each_run() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
@@ -167,7 +169,7 @@ async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() 
         let expected: Vec<_> = (0..).zip(expected).collect();
         assert_eq!(texts, expected, "{task}");
     }
-    // Only the one that is cancelled ends.
+    // Only the cancelled run ends.
     let (_, second) = &runs[1];
     client
         .execute("starling.cancel", json!({"run": second}))
@@ -178,7 +180,7 @@ async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() 
 }
 
 #[tokio::test]
-async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
+async fn shutdown_ends_runs_and_completes_trajectories() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -196,16 +198,16 @@ async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
         ..
     } = client;
     assert_eq!(server.await.unwrap(), ExitKind::AfterShutdown);
-    let story = story_of(folder.path(), &run);
-    assert_eq!(story.len(), 4);
-    let last = &story[3]["event"];
+    let records = records_of(folder.path(), &run);
+    assert_eq!(records.len(), 4);
+    let last = &records[3]["event"];
     assert_eq!(last["event"], "run_finished");
     assert_eq!(last["stop_reason"]["reason"], "cancelled");
     drop(connection);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_farewell_does_not_wait_for_a_deaf_run() {
+async fn shutdown_does_not_wait_for_unresponsive_run() {
     let client = TestClient::new(scripted(async |_scene: RunScript| {
         std::future::pending::<()>().await;
     }));
@@ -220,7 +222,7 @@ async fn the_farewell_does_not_wait_for_a_deaf_run() {
 }
 
 #[tokio::test]
-async fn progress_tells_what_happens_and_how_it_ended() {
+async fn progress_bar_shows_activity_and_end() {
     let mut client = TestClient::new(scripted(async |scene: RunScript| {
         scene.log.event(said("no news for a bar"));
         scene.log.event(review_asked(1, "a.py::f"));
@@ -250,7 +252,7 @@ async fn progress_tells_what_happens_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn a_bar_hides_no_character_of_a_task() {
+async fn progress_title_escapes_invisible_characters() {
     let mut client = TestClient::new(brief());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
@@ -264,7 +266,7 @@ async fn a_bar_hides_no_character_of_a_task() {
 }
 
 #[tokio::test]
-async fn nothing_is_offered_about_a_file_that_no_agent_may_read() {
+async fn offers_no_actions_in_forbidden_file() {
     let client = TestClient::new(brief());
     client.initialize(silent()).await;
     let uri = client.uri().as_str().unwrap().replace("a.py", ".env");
@@ -284,7 +286,7 @@ async fn nothing_is_offered_about_a_file_that_no_agent_may_read() {
 }
 
 #[tokio::test]
-async fn a_server_ends_with_the_process_of_its_client() {
+async fn server_ends_with_process_of_client() {
     let client = TestClient::new(brief());
     let mut editor = std::process::Command::new("sleep")
         .arg("600")
@@ -305,7 +307,7 @@ async fn a_server_ends_with_the_process_of_its_client() {
 }
 
 #[tokio::test]
-async fn a_client_that_refuses_the_bar_gets_none() {
+async fn sends_no_progress_to_client_that_refuses_it() {
     let mut client = TestClient::new(chatty());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
@@ -328,7 +330,7 @@ async fn a_client_that_refuses_the_bar_gets_none() {
 }
 
 #[tokio::test]
-async fn a_token_of_no_run_cancels_nothing() {
+async fn unknown_progress_token_cancels_nothing() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -338,7 +340,7 @@ async fn a_token_of_no_run_cancels_nothing() {
             .connection
             .notify("window/workDoneProgress/cancel", params);
     }
-    // The run still listens.
+    // The run still receives messages.
     for _ in 0..3 {
         let params = next_event(&mut client, &run).await;
         assert_eq!(params["event"]["event"], "steered");
@@ -349,12 +351,12 @@ async fn a_token_of_no_run_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn an_ended_run_takes_no_more_words() {
+async fn ended_run_rejects_messages() {
     let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
-    // It counts as ended a moment after its last event was sent.
+    // The run counts as ended a moment after its last event was sent.
     let said = refused_at_last(&client, "starling.steer", json!({"run": run, "text": "t"})).await;
     assert!(said.contains("has ended"), "{said}");
     let accept = json!({"run": run, "proposal": 1});
@@ -365,7 +367,7 @@ async fn an_ended_run_takes_no_more_words() {
 }
 
 #[tokio::test]
-async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
+async fn rejects_steer_of_unknown_symbol() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -378,7 +380,7 @@ async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn what_was_taken_back_is_told() {
+async fn reports_undone_proposals() {
     let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -400,7 +402,7 @@ async fn what_was_taken_back_is_told() {
 }
 
 #[tokio::test]
-async fn old_runs_are_forgotten() {
+async fn forgets_old_runs() {
     let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
@@ -417,7 +419,7 @@ async fn old_runs_are_forgotten() {
     client.execute("starling.undo", kept).await;
 }
 
-/// A client of a server that opens runs only when it is told to.
+/// Returns a client of a server that opens runs only when it is notified.
 fn slow(start: Starter) -> (TestClient, Arc<Notify>) {
     let folder = folder(&[("a.py", "old\n")]);
     let services = services(start, &folder.path().join(".trajectories"));
@@ -437,7 +439,7 @@ fn slow(start: Starter) -> (TestClient, Arc<Notify>) {
 }
 
 #[tokio::test]
-async fn what_is_said_while_a_run_opens_reaches_it() {
+async fn run_receives_messages_sent_while_it_opens() {
     let (mut client, gate) = slow(scripted(async |mut scene: RunScript| {
         for _ in 0..2 {
             let (to, text) = scene.steered.recv().await.unwrap();
@@ -463,7 +465,7 @@ async fn what_is_said_while_a_run_opens_reaches_it() {
 }
 
 #[tokio::test]
-async fn a_run_can_be_cancelled_while_it_opens() {
+async fn run_can_be_cancelled_while_it_opens() {
     let (mut client, _shut) = slow(scripted(async |_scene: RunScript| panic!("it was started")));
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
@@ -475,7 +477,7 @@ async fn a_run_can_be_cancelled_while_it_opens() {
 }
 
 #[tokio::test]
-async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for() {
+async fn run_uses_project_buffers_at_request_time() {
     let (mut client, gate) = slow(scripted(async |scene: RunScript| {
         let snapshot = scene.outside.index.snapshot();
         let text = snapshot.read(&file("a.py")).unwrap();
@@ -502,7 +504,7 @@ async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for
 }
 
 #[tokio::test]
-async fn a_request_with_an_unknown_method_is_answered() {
+async fn answers_requests_with_unknown_method() {
     let client = TestClient::new(brief());
     client.initialize(silent()).await;
     for method in ["$/foo", "foo/bar"] {
@@ -512,7 +514,7 @@ async fn a_request_with_an_unknown_method_is_answered() {
     }
 }
 
-/// Writes a frame, as long as the server reads.
+/// Writes a frame.
 async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value) {
     use tokio::io::AsyncWriteExt;
     let body = message.to_string();
@@ -521,7 +523,7 @@ async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value)
 }
 
 #[tokio::test]
-async fn exit_ends_the_server_though_its_answers_are_not_read() {
+async fn exit_ends_the_server_while_client_reads_nothing() {
     for leave in [ExitKind::AfterShutdown, ExitKind::Abrupt] {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(brief(), &folder.path().join(".trajectories"));

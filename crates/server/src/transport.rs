@@ -1,6 +1,5 @@
-//! The server's side of the wire: reads messages, hands them to the service in their order, and writes
-//! its answers and requests. A message that cannot be read is answered with an error; the next one is
-//! read as if nothing had been.
+//! The transport: reads messages, passes them to the service in order, and writes replies and
+//! requests. A message that cannot be read is answered with an error; then the next one is read.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,21 +22,22 @@ use tracing::instrument::Instrumented;
 use super::initialize::drop_unreadable_capabilities;
 use starling_rpc::frames::{Malformed, Reader};
 
-/// Requests that are answered at the same time.
+/// Maximum number of requests that are processed at the same time.
 const MAX_CONCURRENT: usize = 4;
-/// Requests that wait for one of those.
+/// Maximum number of requests that wait to be processed.
 const QUEUE: usize = 100;
-/// Messages that are read ahead while the client takes no answers, so that its `exit` is seen.
+/// Maximum number of messages that are read ahead while the client does not read replies, so that
+/// its `exit` is seen.
 const READ_AHEAD: usize = 8192;
-/// How long after `exit` was read the messages before it may take.
+/// How long the messages before `exit` may take after it was read.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
-/// Messages are written together up to this many bytes.
+/// Maximum number of bytes that are written together.
 const BATCH_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ClientMessage {
-    // First: a response without anything else could be taken for a request.
+    // First: a response could otherwise be parsed as a request.
     Response(Response),
     Request(Request),
 }
@@ -49,8 +49,9 @@ enum ServerMessage {
     Request(Request),
 }
 
-/// Serves until the input ends or the output breaks, or a moment after `exit` was read. `lost` is called for
-/// every message that could not be read: nobody can say what it was. `leave` is cancelled by `shutdown`.
+/// Serves until the input ends, the output fails, or a moment after `exit` was read. `lost` is
+/// called for every message that could not be read, because its content is unknown. `leave` is
+/// cancelled by `shutdown`.
 pub(super) async fn serve<S>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
@@ -63,7 +64,7 @@ pub(super) async fn serve<S>(
     S::Error: std::fmt::Display,
 {
     let (requests, responses) = socket.split();
-    // After `shutdown` the client is only answered.
+    // After `shutdown`, the client receives only responses.
     let left = leave.clone();
     let requests = requests.filter(move |_| ready(!left.is_cancelled()));
     let (requests, end_requests) = stream::abortable(requests);
@@ -95,7 +96,7 @@ pub(super) async fn serve<S>(
         }
         end_requests.abort();
     };
-    // Once nothing is read and all requests are answered, nothing more is to be written.
+    // After the last message is read and all requests are answered, nothing more is written.
     let serving = pin!(async { join!(reading, working) });
     let outgoing = stream::select(answered, requests.map(ServerMessage::Request));
     let writing = pin!(write(output, outgoing));
@@ -125,7 +126,7 @@ enum ReadingEnded {
     Output(#[from] mpsc::SendError),
 }
 
-/// What is noted of the messages that are read ahead.
+/// Watches the messages that are read ahead for `shutdown` and `exit`.
 struct ReadAheadWatch {
     exits: Option<oneshot::Sender<()>>,
     leave: CancellationToken,
@@ -139,7 +140,7 @@ impl ReadAheadWatch {
         match request.method() {
             "shutdown" => self.leave.cancel(),
             "exit" => {
-                // Nobody waits for it once the service has ended.
+                // The receiver is gone once the service has ended.
                 let _ = self.exits.take().map(|exits| exits.send(()));
             }
             _ => {}
@@ -147,19 +148,19 @@ impl ReadAheadWatch {
     }
 }
 
-/// A message as it was read.
+/// A message, or why it could not be read.
 type ReadMessage = Result<ClientMessage, Malformed>;
 
 /// Returns a while after `exit` was read.
 async fn long_after(exit: oneshot::Receiver<()>) {
     if exit.await.is_err() {
-        // The input ended without it.
+        // The input ended without `exit`.
         pending::<()>().await;
     }
     tokio::time::sleep(EXIT_PATIENCE).await;
 }
 
-/// Reads to the end of the input. What was read is still served then, so this returns never.
+/// Reads to the end of the input. Never returns, because the messages still have to be served.
 async fn keep_reading(
     input: impl AsyncRead + Unpin,
     ahead: mpsc::Sender<ReadMessage>,
@@ -171,7 +172,8 @@ async fn keep_reading(
     pending().await
 }
 
-/// Reads on while the messages before are still served: answers that nobody takes must not hide `exit`.
+/// Reads ahead while earlier messages are served, so that replies which the client does not read
+/// cannot hide `exit`.
 async fn read_ahead(
     mut reader: Reader<impl AsyncRead + Unpin>,
     mut ahead: mpsc::Sender<ReadMessage>,
@@ -230,8 +232,8 @@ where
     Ok(())
 }
 
-/// The answer to a request whose method begins with `$/`. tower-lsp takes it for a notification, which may
-/// be passed over, and answers nothing.
+/// Returns the error for a request whose method begins with `$/`. tower-lsp treats it as a
+/// notification and does not answer.
 fn unknown(request: &Request) -> Option<Response> {
     let id = request.id()?.clone();
     let method = request.method();
@@ -276,7 +278,7 @@ async fn write(
     let mut output = pin!(output);
     while let Some(message) = messages.next().await {
         let mut bytes = framed(&message)?;
-        // What is ready as well goes with it.
+        // Messages that are already available are written together.
         while bytes.len() < BATCH_BYTES
             && let Some(Some(message)) = messages.next().now_or_never()
         {

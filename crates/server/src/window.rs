@@ -1,4 +1,4 @@
-//! What the editor is asked to show or to ask in a window of its own, for clients without views.
+//! `window/*` requests: messages, questions and documents, for clients without views of their own.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -14,36 +14,36 @@ use super::outgoing::{AFTER_ANSWER, send_request};
 use starling_text::harmless;
 use starling_workspace::private_directory;
 
-/// How long the client has to open a document.
+/// How long the client may take to open a document.
 const OPEN_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a person may take.
+/// How long a person may take to answer a question.
 const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// More lines of what is ignored are not shown.
+/// Maximum number of ignored settings that are listed.
 const MAX_WARNING_LINES: usize = 5;
-/// Longer texts do not fit into a message.
+/// Maximum number of characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Several lines of which the words may be a model's: in them, what is not seen is written out.
+/// Escapes the invisible characters of a text of several lines, which may be a model's.
 pub fn seen(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(harmless).collect();
     lines.join("\n")
 }
 
-/// The window of one client.
+/// The messages and documents of one client.
 #[derive(Debug)]
 pub struct ClientWindow {
     client: Client,
-    /// Where what is shown is written.
+    /// The directory of the documents that are shown.
     folder: PathBuf,
     negotiated: OnceLock<WindowSupport>,
 }
 
-/// What the client said of itself.
+/// What the client supports.
 #[derive(Debug, Clone, Copy, Default)]
 struct WindowSupport {
-    /// It opens documents.
+    /// The client opens documents.
     documents: bool,
-    /// It has a Starling plugin.
+    /// The client has a Starling plugin.
     plugin: bool,
 }
 
@@ -56,7 +56,7 @@ impl ClientWindow {
         }
     }
 
-    /// What the client said of itself.
+    /// Sets what the client supports. Later calls have no effect.
     pub fn set_negotiated(&self, documents: bool, plugin: bool) {
         self.negotiated
             .get_or_init(|| WindowSupport { documents, plugin });
@@ -72,7 +72,7 @@ impl ClientWindow {
         }
     }
 
-    /// Shows a text as a document, or as a message where documents are not opened.
+    /// Shows a text as a document, or as a message if the client does not open documents.
     pub async fn show_document(&self, name: &str, text: &str) {
         if !(self.negotiated().documents && self.show_as_file(name, text).await) {
             let cut: String = text.chars().take(MAX_MESSAGE_CHARS).collect();
@@ -104,7 +104,7 @@ impl ClientWindow {
         answer.is_ok_and(|shown| shown.success)
     }
 
-    /// Lets the user choose; `None` when no choice is made.
+    /// Asks the user to choose. Returns `None` if no choice is made.
     pub async fn choose<'c>(&self, question: &str, choices: &[&'c str]) -> Option<&'c str> {
         let action = |title: &&str| MessageActionItem {
             title: (*title).to_owned(),
@@ -138,7 +138,7 @@ impl ClientWindow {
             .await;
     }
 
-    /// Says what of the project's settings is not followed.
+    /// Warns about project settings that are not followed.
     pub async fn warn_ignored_settings(&self, ignored: &[String]) {
         let lines = ignored
             .iter()
@@ -151,7 +151,7 @@ impl ClientWindow {
         self.warn(&format!("Starling: {text}")).await;
     }
 
-    /// Removes what was shown.
+    /// Removes the documents that were shown.
     pub fn remove_files(&self) {
         match std::fs::remove_dir_all(&self.folder) {
             Ok(()) => {}
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_window_says_hides_nothing() {
+    fn messages_escape_invisible_characters() {
         assert_eq!(seen("a\x1b[2J\n\u{202e}b\r\n"), "a\\u{1b}[2J\n\\u{202e}b");
     }
 }

@@ -1,15 +1,15 @@
-//! Proposals that belong together are undone together or not at all.
+//! Proposals of one set are undone together or not at all.
 
 use std::sync::Mutex;
 
 use super::*;
 use starling_swarm::Dependencies;
 
-/// The files of a project, of which some cannot be written.
+/// An editor over the project's files that cannot write one of them.
 struct FailingEditor {
     disk: DiskEditor,
     refuses: &'static str,
-    /// A text that somebody types into a file when the first edit arrives.
+    /// A text that the user types into a file when the first edit arrives.
     typing: Mutex<Option<(PathBuf, String)>>,
 }
 
@@ -38,7 +38,7 @@ fn ids(ids: &[u32]) -> BTreeSet<ProposalId> {
     ids.iter().map(|id| ProposalId(*id)).collect()
 }
 
-/// A change of one line of a file of two lines, or a new file.
+/// Returns a change of one line in a file of two lines, or a new file.
 fn change(file: &str, set: &[u32], needs: &[u32]) -> AppliedChange {
     let (before, after) = match file {
         "new.py" => ("", "new\n"),
@@ -54,7 +54,7 @@ fn change(file: &str, set: &[u32], needs: &[u32]) -> AppliedChange {
     }
 }
 
-/// #1, #2 and #3 were accepted as a set; #4 stands alone; #6 needs #5.
+/// Proposals 1, 2 and 3 were accepted as a set; 4 is independent; 6 needs 5.
 fn project() -> (TestProject, RunFile) {
     let project = TestProject::new();
     let changes = [
@@ -73,7 +73,7 @@ fn project() -> (TestProject, RunFile) {
     (project, found)
 }
 
-/// The files whose changes are in them.
+/// Returns the files that contain their changes.
 fn changed(project: &TestProject) -> Vec<&'static str> {
     let files = ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"];
     let is_changed = |file: &&str| {
@@ -91,7 +91,7 @@ fn refused(outcome: &UndoOutcome) -> Vec<(u32, Option<u32>)> {
 }
 
 #[tokio::test]
-async fn when_one_of_a_set_cannot_be_undone_none_of_it_is() {
+async fn set_with_refused_member_is_not_undone() {
     for typed in ["a.py", "b.py", "new.py"] {
         let (project, found) = project();
         std::fs::write(project.root().join(typed), "a\nB, typed\n").unwrap();
@@ -115,13 +115,13 @@ async fn when_one_of_a_set_cannot_be_undone_none_of_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_needed_by_a_change_that_stays_is_not_undone() {
+async fn keeps_change_needed_by_a_kept_change() {
     let (project, found) = project();
     std::fs::write(project.root().join("f.py"), "a\nB, typed\n").unwrap();
     let outcome = project.undo(&found).await;
     assert_eq!(changed(&project), ["e.py", "f.py"]);
     assert_eq!(refused(&outcome), [(6, None), (5, Some(6))]);
-    // #6 does without whatever stays of #5.
+    // Proposal 6 does not prevent the undo of itself when 5 is kept.
     let (project, found) = self::project();
     std::fs::write(project.root().join("e.py"), "a\nB, typed\n").unwrap();
     let outcome = project.undo(&found).await;
@@ -130,7 +130,7 @@ async fn what_is_needed_by_a_change_that_stays_is_not_undone() {
 }
 
 #[tokio::test]
-async fn one_of_a_set_is_undone_alone_where_it_is_asked_for_by_its_number() {
+async fn member_can_be_undone_alone_by_number() {
     let (project, found) = project();
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&project.root()));
     let mut open = project.open(&found).await.unwrap();
@@ -143,14 +143,14 @@ async fn one_of_a_set_is_undone_alone_where_it_is_asked_for_by_its_number() {
         changed(&project),
         ["b.py", "new.py", "d.py", "e.py", "f.py"]
     );
-    // Of the rest, nothing waits for it.
+    // The other members of the set no longer prevent anything.
     drop(open);
     assert_eq!(project.undo(&found).await.refused, []);
     assert_eq!(changed(&project), [""; 0]);
 }
 
 #[tokio::test]
-async fn what_was_undone_of_a_set_is_applied_again_when_the_next_file_cannot_be_written() {
+async fn reapplies_set_when_a_file_cannot_be_written() {
     for refuses in ["a.py", "b.py", "new.py"] {
         let (project, found) = project();
         let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
@@ -164,16 +164,16 @@ async fn what_was_undone_of_a_set_is_applied_again_when_the_next_file_cannot_be_
         assert_eq!(changed(&project), ["a.py", "b.py", "new.py"], "{refuses}");
         assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
         assert_eq!(outcome.refused.len(), 3, "{outcome:?}");
-        // The trajectory tells what is in the files.
+        // The trajectory records what is in the files.
         drop(open);
         assert_eq!(project.undo(&found).await.undone.len(), 3);
         assert_eq!(changed(&project), [""; 0]);
     }
 }
 
-/// The undo of `b.py` begins after `new.py` is gone.
+/// The undo of `b.py` begins after `new.py` has been removed.
 #[tokio::test]
-async fn a_set_stays_when_somebody_types_into_it_while_it_is_undone() {
+async fn reapplies_set_when_user_types_during_undo() {
     let (project, found) = project();
     let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
         disk: DiskEditor::new(&project.root()),
@@ -197,7 +197,7 @@ async fn a_set_stays_when_somebody_types_into_it_while_it_is_undone() {
 }
 
 #[tokio::test]
-async fn two_of_a_set_in_one_file_stay_both() {
+async fn keeps_both_members_of_a_set_in_one_file() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let with = |set: u32, change| AppliedChange {

@@ -21,7 +21,7 @@ fn spliced(text: &str, range: Range, insert: &str, encoding: Encoding) -> String
 }
 
 #[test]
-fn columns_are_counted_in_the_units_that_were_agreed() {
+fn splice_uses_encoding_units() {
     for (encoding, after_smile) in ENCODINGS.into_iter().zip([5, 3, 2]) {
         let smile = range((1, 1), (1, after_smile));
         assert_eq!(
@@ -33,7 +33,7 @@ fn columns_are_counted_in_the_units_that_were_agreed() {
 }
 
 #[test]
-fn every_range_of_a_mixed_text_is_replaced_in_every_encoding() {
+fn splice_replaces_every_range_in_every_encoding() {
     let text = "a🙂b\r\n\r\nçd🙂\n🙂\u{301}e\rlast 𝔘";
     let between_break = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
     let places: Vec<usize> = (0..=text.len())
@@ -58,7 +58,7 @@ fn every_range_of_a_mixed_text_is_replaced_in_every_encoding() {
 }
 
 #[test]
-fn a_range_that_leads_out_of_the_text_is_clamped() {
+fn splice_clamps_range_to_text() {
     for encoding in ENCODINGS {
         let splice = |start, end| spliced("ab\r\ncd", range(start, end), "X", encoding);
         assert_eq!(splice((0, 99), (0, 99)), "abX\r\ncd", "before the break");
@@ -67,7 +67,7 @@ fn a_range_that_leads_out_of_the_text_is_clamped() {
         assert_eq!(splice((1, 1), (u32::MAX, u32::MAX)), "ab\r\ncX");
         assert_eq!(splice((1, 1), (0, 1)), "aXd", "ends in the wrong order");
     }
-    // Within a character: no panic, and nothing of the rest is lost.
+    // A position inside of a character causes no panic, and no other text is lost.
     for encoding in [Encoding::Utf8, Encoding::Utf16] {
         let found = spliced("🙂b", range((0, 1), (0, 1)), "X", encoding);
         assert!(["X🙂b", "🙂Xb"].contains(&found.as_str()), "{found}");
@@ -101,10 +101,10 @@ async fn text_of(documents: &DocumentStore, path: &str) -> Option<(String, i32)>
 }
 
 #[tokio::test]
-async fn changes_of_one_message_follow_one_another() {
+async fn applies_changes_of_one_message_in_order() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(opened("/w/a.py", 1, "🙂one\r\n"));
-    // The second range is one of the text that the first made.
+    // The second range refers to the text after the first change.
     documents.send(changed(
         "/w/a.py",
         2,
@@ -121,7 +121,7 @@ async fn changes_of_one_message_follow_one_another() {
 }
 
 #[tokio::test]
-async fn a_message_without_changes_still_brings_its_version() {
+async fn change_without_edits_updates_version() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(opened("/w/a.py", 1, "x"));
     documents.send(changed("/w/a.py", 2, json!([])));
@@ -132,7 +132,7 @@ async fn a_message_without_changes_still_brings_its_version() {
 }
 
 #[tokio::test]
-async fn only_open_files_have_a_text() {
+async fn only_open_files_have_text() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     documents.send(changed("/w/a.py", 2, json!([{"text": "x"}])));
     assert_eq!(text_of(&documents, "/w/a.py").await, None);
@@ -159,7 +159,7 @@ async fn only_open_files_have_a_text() {
 }
 
 #[tokio::test]
-async fn an_expected_text_is_noticed_even_between_two_changes() {
+async fn detects_expected_text_between_two_changes() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |base: &str, after: &str| {
         documents.expect(
@@ -194,7 +194,7 @@ async fn an_expected_text_is_noticed_even_between_two_changes() {
 }
 
 #[tokio::test]
-async fn a_closed_file_may_be_opened_with_the_expected_text() {
+async fn detects_expected_text_when_file_is_opened() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expected = documents.expect(
         "/w/a.py".into(),
@@ -210,7 +210,7 @@ async fn a_closed_file_may_be_opened_with_the_expected_text() {
 }
 
 #[tokio::test]
-async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening() {
+async fn ignores_symbols_parsed_before_reopening() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let path = PathBuf::from("/w/a.py");
     let old = "def f():\n    pass\n";
@@ -221,7 +221,7 @@ async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening()
         uri: uri("/w/a.py"),
     });
     documents.send(opened("/w/a.py", 1, new));
-    // A reading that was under way at the close ends after it.
+    // A parse that was in progress when the document was closed ends after it.
     documents.send(DocumentMessage::SymbolsRead {
         path: path.clone(),
         opening: OpenId(1),
@@ -233,7 +233,7 @@ async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening()
 }
 
 #[tokio::test]
-async fn nothing_is_written_into_a_document_whose_change_may_be_lost() {
+async fn document_with_lost_change_is_uncertain() {
     let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |path: &str| {
         documents.expect(
@@ -247,14 +247,14 @@ async fn nothing_is_written_into_a_document_whose_change_may_be_lost() {
     documents.send(opened("/w/a.py", 1, "old"));
     documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);
-    // A change of a range may be made to another text than ours.
+    // A change of a range may have been made to another text than the stored one.
     let start = json!({"line": 0, "character": 0});
     let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
     documents.send(changed("/w/a.py", 2, json!([nothing])));
     assert!(is_in_doubt("/w/a.py").await);
     documents.send(changed("/w/a.py", 3, json!([{"text": "old"}])));
     assert!(!is_in_doubt("/w/a.py").await);
-    // The message that opened this one was lost.
+    // The message that opened this document was lost.
     assert!(!is_in_doubt("/w/b.py").await);
     documents.send(changed("/w/b.py", 2, json!([nothing])));
     assert!(is_in_doubt("/w/b.py").await);

@@ -1,4 +1,5 @@
-//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text is there.
+//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text
+//! arrives.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -18,21 +19,22 @@ use crate::outgoing::{RequestError, send_request};
 use crate::session::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
-/// How long the client has to answer.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// How long it has to bring the text that it said is there: a user may have to press a key first.
-const ARRIVAL: Duration = Duration::from_secs(60);
-/// How long the text of an edit may take to arrive after the client has refused the edit: some clients
-/// refuse an edit and make it all the same.
-const AFTER_REFUSAL: Duration = Duration::from_secs(2);
-/// How often the disk is read while an edit of a file that is not open is on its way: what another program
-/// writes meanwhile has to be known to put the text right.
+/// How long the client may take to reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the text may take to arrive after the client has replied that the edit is applied. In
+/// some editors the user has to press a key first.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the text of an edit may take to arrive after the client has refused the edit. Some
+/// clients refuse an edit and make it all the same.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the disk is read while an edit of a closed file is in progress. A text that another
+/// program writes meanwhile has to be known to put the text right.
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a text may stand of which nobody can tell what the client did.
-const UNCLEAR: Duration = Duration::from_secs(2);
-const NOT_COME: &str = "it said that the edit was applied, but the text did not come";
+/// How long a text may be unexplained before the edit counts as misplaced.
+const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
+const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
 
-/// The client's reply to an edit. It is a hint: the text of the document decides.
+/// The client's reply to an edit. It is a hint; the document's text decides.
 struct EditReply {
     kind: EditReplyKind,
     /// Why the edit counts as refused if its text does not arrive.
@@ -50,7 +52,7 @@ enum EditReplyKind {
 impl EditReply {
     fn of(reply: Result<ApplyWorkspaceEditResponse, RequestError>) -> EditReply {
         let (kind, message) = match reply {
-            Ok(reply) if reply.applied => (EditReplyKind::Applied, NOT_COME.to_owned()),
+            Ok(reply) if reply.applied => (EditReplyKind::Applied, TEXT_MISSING.to_owned()),
             Ok(reply) => {
                 let reason = reply.failure_reason;
                 let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
@@ -62,18 +64,19 @@ impl EditReply {
         EditReply { kind, message }
     }
 
-    /// How long the text of the edit may take to arrive after the reply.
-    fn patience(&self) -> Duration {
+    /// Returns how long the text of the edit may take to arrive after this reply.
+    fn timeout(&self) -> Duration {
         match self.kind {
-            EditReplyKind::Applied => ARRIVAL,
-            EditReplyKind::Refused => AFTER_REFUSAL,
+            EditReplyKind::Applied => ARRIVAL_TIMEOUT,
+            EditReplyKind::Refused => REFUSAL_TIMEOUT,
             EditReplyKind::Missing => Duration::ZERO,
         }
     }
 }
 
 impl SentEdit<'_> {
-    /// The text now, when it is what the edit makes; otherwise why it is not.
+    /// Returns the current text if it is the text after the edit; otherwise why the edit is not
+    /// applied.
     fn settled(
         &self,
         now: Result<Current, TextError>,
@@ -95,7 +98,7 @@ impl ClientEditor {
         request: ApplyWorkspaceEditParams,
         mut arrived: oneshot::Receiver<Current>,
     ) -> EditOutcome {
-        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, DEADLINE);
+        let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
         let reply = tokio::select! {
             biased;
             Ok(current) = &mut arrived => return EditOutcome::Known(Ok(current)),
@@ -115,7 +118,7 @@ impl ClientEditor {
         }
     }
 
-    /// Notes the texts that a file has on disk while an edit of it is on its way and it is not open.
+    /// Records the texts that a closed file has on disk while an edit of it is in progress.
     async fn note_disk(&self, sent: &SentEdit<'_>) -> Infallible {
         let Some(edit) = &sent.closed else {
             return pending().await;
@@ -130,9 +133,9 @@ impl ClientEditor {
         }
     }
 
-    /// Waits until a file is gone.
+    /// Waits until a file is deleted.
     async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
-        let patience = reply.patience().min(AFTER_REFUSAL);
+        let patience = reply.timeout().min(REFUSAL_TIMEOUT);
         let began = Instant::now();
         loop {
             match tokio::fs::try_exists(sent.path).await {
@@ -150,8 +153,8 @@ impl ClientEditor {
         }
     }
 
-    /// Waits for the text of an open document, whatever the client's reply was. An edit whose text does not
-    /// arrive in time counts as refused.
+    /// Waits for the text of an open document after any reply. If the text does not arrive in time,
+    /// the edit counts as refused.
     async fn arrival_in_open(
         &self,
         sent: &SentEdit<'_>,
@@ -167,16 +170,16 @@ impl ClientEditor {
             if settled.is_ok() {
                 return settled;
             }
-            // The text may have been there for a moment, before the user typed on.
+            // The document may have had the text for a moment before the user typed on.
             if let Ok(current) = arrived.try_recv() {
                 return Ok(current);
             }
-            // The refusal was right if the document changed otherwise, be it in its version alone.
+            // The document changed otherwise, if only in its version, so the refusal was right.
             let is_over = reply.kind != EditReplyKind::Applied && version != sent.version;
-            let left = reply.patience().saturating_sub(began.elapsed());
+            let left = reply.timeout().saturating_sub(began.elapsed());
             if left.is_zero() || is_over {
                 if let Err(ApplyError::Refused { .. }) = settled {
-                    self.take_back_when_it_comes(sent, arrived);
+                    self.watch_given_up_edit(sent, arrived);
                 }
                 return settled;
             }
@@ -191,9 +194,9 @@ impl ClientEditor {
         }
     }
 
-    /// Waits for the text of a file that was not open, in its buffer or on disk, whatever the client's reply
-    /// was. An edit that does not come counts as refused; it is not sent again, for it could come all the
-    /// same.
+    /// Waits for the text of a file that was not open, in its buffer or on disk, after any reply.
+    /// If the text does not arrive in time, the edit counts as refused. It is not sent again,
+    /// because it could still arrive.
     async fn arrival_in_closed(
         &self,
         sent: &SentEdit<'_>,
@@ -221,7 +224,7 @@ impl ClientEditor {
                 Ok((now, EditPlacement::Absent)) if now == edit.base => unclear = None,
                 Ok((_, placement @ (EditPlacement::Unclear | EditPlacement::Absent))) => {
                     let since: Instant = *unclear.get_or_insert_with(Instant::now);
-                    if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR {
+                    if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR_TIMEOUT {
                         if placement == EditPlacement::Absent {
                             self.take_back_when_it_comes(sent, arrived);
                         }
@@ -229,7 +232,7 @@ impl ClientEditor {
                     }
                 }
             }
-            if began.elapsed() >= reply.patience() {
+            if began.elapsed() >= reply.timeout() {
                 break;
             }
             tokio::select! {
@@ -244,11 +247,12 @@ impl ClientEditor {
                 _ = polls.tick() => {}
             }
         }
-        self.take_back_when_it_comes(sent, arrived);
+        self.watch_given_up_edit(sent, arrived);
         EditOutcome::Known(Err(refused(sent.file, reply.message)))
     }
 
-    /// The text of a file that was not open when an edit was sent, and where the edit is in it.
+    /// Returns the current text of a file that was not open when an edit was sent, and the edit's
+    /// placement in it.
     pub(super) async fn placement(
         &self,
         path: &Path,
@@ -267,7 +271,7 @@ impl ClientEditor {
 
 impl EditOutcome {
     fn in_place(edit: &ClosedEdit) -> EditOutcome {
-        // What was typed elsewhere in the file is the user's.
+        // Text that was typed elsewhere in the file belongs to the user, not to the edit.
         EditOutcome::Known(Ok(Current {
             text: Arc::clone(&edit.after),
             version: None,

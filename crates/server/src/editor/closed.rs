@@ -1,6 +1,6 @@
-//! Edits of files that are not open. They carry no version: the editor makes them at their lines and columns
-//! in whatever text it finds, which may be another one than they were made for. So the text that is there
-//! afterwards is compared with the text that the edit should have made.
+//! Edits of files that are not open. Such an edit has no version: the editor applies it at its
+//! lines and columns to whatever text it finds. Therefore the resulting text is compared with the
+//! text that the edit should have made.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use ropey::Rope;
 use starling_syntax::{FilePath, MadeChange, carry};
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
 
-/// So many texts of a document are remembered, the last ones.
+/// Maximum number of texts that are remembered; older ones are dropped.
 const MAX_TEXTS: usize = 16;
 
-/// The texts that a document had since an edit was sent.
+/// The texts that a document has had since an edit was sent.
 #[derive(Debug, Clone, Default)]
 pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 
@@ -46,11 +46,11 @@ pub struct ClosedEdit {
     positioned: Vec<PositionedEdit>,
     encoding: Encoding,
     pub texts: TextHistory,
-    /// Whether the editor said that it made the edit.
+    /// Whether the editor replied that it made the edit.
     is_claimed: Arc<AtomicBool>,
 }
 
-/// An edit as the editor is told of it: by lines and columns.
+/// An edit by lines and columns, as it is sent to the editor.
 #[derive(Debug, Clone)]
 struct PositionedEdit {
     start: Position,
@@ -58,18 +58,18 @@ struct PositionedEdit {
     insert: String,
 }
 
-/// What the texts of a file say of an edit.
+/// Where an edit is in the texts of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditPlacement {
-    /// They do not hold it.
+    /// The texts do not contain the edit.
     Absent,
     InPlace,
-    /// The editor made it in another text, and it has another place there.
+    /// The editor applied the edit to another text, where it has the wrong position.
     Misplaced {
         before: Arc<str>,
         after: Arc<str>,
     },
-    /// Lines of it are there, and nobody can tell what the editor did.
+    /// The text contains lines of the edit, and it is unknown how the editor applied it.
     Unclear,
 }
 
@@ -99,12 +99,13 @@ impl ClosedEdit {
         }
     }
 
-    /// The editor said that it made the edit.
+    /// Marks that the editor replied that it made the edit.
     pub fn claim(&self) {
         self.is_claimed.store(true, Ordering::Relaxed);
     }
 
-    /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
+    /// Returns where the edit is. `now` is the text of the file; `disk` is the text on disk if the
+    /// file is open.
     pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
         if *now == self.after {
             return EditPlacement::InPlace;
@@ -115,26 +116,27 @@ impl ClosedEdit {
         }
         for (at, after) in texts.iter().enumerate().rev() {
             let earlier = texts[..at].iter().rev().chain(disk).cloned();
-            let unmade = self.unmade_from(after);
-            let made_in = |before: &Arc<str>| self.made_in(before).as_deref() == Some(&**after);
-            if let Some(before) = earlier.chain(unmade).find(made_in) {
-                return self.verdict(before, Arc::clone(after));
+            let unmade = self.text_before(after);
+            let applied_to =
+                |before: &Arc<str>| self.applied_to(before).as_deref() == Some(&**after);
+            if let Some(before) = earlier.chain(unmade).find(applied_to) {
+                return self.check_position(before, Arc::clone(after));
             }
         }
         if *now == self.base {
             EditPlacement::Absent
-        } else if self.is_carried_in(now) {
+        } else if self.is_rebased_in(now) {
             EditPlacement::InPlace
-        } else if self.shows_in(now) {
+        } else if self.has_added_line(now) {
             EditPlacement::Unclear
         } else {
             EditPlacement::Absent
         }
     }
 
-    /// Whether a text is what the edit makes of an earlier text, carried over to it.
-    fn is_carried_in(&self, text: &str) -> bool {
-        if self.leaves_out(text).is_none() {
+    /// Returns whether a text is the result of the edit, rebased over an earlier text.
+    fn is_rebased_in(&self, text: &str) -> bool {
+        if !self.lacks_removed_lines(text) {
             return false;
         }
         let made = MadeChange {
@@ -151,7 +153,7 @@ impl ClosedEdit {
         })
     }
 
-    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
+    fn check_position(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
         let wanted = carry(&self.file, &self.base, &self.changes, &before);
         let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
         match wanted.as_deref() == Some(&*after) {
@@ -160,8 +162,8 @@ impl ClosedEdit {
         }
     }
 
-    /// What an editor makes of a text by this edit.
-    fn made_in(&self, text: &str) -> Option<String> {
+    /// Returns the text that an editor makes of `text` by this edit.
+    fn applied_to(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
         let edits = self.positioned.iter().map(|one| Edit {
@@ -173,12 +175,12 @@ impl ClosedEdit {
             .ok()
     }
 
-    /// The text that an editor made this text of. What the edit removed there is put back as the base has it
-    /// at that place: nobody else touched it, or it cannot be told.
-    fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
+    /// Returns the text from which an editor made this text. What the edit removed is restored as the
+    /// base has it at that place, if the editor replied that it made the edit.
+    fn text_before(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
-            // What stands before it is as it was already.
+            // The text before this position is already restored.
             let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
             let end = at + one.insert.len();
             if text.get(at..end) != Some(one.insert.as_str()) {
@@ -194,7 +196,7 @@ impl ClosedEdit {
         Some(text.into())
     }
 
-    /// What the base has and a text lacks at an offset of the text.
+    /// Returns what the base contains and a text lacks at an offset of the text.
     fn removed_at(&self, text: &str, at: usize) -> Option<String> {
         let mut longer = 0;
         let mut shorter = 0;
@@ -206,7 +208,7 @@ impl ClosedEdit {
             let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
                 continue;
             };
-            // Whole lines before and after it may be new.
+            // Whole lines before and after the offset may be new.
             let line_head = head.rfind('\n').map_or(head, |end| &head[end + 1..]);
             let line_tail = tail.find('\n').map_or(tail, |end| &tail[..=end]);
             let was = edit.range.of(&self.base);
@@ -224,20 +226,19 @@ impl ClosedEdit {
         None
     }
 
-    /// A text without the lines that the edit removes; `None` where one of them still stands.
-    pub fn leaves_out<'t>(&self, text: &'t str) -> Option<&'t str> {
+    /// Returns whether a text contains none of the lines that the edit removes.
+    pub fn lacks_removed_lines(&self, text: &str) -> bool {
         let count = |text: &str, line: &str| text.lines().filter(|one| *one == line).count();
         let mut removed = self.base.lines().filter(|line| !line.trim().is_empty());
-        let stands = |line: &str| {
+        let is_present = |line: &str| {
             let after = count(&self.after, line);
             after < count(&self.base, line) && after < count(text, line)
         };
         let untouched: BTreeSet<&str> = self.after.lines().collect();
-        let is_left = removed.any(|line| !untouched.contains(line) && stands(line));
-        (!is_left).then_some(text)
+        !removed.any(|line| !untouched.contains(line) && is_present(line))
     }
 
-    /// The first and the last line, from 1, in which a text differs from the base.
+    /// Returns the first and the last line in which a text differs from the base. Lines start at 1.
     pub fn differing_lines(&self, text: &str) -> Option<(usize, usize)> {
         let changes = ChangeSet::between_lines(text, &self.base);
         let line = |at: usize| text[..at].lines().count();
@@ -246,13 +247,14 @@ impl ClosedEdit {
         Some((line(first) + 1, line(last).max(line(first) + 1)))
     }
 
-    /// Whether a line that the edit brings stands in a text.
-    pub fn shows_in(&self, text: &str) -> bool {
-        self.shown_lines(text).is_some()
+    /// Returns whether a text contains a line that the edit adds.
+    pub fn has_added_line(&self, text: &str) -> bool {
+        self.added_lines(text).is_some()
     }
 
-    /// The first and the last line of a text, from 1, that the edit may have brought.
-    pub fn shown_lines(&self, text: &str) -> Option<(usize, usize)> {
+    /// Returns the first and the last line of a text that the edit may have added. Lines start at
+    /// 1.
+    pub fn added_lines(&self, text: &str) -> Option<(usize, usize)> {
         let is_new =
             |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
         let new: Vec<&str> = self.after.lines().filter(is_new).collect();
@@ -287,19 +289,19 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_was_made_at_its_lines_in_another_text_is_misplaced() {
+    fn edit_at_its_lines_in_another_text_is_misplaced() {
         for edit in [
             inserting(),
             edit("y * 2", "y * 3"),
             edit("    return z\n", ""),
         ] {
             let before = above(BASE);
-            let after: Arc<str> = edit.made_in(&before).unwrap().into();
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
             let misplaced = EditPlacement::Misplaced {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
             };
-            // On disk it was so before, or the document showed it.
+            // The earlier text is known from the disk or from the document.
             assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
             edit.texts.push(Arc::clone(&after));
@@ -310,11 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_edit_removed_in_a_text_that_nobody_saw_is_put_back_as_it_was() {
+    fn restores_removed_text_without_the_earlier_text() {
         for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
             let before = above(BASE);
-            let after: Arc<str> = edit.made_in(&before).unwrap().into();
-            // Perhaps the user removed it.
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
+            // The user may have removed it.
             assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
             edit.claim();
             let misplaced = EditPlacement::Misplaced {
@@ -327,25 +329,25 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_line_that_still_stands_was_not_removed() {
+    fn finds_lines_that_were_not_removed() {
         let edit = edit("    return z\n", "");
-        assert!(edit.leaves_out(BASE).is_none());
-        assert!(edit.leaves_out(&above(BASE)).is_none());
-        assert!(edit.leaves_out(&edit.after).is_some());
+        assert!(!edit.lacks_removed_lines(BASE));
+        assert!(!edit.lacks_removed_lines(&above(BASE)));
+        assert!(edit.lacks_removed_lines(&edit.after));
         assert_eq!(edit.differing_lines(&above(BASE)), Some((1, 1)));
     }
 
     #[test]
-    fn an_insertion_is_found_without_the_text_before_it() {
+    fn insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
-        let after: Arc<str> = edit.made_in(&before).unwrap().into();
+        let after: Arc<str> = edit.applied_to(&before).unwrap().into();
         let placement = edit.placement(&after, None);
         assert_eq!(placement, EditPlacement::Misplaced { before, after });
     }
 
     #[test]
-    fn an_edit_in_its_place_is_in_place_whatever_was_typed_elsewhere() {
+    fn typing_elsewhere_does_not_misplace_an_edit() {
         let edit = inserting();
         assert_eq!(edit.placement(&edit.after, None), EditPlacement::InPlace);
         let typed = format!("{}\n\nA = 1\n", edit.after);
@@ -356,14 +358,14 @@ mod tests {
             edit.placement(&above(&edit.after), None),
             EditPlacement::InPlace
         );
-        // On disk, nobody saw the text before.
+        // The text before the edit is unknown.
         let changed = self::edit("y * 2", "y * 3");
         let now = above(&changed.after);
         assert_eq!(changed.placement(&now, None), EditPlacement::InPlace);
     }
 
     #[test]
-    fn a_text_without_the_edit_holds_it_nowhere() {
+    fn edit_is_absent_from_text_without_it() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
             assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
@@ -371,10 +373,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_an_edit_that_nobody_can_place_are_unclear() {
+    fn edit_of_unknown_origin_is_unclear() {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
         assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);
-        assert_eq!(edit.shown_lines(&text), Some((2, 2)));
+        assert_eq!(edit.added_lines(&text), Some((2, 2)));
     }
 }

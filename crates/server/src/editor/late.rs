@@ -1,4 +1,4 @@
-//! Edits that arrive late or in the wrong place: each is taken back, or the user is told.
+//! Edits that arrive late or in the wrong place. Each is taken back, or the user is told.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,10 +18,10 @@ use starling_swarm::sending::{self, Purpose};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
-/// How long an edit that was given up is watched for.
-const LATE: Duration = Duration::from_secs(600);
+/// How long the client's texts are watched for an edit that was given up.
+const WATCH_DURATION: Duration = Duration::from_secs(600);
 
-/// The edits that count as not applied and are watched for.
+/// Edits that count as not applied and may still arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenUpEdits(Arc<Mutex<Vec<GivenUpEdit>>>);
 
@@ -29,7 +29,8 @@ pub(super) struct GivenUpEdits(Arc<Mutex<Vec<GivenUpEdit>>>);
 struct GivenUpEdit {
     path: PathBuf,
     after: Arc<str>,
-    /// Fired when the same edit is sent again: a text that arrives then belongs to the new edit.
+    /// Fired when the same edit is sent again. A text that arrives after that belongs to the new
+    /// edit.
     sent_again: CancellationToken,
 }
 
@@ -44,7 +45,7 @@ impl GivenUpEdits {
         sent_again
     }
 
-    /// Ends the watch for an edit that is sent again.
+    /// Stops watching for an edit that is sent again.
     pub(super) fn send_again(&self, path: &Path, after: &str) {
         let mut all = self.lock();
         let same = |one: &&GivenUpEdit| one.path == path && *one.after == *after;
@@ -60,8 +61,8 @@ impl GivenUpEdits {
 }
 
 impl ClientEditor {
-    /// Takes back an edit that the client made in another text than it was for, where that text is known;
-    /// else the user is told, once.
+    /// Takes back an edit that the client applied to another text, if that text is known. Otherwise
+    /// the user is told once.
     pub(super) async fn take_back_misplaced(
         &self,
         path: &Path,
@@ -94,11 +95,11 @@ impl ClientEditor {
             true => format!(", line {first}"),
             false => format!(", lines {first} to {last}"),
         };
-        let told = match edit.shown_lines(&now) {
-            Some(shown) => format!(
+        let told = match edit.added_lines(&now) {
+            Some(added) => format!(
                 "{file}{}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
                  not applied: take it back yourself",
-                lines(shown)
+                lines(added)
             ),
             None => format!(
                 "{file}{}: the file changed while the editor made Starling's edit, and {why}, so nothing \
@@ -114,9 +115,9 @@ impl ClientEditor {
         misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
-    /// The edit counts as refused: should the client apply it later all the same, it is taken back, or the
-    /// user is told.
-    pub(super) fn take_back_when_it_comes(
+    /// Watches for an edit that counts as refused. If the client still applies it, it is taken back
+    /// or the user is told.
+    pub(super) fn watch_given_up_edit(
         &self,
         sent: &SentEdit<'_>,
         arrived: oneshot::Receiver<Current>,
@@ -124,7 +125,7 @@ impl ClientEditor {
         let purpose = match sent.effect {
             Effect::Change => Purpose::TakeBack,
             Effect::Create => Purpose::TakeBackFile,
-            // No text brings the news of it.
+            // No text shows that a file was deleted.
             Effect::Delete => return,
         };
         let late = LateEdit {
@@ -137,7 +138,7 @@ impl ClientEditor {
         let editor = self.clone();
         let sent_again = self.given_up.watch(sent.path, &sent.after);
         tokio::spawn(async move {
-            let comes = timeout(LATE, editor.comes(&late, arrived));
+            let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late, arrived));
             let came = sent_again.run_until_cancelled(comes).await;
             sent_again.cancel();
             let Some(Ok(Some((before, after)))) = came else {
@@ -168,9 +169,10 @@ impl ClientEditor {
         });
     }
 
-    /// Waits for an edit that was given up. Returns the texts that the client made it of and into. After
-    /// another change of an open document it does not come: its version is old, and the client refuses it.
-    async fn comes(
+    /// Waits for an edit that was given up. Returns the texts before and after it. Once an open
+    /// document changes otherwise, the edit cannot arrive: its version is old and the client
+    /// refuses it.
+    async fn wait_for_arrival(
         &self,
         late: &LateEdit,
         mut arrived: oneshot::Receiver<Current>,
@@ -222,19 +224,20 @@ struct LateEdit {
 }
 
 impl LateEdit {
-    /// Whether a text holds the edit, be it among later changes.
+    /// Returns whether a text contains the edit, possibly among later changes.
     fn is_in(&self, edit: &ClosedEdit, text: &Arc<str>) -> bool {
-        if *text == self.base || edit.leaves_out(text).is_none() {
+        if *text == self.base || !edit.lacks_removed_lines(text) {
             return false;
         }
         let inverse = ChangeSet::between(&self.after, &self.base);
         let without = carry(&self.file, &self.after, &inverse, text).map(|undo| undo.apply(text));
         match without {
             Ok(Ok(without)) => without != **text,
-            // What was typed may lie over it: it is there if it cannot be made again either.
+            // The user may have typed over the edit: it is present if it cannot be applied again
+            // either.
             Ok(Err(_)) | Err(_) => {
                 let change = ChangeSet::between(&self.base, &self.after);
-                carry(&self.file, &self.base, &change, text).is_err() && edit.shows_in(text)
+                carry(&self.file, &self.base, &change, text).is_err() && edit.has_added_line(text)
             }
         }
     }

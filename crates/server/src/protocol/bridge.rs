@@ -1,11 +1,12 @@
-//! What a plugin asks the editor's own providers for, on behalf of the server.
+//! Requests of the server for the editor's own language providers. The client's plugin forwards
+//! them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
-/// A provider of the editor.
+/// A language provider of the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EditorProvider {
     Definition,
@@ -22,7 +23,8 @@ impl EditorProvider {
         EditorProvider::Diagnostics,
     ];
 
-    /// Its name in `experimental.starling.bridge`; its request has `starling/` before it.
+    /// Returns the provider's name in `experimental.starling.bridge`. Its request has the prefix
+    /// `starling/`.
     pub fn name(self) -> &'static str {
         match self {
             EditorProvider::Definition => "definition",
@@ -33,12 +35,12 @@ impl EditorProvider {
     }
 }
 
-/// The parameters of all of them.
+/// The parameters of all bridge requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BridgeParams {
     pub text_document: TextDocumentIdentifier,
-    /// Of the open document; `None` for a file that is not open.
+    /// The version of the open document; `None` for a file that is not open.
     pub version: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
@@ -50,7 +52,7 @@ macro_rules! request {
         pub enum $name {}
         impl Request for $name {
             type Params = BridgeParams;
-            /// As the editor writes it; null: nobody can tell.
+            /// The provider's result as the editor returns it; null if it cannot answer.
             type Result = Value;
             const METHOD: &'static str = $method;
         }
@@ -69,7 +71,7 @@ mod tests {
     const MANUAL: &str = include_str!("../../../../docs/protocol.md");
 
     #[test]
-    fn requests_are_named_after_their_providers_and_described() {
+    fn bridge_requests_are_named_and_documented() {
         let methods = [
             BridgeDefinition::METHOD,
             BridgeReferences::METHOD,

@@ -1,4 +1,4 @@
-//! The requests by which a client that draws its own views, or attaches late, learns how things stand.
+//! Requests of clients with views of their own, and of clients that connect late.
 
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::notification::Notification;
@@ -15,7 +15,7 @@ pub const STATE: &str = "starling/state";
 pub const EVENTS: &str = "starling/events";
 pub const PROPOSAL: &str = "starling/proposal";
 
-/// The answer to `starling/state`.
+/// The reply to `starling/state`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateReply {
     pub runs: Vec<RunSnapshot>,
@@ -31,13 +31,13 @@ pub enum RunStage {
     Ended,
 }
 
-/// A run as it stands.
+/// A run and its current state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSnapshot {
     pub run: RunId,
     pub task: String,
     pub stage: RunStage,
-    /// It is one of an earlier server.
+    /// Whether the run was started by an earlier server.
     pub restored: bool,
     pub trajectory: std::path::PathBuf,
     pub seq: Option<u64>,
@@ -48,27 +48,27 @@ pub struct RunSnapshot {
     pub limits: Option<Limits>,
     pub stop_reason: Option<StopReason>,
     pub summary: Option<String>,
-    /// How the run ended, in one line.
+    /// The result of the run in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
-    /// What can be done, where the model could not be asked.
+    /// What the user can do, if the run ended because its model could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
 
-/// What an agent does.
+/// The current activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSnapshot {
     pub agent: ActorId,
     pub doing: String,
     pub working: bool,
-    /// For how long it does that; 0 for one that is not at work.
+    /// For how many seconds the agent has done this; 0 if it does not work.
     pub seconds: u64,
-    /// What it read, searched and ran last, the newest at the end.
+    /// The agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,
 }
 
-/// A proposal as it stands.
+/// A proposal and its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposalSnapshot {
     pub proposal: ProposalId,
@@ -80,11 +80,11 @@ pub struct ProposalSnapshot {
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
     pub state: ProposalStatus,
-    /// Why it does not fit what was typed since.
+    /// Why the proposal does not fit what the user typed since.
     pub conflict: Option<String>,
 }
 
-/// A question as it stands.
+/// A question and its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskSnapshot {
     pub ask: AskId,
@@ -102,20 +102,20 @@ pub struct EventsParams {
     pub after: Option<u64>,
 }
 
-/// The answer to `starling/events`.
+/// The reply to `starling/events`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventsReply {
     pub events: Vec<EventParams>,
 }
 
-/// The answer to `starling/proposal`: a proposal against the text as it is.
+/// The reply to `starling/proposal`: a proposal against the current texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposalReply {
     #[serde(flatten)]
     pub state: ProposalSnapshot,
     pub evidence: Option<Evidence>,
     pub diff: String,
-    /// Reason and evidence in Markdown.
+    /// The reason and the evidence in Markdown.
     pub summary: String,
     pub files: Vec<ProposedFile>,
 }
@@ -127,13 +127,13 @@ pub struct ProposedFile {
     pub version: Option<i32>,
     pub creates: bool,
     pub before: String,
-    /// `None` when it conflicts.
+    /// The text with the proposal; `None` if there is a conflict.
     pub after: Option<String>,
     pub conflict: Option<String>,
-    /// The text as it was proposed, where that conflicts with the text as it is.
+    /// The text as it was proposed, if it conflicts with the current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed: Option<String>,
-    /// What changes, in `before`.
+    /// The ranges of `before` that change.
     pub ranges: Vec<Range>,
 }
 

@@ -1,4 +1,4 @@
-//! A run from its opening to its end, with all who follow its log.
+//! Runs a task from its start to its end, and forwards the run's events.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use starling_swarm::{
     Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, StopReason, Task, Writing,
 };
 
-/// How many ended runs can still be undone.
-const ENDED_KEPT: usize = 16;
-/// The least time between two words about a download.
+/// Maximum number of ended runs that are kept for an undo.
+const MAX_ENDED: usize = 16;
+/// Minimum time between two progress reports of a download.
 const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
 
-/// What a run is opened with.
+/// Everything that is needed to start a run.
 pub(super) struct RunPlan {
     pub id: RunId,
     pub params: RunParams,
-    /// The model whose weights are fetched first.
+    /// The model whose weights are downloaded first.
     pub download: Option<String>,
     pub root: PathBuf,
     pub pending_reviews: PendingReviews,
     pub cancel: CancellationToken,
     pub front_end: Arc<dyn FrontEnd>,
     pub buffers: oneshot::Receiver<Buffers>,
-    /// Fired when the trajectory is written to its end and unlocked.
+    /// Fired when the trajectory is complete and unlocked.
     pub written: CancellationToken,
 }
 
 impl Session {
-    /// A run from its opening to its end, with all who follow its log.
+    /// Runs a task from its start to its end.
     pub(super) async fn drive(self, plan: RunPlan) {
         let id = plan.id.clone();
         let front_end = Arc::clone(&plan.front_end);
@@ -52,7 +52,7 @@ impl Session {
         let opened = workers.spawn(async move { runs.open(plan).await }).await;
         let (log, records, approval) = opened.unwrap_or_else(|error| {
             let error = error.to_string();
-            ended(StopReason::Failed { error })
+            failed_start(StopReason::Failed { error })
         });
         let trajectory = self.trajectory(&id);
         let written = workers.spawn(async move {
@@ -69,7 +69,7 @@ impl Session {
         );
     }
 
-    /// Tells the client of all events, then notes the end.
+    /// Sends all events to the front end, then reports the end.
     pub(super) async fn report_events(
         &self,
         id: &RunId,
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Takes in an event, before the client hears of it.
+    /// Updates the session with an event before the front end receives it.
     fn record_event(&self, id: &RunId, seq: u64, event: &Event, approval: Approval) {
         if let Some(entry) = self.lock().get_mut(&id.0) {
             entry.view.record(seq, event);
@@ -125,7 +125,7 @@ impl Session {
             }
         }
         if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
-            // What the texts say of it is not known yet.
+            // The texts have not been compared with this change yet.
             self.compared_texts().clear();
         }
         self.shared.refresh.notify();
@@ -138,7 +138,7 @@ impl Session {
         }
     }
 
-    /// Makes a run ready and starts it; when that fails, its log says why.
+    /// Prepares and starts a run. If that fails, the returned log contains the reason.
     async fn open(&self, plan: RunPlan) -> (EventLog, Writing, Approval) {
         let (id, front_end, pending_reviews) = (
             plan.id.clone(),
@@ -147,7 +147,7 @@ impl Session {
         );
         let (opened, params) = match self.prepare(plan).await {
             Ok(ready) => ready,
-            Err(stop_reason) => return ended(stop_reason),
+            Err(stop_reason) => return failed_start(stop_reason),
         };
         let OpenedRun {
             defaults,
@@ -174,7 +174,7 @@ impl Session {
         task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
         let approval = task.approval;
         let run = (self.shared.services.start)(id.clone(), task, run_services);
-        // At once: no edit may be sent before the trajectory holds it.
+        // At once: no edit may be sent before the trajectory contains it.
         let records = run.log().write_from(0);
         self.started(&id, Arc::clone(&run));
         (run.log(), records, approval)
@@ -209,7 +209,7 @@ impl Session {
         }
     }
 
-    /// Fetches the weights of a model, and tells the client how far it is.
+    /// Downloads the weights of a model and reports the progress.
     async fn fetch(&self, id: &RunId, model: &str) -> Result<(), StopReason> {
         let (tell, mut told) = tokio::sync::watch::channel((0, 0));
         let (fetch, name) = (Arc::clone(&self.shared.services.fetch), model.to_owned());
@@ -265,7 +265,7 @@ impl Session {
             .filter(|(_, entry)| ended(entry))
             .map(|(id, _)| id.clone())
             .rev()
-            .skip(ENDED_KEPT)
+            .skip(MAX_ENDED)
             .collect();
         for id in old {
             entries.remove(&id);
@@ -275,7 +275,7 @@ impl Session {
     }
 }
 
-/// What the request says, and for the rest the defaults.
+/// Combines the request with the defaults.
 fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     Task {
         text: params.task,
@@ -290,15 +290,15 @@ fn task(params: RunParams, defaults: &RunDefaults) -> Task {
     }
 }
 
-/// A run that ended before it began.
-fn ended(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
-    let log = over(stop_reason);
+/// Returns the log of a run that ended before it started, with its writer.
+fn failed_start(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
+    let log = log_of_failed_start(stop_reason);
     let records = log.write_from(0);
     (log, records, Approval::Auto)
 }
 
-/// The log of a run that ended before it began.
-fn over(stop_reason: StopReason) -> EventLog {
+/// Returns the log of a run that ended before it started.
+fn log_of_failed_start(stop_reason: StopReason) -> EventLog {
     let log = EventLog::new();
     let summary = match &stop_reason {
         StopReason::Failed { error } => format!("the run could not begin: {error}"),
@@ -322,7 +322,7 @@ fn over(stop_reason: StopReason) -> EventLog {
     log
 }
 
-/// The first line of the task, for a progress bar.
+/// Returns the first line of a task for a progress bar.
 fn title(task: &str) -> String {
     let task = task.trim();
     let line = task.lines().next().unwrap_or_default();
@@ -342,7 +342,7 @@ mod tests {
     use starling_core::{AskIntent, Driver, Limits};
 
     #[test]
-    fn a_title_is_one_short_line() {
+    fn title_is_one_short_line() {
         assert_eq!(title(" tidy up \n"), "tidy up");
         assert_eq!(title("tidy\nup"), "tidy…");
         assert_eq!(title(""), "");
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_the_defaults_say_otherwise() {
+    fn request_overrides_defaults() {
         let defaults = RunDefaults {
             driver: Driver::Single,
             approval: Approval::Proxy,
@@ -391,9 +391,9 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_did_not_begin_has_a_log_with_an_end() {
+    fn failed_start_logs_an_end() {
         let said = |reason: StopReason| {
-            let events = over(reason.clone()).events();
+            let events = log_of_failed_start(reason.clone()).events();
             let [
                 Event::RunFinished {
                     stop_reason,

@@ -1,4 +1,4 @@
-//! Applied changes that the user took back, or made again, by the editor's own undo and redo.
+//! Detects applied changes that the user removed by the editor's own undo, or restored by redo.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
 
-/// How often, and with which pause, it is looked whether a run has ended.
+/// How often, and at which interval, the end of a run is checked.
 const END_POLLS: u32 = 100;
 const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A change that was undone or made again.
+/// An applied change that the editor undid or redid.
 struct EditorUndo {
     run: RunId,
     event: Event,
@@ -27,8 +27,8 @@ struct EditorUndo {
 }
 
 impl Session {
-    /// Compares what was applied with the texts of open documents. Texts that were compared before are
-    /// passed over.
+    /// Compares applied changes with the texts of open documents. Texts that were already compared
+    /// are skipped.
     pub(super) async fn detect_editor_undo(&self) {
         for file in self.applied_files() {
             let Some(text) = self.text_to_compare(&file).await else {
@@ -45,8 +45,8 @@ impl Session {
         }
     }
 
-    /// The text of an open document; that on disk only once, for a run of an earlier server, which may have
-    /// been killed before it could take in that a change was taken back.
+    /// Returns the text of an open document. For a run of an earlier server it also returns the text
+    /// on disk once, because that server may have been killed before it could record an undo.
     async fn text_to_compare(&self, file: &FilePath) -> Option<Arc<str>> {
         if let Some(open) = self.open_text(file).await {
             return Some(open);
@@ -63,8 +63,8 @@ impl Session {
         disk_text(path).await.ok().map(Arc::from)
     }
 
-    /// Sends the client's plugin the events of a run that has ended which it does not know yet: whoever
-    /// followed its log has stopped.
+    /// Sends the front end the events that were added after the run ended, because the forwarding
+    /// task has stopped.
     pub(super) async fn send_events_after_end(&self, run: &RunId, handle: &dyn RunControl) {
         let log = handle.log();
         if !log.is_closed() || !self.has_ended(run).await {
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// Waits a moment until those who follow the closed log of a run are through.
+    /// Waits a moment until all readers of a closed log are done.
     async fn has_ended(&self, run: &RunId) -> bool {
         for _ in 0..END_POLLS {
             let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
@@ -109,7 +109,8 @@ impl Session {
         files
     }
 
-    /// What the text of a file says, the last change first: it was made over those before it.
+    /// Returns the events that a text of a file implies, the last change first because it was made
+    /// over those before it.
     fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
         let entries = self.lock();
         let mut changes = Vec::new();
@@ -142,8 +143,8 @@ impl Session {
         noticed
     }
 
-    /// Tells the log of the run. That of a run that has ended is closed: its trajectory and the client
-    /// are told here.
+    /// Adds the event to the run's log. If the run has ended, its log is closed; then the
+    /// trajectory and the front end are updated here.
     async fn record_editor_undo(&self, noticed: EditorUndo) {
         let EditorUndo {
             run,

@@ -1,20 +1,20 @@
-//! A proposal in words: for hovers, documents and messages.
+//! Explains a proposal in Markdown or plain text, for hovers, documents and messages.
 
 use super::run_view::RunProposal;
 use starling_swarm::{ProposalId, ids};
 use starling_text::harmless;
 
-/// Longer diffs are cut in a hover.
+/// Maximum length of a diff in a hover, in bytes.
 const HOVER_DIFF: usize = 4_000;
 
-/// What a client shows texts in.
+/// The format in which a client shows texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextFormat {
     Markdown,
     Plain,
 }
 
-/// Reason and evidence.
+/// Returns the reason and the evidence of a proposal.
 pub fn explain(id: ProposalId, proposal: &RunProposal, format: TextFormat) -> String {
     let text = Markup { format };
     let mut told = format!(
@@ -42,7 +42,7 @@ pub fn explain(id: ProposalId, proposal: &RunProposal, format: TextFormat) -> St
     told
 }
 
-/// The same with the diff.
+/// Like [`explain`], with the diff.
 pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal, format: TextFormat) -> String {
     let diff = &proposal.diff;
     let end = (0..=HOVER_DIFF.min(diff.len()))
@@ -57,7 +57,7 @@ pub fn explain_with_diff(id: ProposalId, proposal: &RunProposal, format: TextFor
     format!("{summary}{}", Markup { format }.block("diff", &shown))
 }
 
-/// How a text is shown.
+/// Writes texts in a format.
 struct Markup {
     format: TextFormat,
 }
@@ -77,8 +77,8 @@ impl Markup {
         }
     }
 
-    /// The words of a model, as they are read and no more: what is not seen is written out, and nothing in
-    /// them is a link, a picture, a heading or a block.
+    /// Returns a model's text as plain words: invisible characters are escaped, and no link, image,
+    /// heading or block is rendered. An image URL could leak data to any host.
     fn words(&self, text: &str) -> String {
         let lines: Vec<String> = match self.format {
             TextFormat::Markdown => text.lines().map(escaped).collect(),
@@ -95,7 +95,7 @@ impl Markup {
     }
 }
 
-/// A line without Markdown but for code between two single backticks.
+/// Escapes the Markdown of a line, except code between two single backticks.
 fn escaped(line: &str) -> String {
     let line = harmless(line);
     let mut rest = line.trim();
@@ -121,8 +121,8 @@ fn escaped(line: &str) -> String {
     shown + &without_markup(rest, is_first)
 }
 
-/// A text without backticks with everything escaped that Markdown would read, and nothing else, so that it
-/// can be read where Markdown is shown as it is written.
+/// Escapes the Markdown of a text without backticks. Nothing else is escaped, so that the text stays
+/// readable where Markdown is not rendered.
 fn without_markup(text: &str, is_first: bool) -> String {
     let number = text.trim_start_matches(|char: char| char.is_ascii_digit());
     let list = (is_first && number.len() < text.len()).then(|| text.len() - number.len());
@@ -139,7 +139,7 @@ fn without_markup(text: &str, is_first: bool) -> String {
             '#' | '>' | '-' | '+' | '=' => is_first && at == 0,
             '.' => list == Some(at) || (text[..at].ends_with("www") && is_word(next)),
             ')' => list == Some(at),
-            // An address would be a link.
+            // An address would become a link.
             ':' => after.starts_with("//"),
             '&' => is_word(next) || next == Some('#'),
             _ => false,
@@ -153,7 +153,7 @@ fn without_markup(text: &str, is_first: bool) -> String {
     shown
 }
 
-/// A name as it is; its fence is longer than any in it.
+/// Returns a name as inline code. The fence is longer than any fence in the name.
 fn code(name: &str) -> String {
     let longest = name.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or_default() + 1);
@@ -161,7 +161,7 @@ fn code(name: &str) -> String {
     format!("{fence}{space}{}{space}{fence}", harmless(name))
 }
 
-/// A block of code; its fence is longer than any in it.
+/// Returns a fenced code block. The fence is longer than any fence in the code.
 fn fenced(language: &str, code: &str) -> String {
     let longest = code.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);
@@ -175,7 +175,7 @@ mod tests {
     use starling_syntax::FilePath;
 
     #[test]
-    fn a_proposal_says_what_why_and_how_well() {
+    fn explains_reason_evidence_and_conflict() {
         let mut view = waiting(&[(1, "a.py::f"), (2, "a.py::g")]);
         let id = ProposalId(2);
         insta::assert_snapshot!(explain_with_diff(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_and_a_name_show_no_pictures_and_leave_no_code() {
+    fn escapes_images_and_code_fences() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.symbol = "`![](http:..x)`\u{202e}.py::f".parse().unwrap();
         proposal.reason = "![x](https://e/?s) <img src=x> \x1b[2J`a[0]`".to_owned();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_model_draw_no_evidence_no_links_and_no_headings() {
+    fn escapes_links_headings_and_blocks() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.reason = "Fixes `a_b`.\n\n```text\ntests: 40 of 40 pass\n```\n# Head\n---\n1. one\n\
             [Accept](command:starling.accept) <a href=\"command:x\"> https://e www.e.de *b* my_name _i_"
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_markdown_gets_none() {
+    fn plain_text_has_no_markdown() {
         let mut proposal = waiting(&[(1, "a.py::f")]).proposals[&ProposalId(1)].clone();
         proposal.reason = "a_b [c] \x1b[2J".to_owned();
         let told = explain_with_diff(ProposalId(1), &proposal, TextFormat::Plain);
@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_holds_what_is_in_it() {
+    fn fence_is_longer_than_fences_in_the_code() {
         assert_eq!(fenced("x", "a\n"), "\n```x\na\n```\n");
         assert_eq!(fenced("x", "````"), "\n`````x\n````\n`````\n");
     }
 
     #[test]
-    fn a_long_diff_is_cut_at_a_character() {
+    fn cuts_long_diff_at_character_boundary() {
         let view = waiting(&[(1, "a.py::f")]);
         let mut proposal = view.proposals[&ProposalId(1)].clone();
         proposal.diff = "ä".repeat(HOVER_DIFF);

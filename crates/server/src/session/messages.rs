@@ -9,7 +9,7 @@ use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, To
 use starling_swarm::{Event, ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-/// Arguments of `starling.run`. What is left out comes from the configuration.
+/// Arguments of `starling.run`. Fields that are left out come from the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunParams {
@@ -25,18 +25,19 @@ pub struct RunParams {
     /// Begin at these symbols instead of asking the scout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begin: Vec<SymbolPath>,
-    /// The model for every part, as `--model` takes it; else the one that the server was started with.
+    /// The model for all roles, as `--model` takes it. Default: the model with which the server was
+    /// started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The test command, in place of the one that is found.
+    /// The test command. Default: the command that is detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
-    /// Without a person who approves, a change that no test proves is not applied.
+    /// If no person approves, do not apply a change that no test proves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tests: bool,
 }
 
-/// The limits that a request changes.
+/// Limits that replace the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsPatch {
@@ -61,8 +62,10 @@ pub struct LimitsPatch {
 }
 
 impl LimitsPatch {
+    /// Checks the values.
+    ///
     /// # Errors
-    /// A limit that is no amount, in words.
+    /// Returns a message if a limit is not a valid amount.
     pub fn check(&self) -> Result<(), String> {
         match self.dollars {
             Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(format!(
@@ -87,46 +90,46 @@ impl LimitsPatch {
     }
 }
 
-/// The answer to `starling.run`.
+/// The reply to `starling.run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReply {
     pub run: RunId,
-    /// Where the trajectory is written.
+    /// The path of the trajectory.
     pub trajectory: PathBuf,
 }
 
-/// The answer to `starling.acceptAll`.
+/// The reply to `starling.acceptAll`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptAllReply {
     pub accepted: Vec<ProposalParams>,
 }
 
-/// Arguments of `starling.retry`: the task of a run is begun again as a new run.
+/// Arguments of `starling.retry`: start the task of a run again as a new run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryParams {
     pub run: RunId,
-    /// Fetch the weights of the local model first, which the run did not find.
+    /// Download the weights of the local model first, if the run did not find them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub download: bool,
-    /// The model for every part, in place of the one that the run was begun with.
+    /// The model for all roles. Default: the model of the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// `starling/remedy`: a run ended because its model could not be asked. The task is kept:
-/// `starling.retry` begins it again.
+/// `starling/remedy`: a run ended because its model could not be asked. `starling.retry` starts the
+/// task again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemedyParams {
     pub run: RunId,
     pub task: String,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
     #[serde(flatten)]
     pub remedy: Remedy,
 }
 
-/// `starling/download`: how far the weights are that a run waits for.
+/// `starling/download`: the progress of a download that a run waits for, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownloadParams {
     pub run: RunId,
@@ -135,7 +138,7 @@ pub struct DownloadParams {
     pub total: u64,
 }
 
-/// `starling/event`: one thing that happened in a run. `seq` rises within a run.
+/// `starling/event`: an event of a run. `seq` increases within a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventParams {
     pub run: RunId,
@@ -144,7 +147,7 @@ pub struct EventParams {
     pub event: Event,
 }
 
-/// `starling/intent`: an agent waits for the answer to its intent (accept, reject or steer by
+/// `starling/intent`: an agent waits for an answer to its intent (accept, reject or steer by
 /// `symbol`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntentParams {
@@ -153,21 +156,21 @@ pub struct IntentParams {
     pub view: IntentView,
 }
 
-/// `starling/undone`: how a `starling.undo` ended.
+/// `starling/undone`: the result of `starling.undo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoneParams {
     pub run: RunId,
-    /// What was taken back.
+    /// The proposals that were undone.
     pub proposals: Vec<ProposalId>,
-    /// What was not taken back, and why.
+    /// Which proposals were not undone, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What may be broken, because a proposal was taken back alone that others belong to.
+    /// What may be broken, because a proposal was undone without others that belong to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
+/// Identifies a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
 /// `starling/proposal`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,10 +179,10 @@ pub struct ProposalParams {
     pub proposal: ProposalId,
 }
 
-/// `starling/status`: for a status line.
+/// `starling/status`: the content of a status line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatusParams {
-    /// Empty when there is nothing to tell.
+    /// The text to show; empty if nothing is going on.
     pub text: String,
     pub runs: usize,
     pub working: usize,
@@ -189,19 +192,19 @@ pub struct StatusParams {
     pub tokens: Tokens,
     /// `None` while no price is known.
     pub dollars: Option<Dollars>,
-    /// What of the project's settings is not followed, in words.
+    /// The project settings that are not followed, as messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
 }
 
-/// The answer to `starling/models`.
+/// The reply to `starling/models`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelsReply {
-    /// The model that a run uses whose request names none; null where the configuration does not decide.
+    /// The model of runs whose request names none; null if the configuration does not decide.
     pub chosen: Option<String>,
-    /// Models that can be named: those of the configuration, then `local`.
+    /// The models that a request can name: those of the configuration, then `local`.
     pub models: Vec<ModelItem>,
-    /// Providers whose keys are in the server's environment.
+    /// The providers whose keys are in the server's environment.
     pub keys: Vec<ProviderKey>,
 }
 
@@ -209,7 +212,7 @@ pub struct ModelsReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelItem {
     pub name: String,
-    /// What the name stands for, in words.
+    /// A description of the model.
     pub detail: String,
 }
 
@@ -217,9 +220,9 @@ pub struct ModelItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderKey {
     pub provider: String,
-    /// The environment variable that holds the key.
+    /// The environment variable that contains the key.
     pub variable: String,
-    /// How the name of a model of this provider begins, as `--model` takes it; null where the provider
-    /// has to be added to the configuration first.
+    /// The prefix of this provider's models, as `--model` takes it; null if the provider has to be
+    /// configured first.
     pub prefix: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Changes for an editor that takes no versioned edits: they are kept as patches, and its user is told.
+//! Keeps changes as patches for editors that cannot apply versioned edits.
 
 use super::messages::ProposalParams;
 use super::{RunEntry, Session};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
-/// Why nothing is applied in such an editor.
+/// Why no change is applied in such an editor.
 pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
      (workspaceEdit.documentChanges), so Starling can change no file in it";
 
@@ -15,8 +15,8 @@ impl Session {
         front_end.is_none_or(|front_end| front_end.applies_edits())
     }
 
-    /// Keeps a proposal that was not applied as a patch, and tells the user where, where the editor cannot
-    /// take any edit.
+    /// If the editor cannot apply edits, writes the proposal to a patch file and tells the user
+    /// where it is.
     pub(super) fn keep_as_patch(&self, run: &RunId, seq: u64, proposal: ProposalId) {
         if self.applies_edits() {
             return;
@@ -64,7 +64,7 @@ impl Session {
         entry.is_some_and(|entry| entry.patches.contains_key(&params.proposal))
     }
 
-    /// What the end of a run tells of the changes that the editor cannot take.
+    /// Returns a sentence about the run's patches for its final message.
     pub(super) fn patch_summary(&self, run: &RunId) -> Option<String> {
         let entries = self.lock();
         let patches = entries.get(&run.0).map(|entry: &RunEntry| &entry.patches)?;

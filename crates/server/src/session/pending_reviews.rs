@@ -1,4 +1,4 @@
-//! Reviews that wait for a person, and the approver that waits for them.
+//! The reviews of a run that wait for a person.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use starling_core::{IntentView, Reviewed, Verdict};
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::SymbolPath;
 
-/// What a verdict is about.
+/// The subject of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ReviewTarget {
     Proposal(ProposalId),
@@ -22,14 +22,14 @@ pub struct PendingReviews {
     slots: Arc<Mutex<HashMap<ReviewTarget, PendingReview>>>,
 }
 
-/// `verdict` is there until the answer comes, `answer` until the approver waits for it.
+/// `verdict` is present until the answer is sent, `answer` until the approver waits for it.
 #[derive(Debug)]
 struct PendingReview {
     verdict: Option<oneshot::Sender<Reviewed>>,
     answer: Option<oneshot::Receiver<Reviewed>>,
-    /// What is meant, of an intent.
+    /// The intent's description, as shown to the approver.
     view: Option<IntentView>,
-    /// How often it was claimed: tells the waiters of one review apart.
+    /// How often the review was claimed. It distinguishes several waiters of one review.
     claims: u32,
 }
 
@@ -46,10 +46,10 @@ impl PendingReview {
 }
 
 impl PendingReviews {
-    /// Answers a review. Gives the answer back when nothing waits for it.
+    /// Answers a review.
     ///
     /// # Errors
-    /// The answer itself.
+    /// Returns the answer if no review waits for it.
     pub fn answer(
         &self,
         review: &ReviewTarget,
@@ -65,7 +65,7 @@ impl PendingReviews {
         }
     }
 
-    /// The intents that wait for an answer.
+    /// Returns the intents that wait for an answer.
     pub fn intents(&self) -> Vec<IntentView> {
         let slots = self.lock();
         let open = slots.values().filter(|slot| slot.verdict.is_some());
@@ -74,8 +74,9 @@ impl PendingReviews {
         intents
     }
 
-    /// Follows the log of a run whose proposals a person reviews. An event reaches the client only
-    /// after this: the answer may come before the swarm has begun to wait for it.
+    /// Updates the reviews with an event of a run whose proposals a person reviews. This happens
+    /// before the front end receives the event, so an answer may arrive before the swarm waits for
+    /// it.
     pub fn note(&self, event: &Event) {
         if let Event::ReviewAsked { proposal, .. } = event {
             self.lock()
@@ -86,7 +87,7 @@ impl PendingReviews {
         }
     }
 
-    /// Waits for the answer; the review is forgotten when the future is dropped.
+    /// Waits for the answer. The review is removed when the future is dropped.
     pub async fn wait(&self, review: ReviewTarget) -> Reviewed {
         let (answer, claim) = self.claim(&review);
         let _forget = ForgetOnDrop {
@@ -119,7 +120,7 @@ impl PendingReviews {
         if let Some(answer) = slot.answer.take() {
             return (answer, slot.claims);
         }
-        // Asked twice at the same time: the later one is what the person sees.
+        // Two waiters for the same review: the person sees the later one.
         let (verdict, answer) = oneshot::channel();
         slot.verdict = Some(verdict);
         (answer, slot.claims)
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_reaches_the_one_who_waits() {
+    async fn answer_reaches_the_waiter() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(1));
         let waiting = tokio::spawn({
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_may_come_before_the_swarm_waits() {
+    async fn answer_may_arrive_before_the_swarm_waits() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         assert!(pending_reviews.answer(&review, steer("early")).is_err());
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_review_that_is_over_is_forgotten() {
+    async fn removes_answered_review() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Proposal(ProposalId(7));
         drop(futures::poll!(std::pin::pin!(
             pending_reviews.wait(review.clone())
         )));
         assert!(pending_reviews.answer(&review, Verdict::Accept).is_err());
-        // The log is behind: the deadline has passed already.
+        // The log is behind: the review's deadline has already passed.
         pending_reviews.note(&asked(7));
         pending_reviews.note(&Event::ProposalReviewed {
             proposal: ProposalId(7),
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_review_asked_twice_keeps_the_later_one_open() {
+    async fn second_waiter_replaces_the_first() {
         let pending_reviews = PendingReviews::default();
         let review = ReviewTarget::Intent("a.py::f".parse().unwrap());
         let mut first = Box::pin(pending_reviews.wait(review.clone()));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reviews_of_one_run_do_not_mix() {
+    async fn answers_reach_only_their_review() {
         let pending_reviews = PendingReviews::default();
         let intent = ReviewTarget::Intent("a.py::f".parse().unwrap());
         for id in [1, 2] {

@@ -1,4 +1,4 @@
-//! The signal that something changed which a front end shows.
+//! The signal that data shown by the front end has changed.
 
 use std::sync::Arc;
 

@@ -1,25 +1,25 @@
-//! What a user can do about a run that ended because its model could not be asked.
+//! What the user can do about a run that ended because its model could not be asked.
 
 use serde::{Deserialize, Serialize};
 
 use starling_models::weights;
 
-/// A remedy, as a client review_actions it beside *Try again*.
+/// A remedy that a client offers beside *Try again*.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "remedy", rename_all = "snake_case")]
 pub enum Remedy {
-    /// The weights of a known local model are not on the disk.
+    /// Download the weights of a known local model, which are not on the disk.
     Download { model: String, bytes: u64 },
-    /// The key of an endpoint is missing, or the endpoint refuses it.
+    /// Provide the key of an endpoint, which is missing or refused.
     Key,
-    /// The endpoint does not answer.
+    /// Start the endpoint, which does not answer.
     Endpoint,
-    /// No model can be used as things are configured.
+    /// Choose another model: the configured one cannot be used.
     Model,
 }
 
 impl Remedy {
-    /// Reads the text of an error of a model (`ModelError`); `None` for an error that has other causes.
+    /// Determines the remedy from the text of a `ModelError`; `None` for other errors.
     pub fn of(error: &str) -> Option<Remedy> {
         let has = |part: &str| error.contains(part);
         if let Some(model) = missing_weights(error) {
@@ -34,7 +34,7 @@ impl Remedy {
         if has("this build of Starling has no local models") || has("no model is called") {
             return Some(Remedy::Model);
         }
-        // An editor that does not answer is no endpoint.
+        // An editor that does not answer is not an endpoint.
         let silent = !has("the editor refused the edit")
             && (has(": connection failed: ")
                 || has(": no answer within ")
@@ -53,7 +53,7 @@ fn missing_weights(error: &str) -> Option<Remedy> {
     })
 }
 
-/// A size as buttons show it: `1.1 GB`.
+/// Formats a size for a button: `1.1 GB`.
 pub fn size(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_models_lead_to_their_remedies() {
+    fn determines_remedy_from_model_error() {
         let missing = WeightsError::Missing {
             name: DEFAULT_MODEL.to_owned(),
             path: "/cache/x.gguf".into(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_key_is_told_from_other_errors_of_the_registry() {
+    fn distinguishes_missing_key_from_other_errors() {
         use starling_config::Config;
         use starling_models::registry::Models;
 

@@ -1,5 +1,5 @@
-//! Runs of earlier servers that were interrupted, or ended while something waited for review, found by
-//! their trajectories.
+//! Finds runs of earlier servers that were interrupted or have waiting reviews, by their
+//! trajectories.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,27 +17,27 @@ use starling_swarm::{
 use starling_text::unified_diff;
 use starling_workspace::private_file;
 
-/// Older trajectories are not looked at.
+/// Trajectories that are older are ignored.
 const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// Of the younger ones, as many as this, the last first.
+/// Maximum number of trajectories that are read, the newest first.
 const MAX_READ: usize = 200;
-/// Of the end of a trajectory, in bytes: it holds the last line.
+/// The number of bytes at the end of a trajectory that contain its last line.
 const TAIL_BYTES: u64 = 256 << 10;
-/// InterruptedRun runs that nothing waits of are offered for this long after their last event.
+/// How long after its last event an interrupted run without waiting reviews is offered.
 const MAX_INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// At most so many of them, the last ones.
+/// Maximum number of interrupted runs that are offered, the newest.
 const MAX_INTERRUPTED: usize = 5;
-/// The ending of the file that markers a run as ended by its server, beside its trajectory.
+/// The extension of the file which marks that a run was interrupted by the end of its server.
 const INTERRUPTED_EXTENSION: &str = "interrupted";
-/// The ending of the file that markers a run as forgotten by its user.
+/// The extension of the file which marks that the user has forgotten a run.
 const FORGOTTEN_EXTENSION: &str = "forgotten";
-/// Runs that ended are shown for this long, and at most so many of them.
+/// Maximum age, and maximum number, of ended runs in the history.
 const MAX_ENDED_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const MAX_ENDED: usize = 10;
-/// Longer trajectories are not read for the history.
+/// Maximum size in bytes of a trajectory in the history.
 const MAX_ENDED_BYTES: u64 = 8 << 20;
 
-/// A run to be offered again. Its file stays locked, so that no other server review_actions it.
+/// A run that is offered again. Its file stays locked, so that no other server offers it.
 #[derive(Debug)]
 pub struct RestorableRun {
     pub id: RunId,
@@ -45,18 +45,18 @@ pub struct RestorableRun {
     pub records: Vec<Stamped>,
     pub path: PathBuf,
     pub file: File,
-    /// Whether something waits for review. Else the run was interrupted, and can be run again.
+    /// Whether reviews wait. Otherwise the run was interrupted and can be retried.
     pub waits: bool,
 }
 
-/// Notes that a run ends with its server, in the middle of its work.
+/// Marks that a run is interrupted by the end of its server.
 pub fn mark_interrupted(trajectory: &Path) {
     if let Err(error) = private_file(&trajectory.with_extension(INTERRUPTED_EXTENSION)) {
         tracing::warn!(%error, "a run that is interrupted cannot be marked");
     }
 }
 
-/// An interrupted run that is offered to be run again. Its trajectory stays locked meanwhile.
+/// An interrupted run that can be retried. Its trajectory stays locked meanwhile.
 #[derive(Debug, Clone)]
 pub struct InterruptedRun {
     path: PathBuf,
@@ -69,8 +69,8 @@ impl InterruptedRun {
         InterruptedRun { path, file }
     }
 
-    /// Adds to the trajectory what happened to the applied changes of the run since. No other handle of
-    /// the file could: this one has it locked.
+    /// Appends what happened to the run's applied changes since. Only this handle can write the
+    /// trajectory, because it holds the lock.
     ///
     /// # Errors
     /// The trajectory cannot be read or written.
@@ -79,7 +79,7 @@ impl InterruptedRun {
         starling_history::record_in(&mut file, &self.path, events)
     }
 
-    /// Ends the trajectory, so that no later server review_actions the run again.
+    /// Ends the trajectory, so that no later server offers the run again.
     pub fn close(self, end: Option<Event>) {
         if let Err(error) = self.record(end.into_iter().collect()) {
             tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
@@ -93,7 +93,7 @@ impl InterruptedRun {
     }
 }
 
-/// Looks through a folder of trajectories for runs about a project.
+/// Finds the runs of a project that can be restored, the oldest first.
 pub fn find_restorable(
     trajectories: &Path,
     root: &Path,
@@ -133,7 +133,7 @@ fn is_young(path: &Path) -> bool {
 }
 
 fn is_younger(path: &Path, most: Duration) -> bool {
-    // Nothing else is opened: a pipe would never end.
+    // Only regular files are opened: reading a pipe would never end.
     let data = path.metadata().ok().filter(std::fs::Metadata::is_file);
     let Some(data) = data else {
         return false;
@@ -168,18 +168,8 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     if Path::new(about) != root || file.try_lock().is_err() || ended_regularly(&path) {
         return None;
     }
-    let mut end = line.len() as u64;
     let mut records = vec![first];
-    loop {
-        line.clear();
-        let read = lines.read_line(&mut line);
-        // A line that was cut when the server died is the last.
-        let Ok(record) = serde_json::from_str(&line) else {
-            break;
-        };
-        end += read.ok()? as u64;
-        records.push(record);
-    }
+    let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
     let unrecorded = unrecorded_events(&records, root);
     let first_unrecorded = records.len();
     let at_ms = records.last().map_or(0, |last| last.at_ms);
@@ -208,14 +198,29 @@ fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
     })
 }
 
-/// What was found out about a proposal does not count any more on those who were at work.
+/// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when the
+/// server was killed. Returns their length in bytes.
+fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        let read = lines.read_line(&mut line);
+        let Ok(record) = serde_json::from_str(&line) else {
+            return Some(length);
+        };
+        length += read.ok()? as u64;
+        records.push(record);
+    }
+}
+
+/// Removes evidence about agents that no longer exist.
 fn end_evidence(record: &mut Stamped) {
     if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
         *evidence = evidence.of_ended();
     }
 }
 
-/// A run that ended, for the history of a project. Nothing of it waits.
+/// An ended run for the history of a project. Nothing of it waits.
 #[derive(Debug)]
 pub struct EndedRun {
     pub id: RunId,
@@ -223,8 +228,8 @@ pub struct EndedRun {
     pub records: Vec<Stamped>,
 }
 
-/// The last runs about a project that have ended, the oldest first. Runs that were forgotten, that
-/// another server has open, or that are offered again otherwise are not among them.
+/// Returns the last ended runs of a project, the oldest first. Runs that are forgotten, locked by
+/// another server or restorable are left out.
 pub fn find_ended(trajectories: &Path, root: &Path, wanted: &RestorePolicy) -> Vec<EndedRun> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
@@ -274,14 +279,14 @@ fn open_ended(path: &Path, root: &Path) -> Option<EndedRun> {
     is_over.then_some(EndedRun { id, task, records })
 }
 
-/// Notes that a run is not to be shown in the history any more.
+/// Marks that a run is no longer shown in the history.
 pub fn mark_forgotten(trajectory: &Path) {
     if let Err(error) = private_file(&trajectory.with_extension(FORGOTTEN_EXTENSION)) {
         tracing::warn!(%error, "a forgotten run will be shown again");
     }
 }
 
-/// Whether the last line says so: most runs do, and need not be read.
+/// Returns whether the last line is a regular end. Most trajectories have one and need not be read.
 fn ended_regularly(path: &Path) -> bool {
     let last = || -> std::io::Result<Option<Stamped>> {
         let mut file = File::open(path)?;
@@ -295,12 +300,12 @@ fn ended_regularly(path: &Path) -> bool {
     last().is_ok_and(|last| last.is_some_and(|last| is_regular_end(&last)))
 }
 
-/// The end of a run that was not cut short.
+/// Returns whether a record is the end of a run that was not interrupted.
 fn is_regular_end(record: &Stamped) -> bool {
     match &record.record {
         Record::Event(Event::RunFinished { stop_reason, .. }) => {
             match stop_reason {
-                // What waited then was not answered.
+                // The waiting reviews were not answered.
                 StopReason::Cancelled
                 | StopReason::LedgerEmpty { .. }
                 | StopReason::Failed { .. } => false,
@@ -314,7 +319,7 @@ fn is_regular_end(record: &Stamped) -> bool {
     }
 }
 
-/// Whether something waited for review when the run ended, and the run did not end by itself.
+/// Returns whether reviews waited when the run was interrupted.
 fn has_waiting_reviews(records: &[Stamped]) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
     let ended = records.iter().any(is_regular_end);
@@ -325,14 +330,14 @@ fn has_waiting_reviews(records: &[Stamped]) -> bool {
             .any(|(_, one)| one.part.is_some())
 }
 
-/// Whether a run ended with its server: it has no end, or one that the server's end brought about.
+/// Returns whether a run was interrupted: it has no end, or the end of its server caused it.
 fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
     let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
     let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
     in_order && (!records.iter().any(ends) || path.with_extension(INTERRUPTED_EXTENSION).exists())
 }
 
-/// What a run had spent at its end.
+/// Returns what a run had spent at its end.
 pub fn total_spent(records: &[Stamped]) -> Option<&Spent> {
     records.iter().rev().find_map(|one| match &one.record {
         Record::Event(Event::RunFinished { spent, .. }) => Some(spent),
@@ -340,7 +345,7 @@ pub fn total_spent(records: &[Stamped]) -> Option<&Spent> {
     })
 }
 
-/// The run as it was before its server ended.
+/// Returns the view of the run before its server ended.
 pub fn view_of(records: &[Stamped]) -> RunView {
     let mut view = RunView::default();
     for record in records {
@@ -365,15 +370,16 @@ fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
     file.write_all(&lines)
 }
 
-/// What a run that was killed did not record: changes that are in the files, and accepted proposals that
-/// are not, so that they wait for review again.
+/// Returns the events that a killed run did not record: changes that are in the files, and new
+/// reviews of accepted proposals that are not.
 fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     let events = records.iter().filter_map(|record| match &record.record {
         Record::Event(event) => Some(event),
         Record::Exchange(_) => None,
     });
     let disk = DiskEditor::new(root);
-    // One that is not in its file stays open: a document of the editor that is not saved may hold it.
+    // A change that is not in its file stays unfinished: an unsaved document of the editor may
+    // contain it.
     let mut unrecorded: Vec<Event> = starling_history::unfinished(events)
         .iter()
         .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
@@ -388,7 +394,7 @@ fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
     unrecorded
 }
 
-/// The last question about each leading proposal.
+/// Returns the last review of each lead proposal.
 fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
     let asked = records.iter().filter_map(|record| match &record.record {
         Record::Event(event @ Event::ReviewAsked { proposal, .. }) => Some((*proposal, event)),
@@ -397,8 +403,8 @@ fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
     asked.collect()
 }
 
-/// The question about those parts that were accepted and are not in the files; `None` if there are none,
-/// or if the question stands as it is.
+/// Returns a review of the parts that were accepted and are not in the files; `None` if there are
+/// none, or if the review is unchanged.
 fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
     let state = |part: &FileChange| {
         let proposal = view.proposals.get(&part.proposal);
@@ -457,7 +463,7 @@ fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<E
     Some(event)
 }
 
-/// A run that is over, and in which proposals wait for review.
+/// An ended run with waiting reviews.
 #[derive(Debug, Clone)]
 pub struct WaitingRun {
     pub id: RunId,
@@ -467,18 +473,18 @@ pub struct WaitingRun {
     pub reviews: Vec<WaitingReview>,
 }
 
-/// What is reviewed at once: a proposal, or several that pass only together.
+/// A review: one proposal, or several that only pass together.
 #[derive(Debug, Clone)]
 pub struct WaitingReview {
-    /// The proposal that is asked about.
+    /// The proposal whose review is answered.
     pub lead: ProposalId,
     pub parts: Vec<FileChange>,
-    /// When the user was asked, in milliseconds since the run began.
+    /// When the review began, in milliseconds since the start of the run.
     pub at_ms: u64,
 }
 
-/// The runs of a project in which something waits for review, the newest first. Those that another
-/// program has open are not among them.
+/// Returns the runs of a project with waiting reviews, the newest first. Runs that another program
+/// has open are left out.
 pub fn waiting_runs(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
     let found = find_restorable(trajectories, root, &RestorePolicy::All);
     let run = |found: RestorableRun| WaitingRun {
@@ -492,17 +498,17 @@ pub fn waiting_runs(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
     found.map(run).collect()
 }
 
-/// A run that another program has open, and in which proposals wait for review.
+/// A run with waiting reviews that another program has open.
 #[derive(Debug, Clone)]
 pub struct LockedRun {
     pub id: RunId,
     pub path: PathBuf,
-    /// The number of reviews that wait.
+    /// The number of waiting reviews.
     pub reviews: usize,
 }
 
-/// The runs of a project in which something waits for review and that another program has open, the
-/// newest first.
+/// Returns the runs of a project with waiting reviews that another program has open, the newest
+/// first.
 pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
@@ -524,7 +530,7 @@ fn locked_run(path: PathBuf, root: &Path) -> Option<LockedRun> {
         return None;
     }
     let lines = BufReader::new(&file).lines();
-    // The last line may still be on its way to the disk.
+    // The last line may still be being written.
     let records = lines.map_while(|line| serde_json::from_str(&line.ok()?).ok());
     let records: Vec<Stamped> = records.collect();
     let Record::Event(Event::RunStarted {

@@ -1,4 +1,4 @@
-//! Runs of earlier servers join those of this one.
+//! Adds the runs of earlier servers to the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use super::{RunEntry, RunOrigin, RunPhase, Session};
 use starling_core::Approval;
 use starling_swarm::Record;
 
-/// How long the state of runs waits for those of earlier servers.
+/// How long `starling/state` waits until the runs of earlier servers are found.
 const RESTORE_PAUSE: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Looks for what waited for review when an earlier server ended, and review_actions it again.
+    /// Searches for runs of earlier servers and offers their waiting reviews again.
     pub fn restore(&self) {
         let Ok(front_end) = self.front_end() else {
             self.shared.restored.cancel();
@@ -79,7 +79,7 @@ impl Session {
         });
     }
 
-    /// Looks at the project's settings, and says what of them is not followed.
+    /// Reads the project's settings and warns about those that are not followed.
     pub fn warn_ignored_settings(&self) {
         let Some(root) = self.root() else {
             return;
@@ -100,7 +100,7 @@ impl Session {
         });
     }
 
-    /// Waits until the runs of earlier servers are known, a moment at most.
+    /// Waits until the runs of earlier servers are known, for a moment at most.
     pub async fn restored(&self) {
         let known = self.shared.restored.cancelled();
         if tokio::time::timeout(RESTORE_PAUSE, known).await.is_err() {
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// A run that ended with an earlier server, for the history.
+    /// Adds an ended run of an earlier server to the history.
     fn keep_ended(&self, past: EndedRun, front_end: &Arc<dyn FrontEnd>) {
         let mut view = RunView::default();
         for record in &past.records {
@@ -152,7 +152,7 @@ impl Session {
         let pending_reviews = PendingReviews::default();
         let before = records.len();
         let mut view = RunView::default();
-        // The events of its turns are told again, but not its end.
+        // The front end receives the events of the run's turns again, but not its end.
         if let Some(spent) = restore::total_spent(&records) {
             view.set_total_spent(spent);
         }

@@ -1,5 +1,5 @@
-//! A run of an earlier server without its agents: what waited for review waits again, and what was
-//! accepted can be taken back.
+//! A run of an earlier server, without its agents. Its waiting reviews can be answered, and its
+//! applied changes can be undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -23,29 +23,29 @@ use starling_syntax::SymbolPath;
 use starling_text::{ChangeSet, unified_diff};
 use starling_workspace::missing_directories;
 
-/// The run.
+/// A run without agents.
 pub struct RestoredRun {
     log: EventLog,
     cancel: CancellationToken,
     editor: Arc<dyn Editor>,
-    /// All changes that were ever asked about.
+    /// All changes that were ever reviewed.
     parts: BTreeMap<ProposalId, FileChange>,
-    /// Of the open folder.
+    /// The root directory of the open project.
     root: Option<PathBuf>,
-    /// One acceptance or undo at a time.
+    /// Serializes acceptances and undos.
     applying: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What is asked about again: a proposal with its set.
+/// A review that waits again: a proposal with its set.
 struct RestoredReview {
-    /// The event that asked.
+    /// The event that began the review.
     asked: Event,
     lead: ProposalId,
     members: Vec<FileChange>,
 }
 
 impl RestoredReview {
-    /// What each of its parts belongs to.
+    /// Returns the dependencies of each member.
     fn dependencies(&self) -> BTreeMap<ProposalId, Dependencies> {
         let set: BTreeSet<ProposalId> = self.members.iter().map(|part| part.proposal).collect();
         let needs = if let Event::ReviewAsked { evidence, .. } = &self.asked {
@@ -61,7 +61,7 @@ impl RestoredReview {
     }
 }
 
-/// A part that is in the user's text.
+/// A change that is in the user's text.
 struct AppliedPart<'p> {
     part: &'p FileChange,
     before: Arc<str>,
@@ -71,7 +71,7 @@ struct AppliedPart<'p> {
     dependencies: Dependencies,
 }
 
-/// A file that the part made goes with it.
+/// A file that the change created is removed with it.
 fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     match part.base.is_empty() {
         true => Purpose::TakeBackFile,
@@ -79,7 +79,7 @@ fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
     }
 }
 
-/// Offers again what waited; the log is closed when nothing waits any more.
+/// Waits for the answers to the reviews again. The log is closed when no review waits any more.
 pub fn restore_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
@@ -106,14 +106,14 @@ pub fn restore_run(
             () = run.cancel.cancelled() => {}
             _ = all => {}
         }
-        // What was accepted is carried to its end, and is in the log before the last event.
+        // An accepted change is applied completely and logged before the last event.
         let _applied = run.applying.lock().await;
         run.finish();
     });
     restored_run
 }
 
-/// A run that has ended, for the history: what it applied can still be undone.
+/// Returns an ended run for the history. Its applied changes can be undone.
 pub fn ended_run(
     records: Vec<Stamped>,
     editor: Arc<dyn Editor>,
@@ -172,7 +172,7 @@ impl RestoredRun {
             let answer = pending_reviews
                 .wait(ReviewTarget::Proposal(restored.lead))
                 .await;
-            // The editor may have opened a document since that holds the change, and is not saved.
+            // The editor may have opened an unsaved document that contains the change.
             if self.has_arrived(&restored).await {
                 return;
             }
@@ -193,8 +193,8 @@ impl RestoredRun {
         }
     }
 
-    /// Records the parts that the killed server sent and that are in the user's text. Returns whether
-    /// these are all.
+    /// Records the changes that the killed server sent and that are in the user's text. Returns
+    /// whether these are all members.
     async fn has_arrived(&self, restored: &RestoredReview) -> bool {
         let arrived = self.record_arrived(&self.unfinished(restored)).await;
         let there = self.applied();
@@ -215,7 +215,7 @@ impl RestoredRun {
         any
     }
 
-    /// The parts that were sent and whose end is not recorded.
+    /// Returns the members that were sent and whose result is not recorded.
     fn unfinished(&self, restored: &RestoredReview) -> Vec<UnfinishedChange> {
         let mut unfinished = starling_history::unfinished(&self.log.events());
         let is_member = |one: &UnfinishedChange| {
@@ -250,8 +250,7 @@ impl RestoredRun {
         self.log.event(restored.asked.clone());
     }
 
-    /// Applies all parts, or none of them. Once begun it is carried to its end, even when the run is
-    /// cancelled meanwhile.
+    /// Applies all members or none. Once begun, this is completed even if the run is cancelled.
     async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
         let turn = Arc::clone(&self.applying).lock_owned().await;
         if let Event::ReviewAsked { evidence, .. } = &restored.asked {
@@ -273,8 +272,8 @@ impl RestoredRun {
         whole.await.map_err(failed)?
     }
 
-    /// Applies those parts that are not in the user's text yet, each over the text as it is; nothing
-    /// when one of them does not fit.
+    /// Applies the members that are not in the user's text yet, each over the current text. If one
+    /// does not fit, none is applied.
     async fn apply_all(
         &self,
         members: &[FileChange],
@@ -335,8 +334,8 @@ impl RestoredRun {
         Ok(())
     }
 
-    /// Takes back the first parts of a set whose next one failed. One that cannot be taken back is in
-    /// the user's text: the log says so.
+    /// Takes back the first members of a set whose next one failed. A change that cannot be taken
+    /// back is logged as applied.
     async fn revert(&self, made: Vec<AppliedPart<'_>>) {
         for made in made.into_iter().rev() {
             let inverse = ChangeSet::between(&made.after, &made.before);
@@ -412,7 +411,7 @@ impl RestoredRun {
         self.log.close();
     }
 
-    /// What the run before the interruption used: as its end says, or its turns where it had none.
+    /// Returns what the run spent: as its end says, or the sum of its turns if it has no end.
     fn spent(&self) -> Spent {
         let events = self.log.events();
         let at_end = events.iter().rev().find_map(|event| match event {
@@ -436,7 +435,7 @@ impl RestoredRun {
             spent.cached_tokens += usage.cached;
             spent.output_tokens += usage.output;
             spent.dollars += dollars;
-            // The trajectory does not tell a free call from one without a price.
+            // The trajectory does not distinguish a free call from a call without a price.
             if dollars == Dollars(0.0) {
                 spent.unpriced_calls += calls;
             }
@@ -444,7 +443,7 @@ impl RestoredRun {
         spent
     }
 
-    /// The parts that are in the user's text, in the order in which they came there.
+    /// Returns the changes in the user's text, in the order in which they were applied.
     fn applied(&self) -> Vec<&FileChange> {
         let mut applied: Vec<ProposalId> = Vec::new();
         for event in self.log.events() {
@@ -469,7 +468,7 @@ impl RunControl for RestoredRun {
         self.cancel.cancel();
     }
 
-    /// Its agents are gone.
+    /// There are no agents; the message is only logged.
     fn steer(&self, to: Option<SymbolPath>, text: String) {
         self.log.event(Event::Steered { to, text });
     }

@@ -1,4 +1,4 @@
-//! The server's world, handed in by whoever starts it.
+//! Services that the caller provides to a session.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use starling_swarm::{
 };
 use starling_syntax::{FilePath, SymbolPath};
 
-/// What a run is opened over.
+/// The request to prepare a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenRequest {
     pub root: PathBuf,
-    /// The open buffers, which stand over the disk.
+    /// The texts of open buffers, which replace the texts on disk.
     pub overlay: Vec<(FilePath, Arc<str>)>,
     /// The test command of the request.
     pub test: Option<String>,
@@ -31,55 +31,56 @@ pub struct OpenRequest {
     pub model: Option<String>,
 }
 
-/// The parts of a run that do not come from the editor.
+/// The services of a run that do not come from the editor.
 #[derive(Clone)]
 pub struct OpenedRun {
     pub defaults: RunDefaults,
     pub models: RoleModels,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
-    /// Of the workspace as it is, buffers included.
+    /// The index of the project, open buffers included.
     pub index: Arc<Index>,
 }
 
-/// What a run is when its request does not say otherwise.
+/// The settings of runs whose request does not override them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunDefaults {
     pub driver: Driver,
     pub approval: Approval,
     pub ask_intent: AskIntent,
     pub limits: Limits,
-    /// How long one run of the tests may take.
+    /// How long one test run may take.
     pub test_deadline: Duration,
 }
 
-/// Makes the parts of a run ready.
+/// Prepares a run.
 pub type Opener =
     Arc<dyn Fn(OpenRequest) -> BoxFuture<'static, anyhow::Result<OpenedRun>> + Send + Sync>;
 
-/// Makes the index of a folder, buffers included; blocks.
+/// Builds the index of a directory with its open buffers. Blocks.
 pub type Indexer =
     Arc<dyn Fn(PathBuf, Vec<(FilePath, Arc<str>)>) -> anyhow::Result<Arc<Index>> + Send + Sync>;
 
-/// Lists the models that runs in a folder can use; reads the configuration.
+/// Lists the models that runs in a directory can use. Reads the configuration.
 pub type ModelList = Arc<dyn Fn(&Path) -> anyhow::Result<ModelsReply> + Send + Sync>;
 
-/// Looks at a project as it is opened; reads the disk.
+/// Returns the project settings that are not followed, as messages. Reads the disk.
 pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 
-/// Fetches the weights of a known model; blocks, and reports how many bytes of how many are here.
+/// Downloads the weights of a known model. Blocks; reports the received and the total number of
+/// bytes.
 pub type Fetcher = Arc<dyn Fn(&str, &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> + Send + Sync>;
 
 /// Starts a run: [`starling_swarm::start`], or a scripted one.
 pub type Starter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn RunControl> + Send + Sync>;
 
-/// A run as the server drives it.
+/// A run that a session controls.
 #[async_trait]
 pub trait RunControl: Send + Sync {
     fn log(&self) -> EventLog;
     fn cancel(&self);
     fn steer(&self, to: Option<SymbolPath>, text: String);
-    /// Why nobody can be steered about this symbol; `None` if somebody can.
+    /// Returns why no agent can be steered about this symbol; `None` if one can.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String>;
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError>;
 }
@@ -107,7 +108,7 @@ impl RunControl for RunHandle {
     }
 }
 
-/// Which runs of earlier servers are offered again where something waits for review.
+/// Which runs of earlier servers are restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestorePolicy {
     All,
@@ -115,7 +116,7 @@ pub enum RestorePolicy {
     Only(RunId),
 }
 
-/// Everything that the server needs besides its client.
+/// Everything that a session needs besides its front end.
 #[derive(Clone)]
 pub struct Services {
     pub open: Opener,
@@ -123,12 +124,12 @@ pub struct Services {
     pub fetch: Fetcher,
     pub index: Indexer,
     pub models: ModelList,
-    /// Trajectories are written to `<trajectories>/<run id>.jsonl`.
+    /// The directory of trajectories, `<run id>.jsonl`.
     pub trajectories: PathBuf,
     pub restore: RestorePolicy,
-    /// What a project's own settings ask for and do not get, in words.
+    /// Returns the project settings that are not followed.
     pub ignored: IgnoredSettings,
-    /// Where runs and questions work; the client is answered elsewhere.
+    /// The runtime for runs and questions. The client is served by another one.
     pub workers: Handle,
 }
 
@@ -140,7 +141,7 @@ impl fmt::Debug for Services {
     }
 }
 
-/// The swarm itself as a [`Starter`].
+/// Returns the swarm as a [`Starter`].
 pub fn swarm() -> Starter {
     Arc::new(|id, task, outside| Arc::new(starling_swarm::start(id, task, outside)))
 }

@@ -134,8 +134,8 @@ impl Session {
         self.detect_editor_undo().await;
     }
 
-    /// Compares what waits with the text of a file, unless both are as they were compared last. Two texts of
-    /// a long file take long to compare, so nobody waits for that.
+    /// Compares waiting changes with the text of a file, unless neither has changed since the last
+    /// comparison. It runs in the background because long texts take long to compare.
     async fn compare_waiting(&self, file: &FilePath, text: Arc<str>) {
         let parts: Vec<(String, FileChange)> = {
             let entries = self.lock();
@@ -249,7 +249,7 @@ mod tests {
     use starling_core::Tokens;
 
     #[test]
-    fn a_status_says_what_matters() {
+    fn status_text_summarizes_runs() {
         let said = |runs, working, waiting, asks, tokens, dollars| {
             status_text(&StatusParams {
                 runs,

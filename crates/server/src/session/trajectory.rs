@@ -9,11 +9,11 @@ use super::messages::EventParams;
 use starling_swarm::{Event, Record, RunId, Stamped, Writing};
 use starling_workspace::{private_directory, private_file};
 
-/// Makes the file of a trajectory. It is locked for as long as it is written: what another server
-/// finds unlocked and without an end is of one that died.
+/// Creates the file of a trajectory. It stays locked while it is written: an unlocked trajectory
+/// without an end belongs to a server that was killed.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be created.
 pub fn create_trajectory(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
         private_directory(directory)?;
@@ -42,14 +42,14 @@ async fn try_write(mut records: Writing, file: File) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(&*record)?;
         line.push(b'\n');
         file.write_all(&line).await?;
-        // At once: a question must outlive the server, and an edit is sent only after its record.
+        // At once: a review must outlive the server, and an edit is sent only after its record.
         file.flush().await?;
     }
     Ok(())
 }
 
-/// A record as the client hears of it: events alone, without the texts that they hold for the
-/// trajectory, and not those that only the trajectory needs.
+/// Converts a record for the front end. Only events are sent, without the texts that only the
+/// trajectory needs; `None` for other records.
 pub fn event_params(run: &RunId, record: &Stamped) -> Option<EventParams> {
     let Record::Event(event) = &record.record else {
         return None;
@@ -77,7 +77,7 @@ mod tests {
     use starling_swarm::EventLog;
 
     #[test]
-    fn a_trajectory_is_readable_by_its_user_alone() {
+    fn trajectory_is_readable_only_by_its_owner() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_trajectory_is_written_record_by_record_to_the_end() {
+    async fn writes_all_records_of_a_trajectory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/runs/1.jsonl");
         let log = EventLog::new();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trajectory_is_locked_while_it_is_written() {
+    fn trajectory_is_locked_while_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.jsonl");
         let file = create_trajectory(&path).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_spared_the_texts_of_a_review() {
+    fn event_for_client_omits_texts_of_review() {
         let events = crate::samples::asked(&[(1, "a.py::f")]);
         let record = Stamped {
             seq: 3,

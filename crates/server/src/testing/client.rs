@@ -1,4 +1,4 @@
-//! A client that we play by hand.
+//! An LSP client that tests control message by message.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{folder, services};
 use crate::{ExitKind, Services, Starter, serve};
 use starling_rpc::{Connection, Incoming};
 
-/// A client without manners of its own.
+/// A client without behaviour of its own.
 pub struct TestClient {
     pub connection: Connection,
     pub incoming: mpsc::UnboundedReceiver<Incoming>,
@@ -26,7 +26,7 @@ impl TestClient {
         TestClient::over(services, folder)
     }
 
-    /// A client of a server with these services.
+    /// Starts a server with these services and connects to it.
     pub fn over(services: Services, folder: tempfile::TempDir) -> TestClient {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
@@ -59,7 +59,7 @@ impl TestClient {
             .await
     }
 
-    /// Initializes with exactly these capabilities, as a client of this name.
+    /// Initializes with exactly these capabilities and this client info.
     pub async fn initialize_with(&self, capabilities: Value, client_info: Value) -> Value {
         let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
         let params = json!({
@@ -77,14 +77,14 @@ impl TestClient {
     }
 
     pub async fn next(&mut self) -> Incoming {
-        // Longer than the server waits for anything that is tested here.
+        // Longer than any timeout of the server that is tested.
         let next = tokio::time::timeout(Duration::from_secs(90), self.incoming.recv());
         next.await
             .expect("nothing came")
             .expect("the server is gone")
     }
 
-    /// The next message with this method; others pass by.
+    /// Returns the next message with this method; others are skipped.
     pub async fn next_of(&mut self, wanted: &str) -> (Value, Value) {
         loop {
             match self.next().await {

@@ -1,4 +1,4 @@
-//! What a view in which a task is written asks the server for: mentions, models, and a model of its own.
+//! Requests of the view in which a task is written: mentions, models, and the model of a run.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ async fn mentions(client: &TestClient, mention: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn mentions_are_completed_from_files_and_symbols() {
+async fn completes_mentions_of_files_and_symbols() {
     let client = quiet(&[
         (
             "shop/cart.py",
@@ -49,7 +49,7 @@ async fn mentions_are_completed_from_files_and_symbols() {
     let symbols = mentions(&client, "#Cart.t").await;
     let cart_total = ("#Cart.total".to_owned(), "shop/cart.py:2".to_owned());
     assert_eq!(symbols[0], cart_total);
-    // A name that leads to several symbols is completed to a path.
+    // A name that several symbols have is completed to a path.
     let symbols = texts(mentions(&client, "#total").await);
     assert!(
         symbols.contains(&"#shop/discarted.py::total".to_owned()),
@@ -63,7 +63,7 @@ async fn mentions_are_completed_from_files_and_symbols() {
 }
 
 #[tokio::test]
-async fn models_are_listed_as_the_services_know_them() {
+async fn lists_models_of_services() {
     let folder = folder(&[("a.py", "old\n")]);
     let root = folder.path().canonicalize().unwrap();
     let services = services(
@@ -100,7 +100,7 @@ async fn models_are_listed_as_the_services_know_them() {
 }
 
 #[tokio::test]
-async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
+async fn retry_can_change_the_model() {
     let folder = folder(&[("a.py", "old\n")]);
     let start = scripted(async |scene: RunScript| {
         scene.log.event(said("done"));
@@ -135,7 +135,7 @@ async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
             let reply = client
                 .connection
                 .request("workspace/executeCommand", request);
-            // The run's end is told before it is noted.
+            // The end of the run is reported before it is noted.
             if let Ok(reply) = reply.await {
                 break reply["run"].clone();
             }

@@ -1,4 +1,4 @@
-//! A client sends its own version of what waits.
+//! A client sends its own version of a waiting proposal.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use starling_swarm::{Event, ProposalId, StopReason};
 
 const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
 
-/// Asks about a set, tells which texts come in place of it, and asks again.
+/// Begins the review of a set, logs the texts of the user's version, and begins another review.
 fn asking_twice() -> Starter {
     scripted(move |scene: RunScript| async move {
         for event in asked(SET) {
@@ -43,7 +43,7 @@ fn asking_twice() -> Starter {
     })
 }
 
-/// A client with a set that waits.
+/// Returns a client with a waiting set.
 async fn waiting() -> (TestClient, String) {
     let mut client = client(asking_twice(), project());
     client.initialize(full()).await;
@@ -76,7 +76,7 @@ fn file(client: &TestClient, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn each_proposal_of_a_set_gets_its_own_part_of_the_text() {
+async fn edit_is_split_between_members_of_a_set() {
     let (mut client, run) = waiting().await;
     let of_f = BASE.replace("return 1", "return 10");
     let wanted = of_f.replace("return 3", "return 30");
@@ -103,7 +103,7 @@ async fn each_proposal_of_a_set_gets_its_own_part_of_the_text() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_says_why_and_the_proposal_waits_on() {
+async fn rejected_edit_explains_why_and_keeps_proposal_waiting() {
     let (client, run) = waiting().await;
     let why = async |text: &str| edit(&client, &run, file(&client, text)).await.unwrap_err();
     let as_proposed = BASE
@@ -117,7 +117,7 @@ async fn what_cannot_be_taken_says_why_and_the_proposal_waits_on() {
     assert!(outside.contains("lies outside of the project"), "{outside}");
     let none = edit(&client, &run, json!([])).await.unwrap_err();
     assert!(none.contains("`files` is empty"), "{none}");
-    // Typed since: the same line is another.
+    // The user typed into the same line since.
     let stale = BASE.replace("return 1", "return 0");
     let text = stale.replace("return 0", "return 5");
     let files = json!([{"uri": client.uri(), "before": stale, "text": text}]);

@@ -1,8 +1,8 @@
-//! Random sessions at the keyboard while agents propose: after every step the server has the client's
-//! text, nothing typed is lost or moved, and every accepted proposal is there or reported. One session
-//! in four is typed in haste, without looking after every step.
+//! Random typing sessions while agents write. After every step the server has the client's text,
+//! nothing typed is lost or moved, and every accepted proposal is applied or reported. In one
+//! session of four, the texts are not compared after every step.
 //!
-//! `STARLING_KEYSTROKES=200x5000` makes 200 sessions of 5,000 steps each.
+//! `STARLING_KEYSTROKES=200x5000` runs 200 sessions of 5,000 steps each.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use starling_text::{ByteRange, ChangeSet, ContentHash, Encoding};
 
 const SLOTS: usize = 12;
 
-/// A generator of its own, so that a seed is a session for ever.
+/// A random generator of its own, so that a seed always gives the same session.
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -34,7 +34,7 @@ impl SeededRandom {
     }
 }
 
-/// What a person types: nothing of it is ever written by an agent.
+/// Texts that a person types. Agents never write them.
 const TYPED: &[&str] = &[
     "α",
     "β",
@@ -52,12 +52,12 @@ const TYPED: &[&str] = &[
     "\u{301}",
 ];
 
-/// The characters that only a person types.
+/// Returns the characters that only a person types.
 fn own(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii()).collect()
 }
 
-/// Positions as a naive editor counts them.
+/// Computes positions like a simple editor.
 fn position(text: &str, offset: usize, encoding: Encoding) -> Value {
     let (mut line, mut start) = (0, 0);
     let bytes = text.as_bytes();
@@ -104,24 +104,25 @@ fn offset(text: &str, wanted: &Value, encoding: Encoding) -> usize {
     text.len()
 }
 
-/// Not inside a character, nor inside a line break.
+/// Returns whether an offset is neither inside of a character nor inside of a line break.
 fn is_place(text: &str, at: usize) -> bool {
     text.is_char_boundary(at) && !(text[..at].ends_with('\r') && text[at..].starts_with('\n'))
 }
 
-/// The client's side.
+/// The client's document.
 struct TypingClient {
     text: String,
     version: i32,
     encoding: Encoding,
     uri: Value,
-    /// Inverse changes: the range, and what was there.
+    /// Inverse changes: the range, and the text that was there.
     undo: Vec<(ByteRange, String)>,
     applied: usize,
 }
 
 impl TypingClient {
-    /// Replaces ranges that are in order and apart; the last one first, as editors tell.
+    /// Replaces ranges that are ordered and disjoint. The last one is reported first, as editors
+    /// do.
     fn change(&mut self, edits: &[(ByteRange, &str)]) -> Value {
         let mut told = Vec::new();
         for (range, insert) in edits.iter().rev() {
@@ -164,7 +165,7 @@ impl TypingClient {
         match random.roll(13) {
             0..=5 => Some(self.change(&[(ByteRange::new(at, at), random.pick(TYPED))])),
             6 | 7 => {
-                // Now and then a part is cut, so that the text stays as long as it is.
+                // Now and then a part is cut, so that the text does not grow.
                 let most = 4 + self.text.len().saturating_sub(1_000) / 20;
                 let range = ByteRange::new(at, end(self, random, most));
                 Some(self.change(&[(range, "")]))
@@ -180,7 +181,7 @@ impl TypingClient {
                 Some(self.change(&[(range, &paste)]))
             }
             9 => {
-                // Two cursors.
+                // Types at two cursors.
                 let (first, second) = (at, self.place(random));
                 let (first, second) = (first.min(second), first.max(second));
                 let typed = random.pick(TYPED);
@@ -210,7 +211,8 @@ impl TypingClient {
         }
     }
 
-    /// Makes an edit of the server, when it is for this version; nothing of the person's goes by it.
+    /// Applies an edit of the server if it is for the current version. Nothing that a person typed
+    /// is lost.
     fn apply(&mut self, params: &Value) -> Result<Value, String> {
         let change = &params["edit"]["documentChanges"][0];
         if change["textDocument"]["version"] != self.version {
@@ -242,12 +244,12 @@ impl TypingClient {
     }
 }
 
-/// Whether text typed at a place leaves the line breaks context it as they are.
+/// Returns whether typing at an offset leaves the line breaks around it unchanged.
 fn joins(text: &str, at: usize, typed: &str) -> bool {
     !(text[..at].ends_with('\r') || typed.ends_with('\r') || text[at..].starts_with('\n'))
 }
 
-/// What an agent writes into one of its slots: replaces its number.
+/// Returns the change by which an agent replaces the number in one of its slots.
 fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, String)> {
     let name = format!("slot_{slot} = ");
     let start = text.find(&name)? + name.len();
@@ -258,12 +260,11 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
     Some((changes, token))
 }
 
-/// Tells the server's text when asked to, and writes into a slot when asked to, over whatever is typed
-/// meanwhile.
+/// Runs that report the server's text, or write into a slot while a person types.
 fn agents() -> crate::Starter {
     scripted(async |mut scene: RunScript| {
         let mut number = 0;
-        // A model thinks while the person types: what it writes was made for an older text.
+        // Agents write over older texts, because a model needs time while the person types.
         let mut thought_over = Vec::new();
         while let Some((_, text)) = scene.steered.recv().await {
             let editor = Arc::clone(&scene.outside.editor);
@@ -314,12 +315,12 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
 #[derive(Debug, Default)]
 struct Tally {
     steps: usize,
-    /// Steps after which the server's text was found to be the client's, before the next one.
+    /// Steps before which the server's text was compared with the client's.
     compared: usize,
     applied: usize,
     conflicts: usize,
     gone: usize,
-    /// The person was faster every time.
+    /// Edits that failed because the person typed each time.
     late: usize,
 }
 
@@ -331,7 +332,7 @@ struct TypingSession {
     asked: usize,
     random: SeededRandom,
     hasty: bool,
-    /// The newest version of which the server's text was looked at.
+    /// The newest version of which the server's text was compared.
     seen: i32,
     tally: Tally,
 }
@@ -384,13 +385,13 @@ impl TypingSession {
         }
     }
 
-    /// Takes what the server says, until it told its text.
+    /// Handles one message of the server. Returns the server's text if it is reported.
     async fn hear(&mut self) -> Option<String> {
         match self.client.next().await {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
                 if self.has_looked() && self.random.roll(3) == 0 {
-                    // A key was hit before the edit came.
+                    // A key is pressed before the edit arrives.
                     self.type_on();
                 }
                 let made = self.typist.lock().unwrap().apply(&params);
@@ -426,12 +427,12 @@ impl TypingSession {
         drop(self.connection.request("workspace/executeCommand", params));
     }
 
-    /// Whether the server's text was compared since the last change of the client's.
+    /// Returns whether the server's text was compared since the client's last change.
     fn has_looked(&self) -> bool {
         self.seen == self.typist.lock().unwrap().version
     }
 
-    /// The server has the client's text.
+    /// Checks that the server has the client's text.
     async fn compare(&mut self) {
         self.steer("tell");
         let told = loop {
@@ -439,7 +440,7 @@ impl TypingSession {
                 break told;
             }
         };
-        // What the server asked for meanwhile may have changed the text since: the newest counts.
+        // Edits of the server may have changed the text since; the newest version counts.
         let (version, hash) = {
             let typist = self.typist.lock().unwrap();
             (typist.version, ContentHash::of(&typist.text))
@@ -478,13 +479,13 @@ impl TypingSession {
         if !self.hasty || self.random.roll(5) == 0 {
             self.compare().await;
         }
-        // A pause: what was begun comes to its end.
+        // A pause in which all pending edits end.
         if !self.hasty && self.random.roll(12) == 0 {
             self.wait().await;
         }
     }
 
-    /// Until all that was asked for is answered.
+    /// Waits until all requests are answered.
     async fn wait(&mut self) {
         while self.asked > 0 {
             self.hear().await;
@@ -516,7 +517,7 @@ fn size() -> (u64, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_typed_is_lost_while_agents_write() {
+async fn typed_text_survives_agent_edits() {
     let (sessions, steps) = size();
     let (mut all, mut careful) = (Tally::default(), 0);
     for seed in 0..sessions {
@@ -527,7 +528,7 @@ async fn nothing_typed_is_lost_while_agents_write() {
         }
         let tally = session.end().await;
         if !hasty {
-            // The first step has none before it.
+            // The first step has no step before it.
             assert_eq!(tally.compared, tally.steps, "looked at after every step");
             careful += tally.compared;
         }

@@ -1,5 +1,5 @@
-//! A client that knows nothing of Starling works by standard LSP: messages, documents, code actions,
-//! lenses, and questions where it shows them.
+//! A client without a Starling plugin uses standard LSP: messages, documents, code actions, lenses,
+//! and questions if it shows them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn window() -> Value {
     json!({"window": {"showDocument": {"support": true}, "showMessage": {}}})
 }
 
-/// What lsp-mode announces, as far as the server asks for it.
+/// The capabilities of lsp-mode, as far as the server uses them.
 fn lsp_mode() -> Value {
     json!({
         "workspace": {
@@ -25,7 +25,7 @@ fn lsp_mode() -> Value {
     })
 }
 
-/// Waits until the state of the first run says something. The state may be asked for by anybody.
+/// Waits until the state of the first run is as wanted. Every client can request the state.
 async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let state = client.connection.request("starling/state", Value::Null);
@@ -37,7 +37,7 @@ async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value 
     }
 }
 
-/// A plain client with one run whose proposal waits.
+/// Returns a client without a plugin with one waiting proposal.
 async fn waiting(capabilities: Value) -> (TestClient, String) {
     let client = client(proposing(&[(1, "a.py::f")]), project());
     client.initialize_as(capabilities).await;
@@ -47,7 +47,7 @@ async fn waiting(capabilities: Value) -> (TestClient, String) {
     (client, run)
 }
 
-/// Messages come a little after the answers to commands.
+/// Messages are sent a moment after the replies to commands.
 async fn quiet() {
     tokio::time::sleep(4 * crate::outgoing::AFTER_ANSWER).await;
 }
@@ -73,7 +73,7 @@ async fn act(client: &TestClient, title: &str) {
     client.execute(name, command["arguments"][0].clone()).await;
 }
 
-/// All that the server has sent so far, by method; nothing but standard LSP, and no question.
+/// Returns all messages of the server so far. Only standard LSP is allowed, and no question.
 fn heard(client: &mut TestClient) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(message) = client.incoming.try_recv() {
@@ -98,7 +98,7 @@ fn messages(heard: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_client_without_lenses_is_told_and_decides_by_code_actions() {
+async fn client_without_lenses_reviews_by_code_actions() {
     let (mut client, run) = waiting(json!({})).await;
     act(&client, "Reject: It changes too much (Starling #1").await;
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
@@ -114,12 +114,12 @@ async fn a_client_without_lenses_is_told_and_decides_by_code_actions() {
 }
 
 #[tokio::test]
-async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
+async fn lsp_mode_receives_only_lenses_and_standard_messages() {
     let (mut client, run) = waiting(lsp_mode()).await;
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     assert_eq!(lenses.await.unwrap()[0]["command"]["title"], "Accept");
-    // A lens has no room for a reason, and this client shows no question.
+    // A lens offers no reason, and this client shows no question.
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about.clone()).await;
     client.execute("starling.reject", about).await;
@@ -140,7 +140,7 @@ async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_run_is_told() {
+async fn reports_end_of_run() {
     let start = scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)));
     let mut client = client(start, project());
     client.initialize_as(json!({})).await;
@@ -151,7 +151,7 @@ async fn the_end_of_a_run_is_told() {
 }
 
 #[tokio::test]
-async fn an_intent_is_answered_by_a_code_action() {
+async fn code_action_answers_intent() {
     let start = scripted(async |scene: RunScript| {
         let view = IntentView {
             symbol: symbol("a.py::f"),
@@ -183,11 +183,11 @@ async fn opened(client: &mut TestClient) -> (Value, String, String) {
 }
 
 #[tokio::test]
-async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() {
+async fn review_command_asks_question() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], window()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about).await;
-    // Both come at the same time, in any order.
+    // Both requests are sent at the same time, in any order.
     let (mut document, mut question) = (None, None);
     while document.is_none() || question.is_none() {
         match client.next().await {
@@ -220,7 +220,7 @@ async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() 
 }
 
 #[tokio::test]
-async fn diff_and_reason_are_opened_as_documents() {
+async fn opens_diff_and_reason_as_documents() {
     let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
@@ -235,7 +235,7 @@ async fn diff_and_reason_are_opened_as_documents() {
         text.contains("reason 1") && text.contains("tests: unknown"),
         "{text}"
     );
-    // Where it is not opened, it is said.
+    // If the document is not opened, the text is shown as a message.
     client.connection.reply(id, Ok(json!({"success": false})));
     let (_, said) = client.next_of("window/showMessage").await;
     assert!(said["message"].as_str().unwrap().contains("reason 1"));
@@ -257,7 +257,7 @@ async fn diff_and_reason_are_opened_as_documents() {
 }
 
 #[tokio::test]
-async fn a_review_that_is_put_off_stays() {
+async fn postponed_review_keeps_waiting() {
     let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
@@ -280,7 +280,7 @@ async fn a_review_that_is_put_off_stays() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_edits_is_told_after_accept_and_at_the_end_where_the_patch_is() {
+async fn names_patch_for_client_without_edit_support() {
     let no_edits = json!({"workspace": {
         "applyEdit": false, "workspaceEdit": {"documentChanges": true},
     }});

@@ -1,4 +1,4 @@
-//! Editors that answer `applied: false` to an edit and make it all the same. The text decides.
+//! Editors that answer `applied: false` to an edit and make it all the same: the text decides.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ async fn refused_edit_that_arrives_after_it_was_given_up_is_taken_back() {
     let (id, params) = client.next_of("workspace/applyEdit").await;
     let edit = &params["edit"]["documentChanges"][0]["edits"][0];
     assert_eq!(edit["newText"], "return", "{params}");
-    // This editor refuses the undo and makes it, too.
+    // This editor refuses the undo as well, and makes it.
     client.connection.reply(id, Ok(refusal()));
     set(&client, 3, BASE);
     let (_, said) = client.next_of("window/showMessage").await;

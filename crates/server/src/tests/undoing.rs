@@ -1,4 +1,4 @@
-//! The editor's own undo and redo of what was applied.
+//! The editor's own undo and redo of applied changes.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn proposal_state(client: &TestClient) -> String {
 }
 
 #[tokio::test]
-async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
+async fn detects_editor_undo_and_redo_during_and_after_run() {
     let start = scripted(async |scene: RunScript| {
         let agent = ActorId::Agent(symbol("a.py::f"));
         scene.log.event(Event::AgentWoken {
@@ -105,7 +105,11 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
     set(&client, 6, BASE);
     event_of(&mut client, "proposal_undone").await;
 
-    // A later `starling undo` reads it from the trajectory.
+    wait_until_undo_is_recorded(&client, &run).await;
+}
+
+/// Waits until a later `starling undo` would read the undo from the trajectory.
+async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
     let path = client.folder.path().join(".trajectories");
     let path = path.join(format!("{run}.jsonl"));
     for _ in 0..200 {
@@ -121,10 +125,10 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
 }
 
 #[tokio::test]
-async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
+async fn records_undo_after_end_before_client_is_told() {
     let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
-        // The client does not get these, so it is far ahead of the disk.
+        // The client does not receive these records, so it is far ahead of the disk.
         for _ in 0..300 {
             scene.log.exchange(Exchange {
                 conversation: "x".repeat(20_000),
@@ -141,7 +145,7 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
             });
         }
         scene.log.event(finished(StopReason::Settled));
-        // As an undo that comes with the end.
+        // An undo that is logged at the same time as the end.
         let proposal = ProposalId(1);
         scene.log.event(Event::ProposalUndone { proposal });
     });
@@ -151,15 +155,15 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
     event_of(&mut client, "run_finished").await;
     client.execute("starling.undo", json!({"run": run})).await;
     client.next_of("starling/undone").await;
-    let story = super::story_of(client.folder.path(), &run);
-    let undone = story
+    let records = super::records_of(client.folder.path(), &run);
+    let undone = records
         .iter()
         .filter(|one| one["event"]["event"] == "proposal_undone");
     assert_eq!(undone.count(), 1);
 }
 
 #[tokio::test]
-async fn an_undo_after_the_end_is_sent_as_an_event_too() {
+async fn sends_event_for_undo_after_end() {
     let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));
@@ -172,7 +176,7 @@ async fn an_undo_after_the_end_is_sent_as_an_event_too() {
     let undone = event_of(&mut client, "proposal_undone").await;
     assert_eq!(undone["event"]["proposal"], 1);
     client.next_of("starling/undone").await;
-    // It comes once.
+    // The event is sent only once.
     client.execute("starling.undo", json!({"run": run})).await;
     loop {
         match client.next().await {

@@ -1,13 +1,13 @@
-//! What the agents of a run are doing, in words.
+//! Describes what the agents of a run are doing.
 
 use super::RunView;
 use starling_core::{ModelNotice, Verdict};
 use starling_swarm::{ActorId, AgentOutcome, AnswerSource, Event, ProposalId};
 
-/// Longer words are cut.
+/// Maximum number of characters of a description.
 const LONGEST: usize = 80;
 
-/// A party as people know it.
+/// Returns the name of an actor for people.
 pub fn actor_name(party: &ActorId) -> String {
     match party {
         ActorId::User => "you".to_owned(),
@@ -19,11 +19,11 @@ pub fn actor_name(party: &ActorId) -> String {
     }
 }
 
-/// Who does what since an event, and whether that is work; most events tell of one agent.
+/// Returns the agent of an event, its activity after the event, and whether it works.
 pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
     let by = |proposal: &ProposalId, what: String| {
         let agent = view.proposals.get(proposal)?.agent.clone();
-        // One that has ended stays so, also when its change is made again by the editor.
+        // An agent that has ended stays so, even if the editor makes its change again.
         let has_ended = view.agents.get(&agent).is_some_and(|one| !one.working);
         Some((agent, what, !has_ended))
     };
@@ -36,14 +36,7 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
         }
         Event::ProposalReviewed {
             proposal, verdict, ..
-        } => by(
-            proposal,
-            match verdict {
-                Verdict::Accept => "its proposal was accepted".to_owned(),
-                Verdict::Reject { reason } => short(&format!("revises: {reason}")),
-                Verdict::Steer { text } => short(&format!("revises: {text}")),
-            },
-        ),
+        } => by(proposal, reviewed(verdict)),
         Event::ProposalEdited { proposal, .. } => by(proposal, "checks your version".to_owned()),
         Event::ProposalApplied { proposal, .. } => by(proposal, "changed it".to_owned()),
         Event::ProposalConflicted { proposal, .. } => {
@@ -86,22 +79,25 @@ pub(super) fn doing(event: &Event, view: &RunView) -> Option<(ActorId, String, b
         | Event::ProposalMade { .. }
         | Event::ProposalRefused { .. }
         | Event::ProposalApplying { .. }
-        | Event::CandidateChosen { .. } => {
-            let (agent, what) = at_work(event)?;
-            let known = view.agents.get(agent).is_some_and(|known| known.working);
-            // An agent that only answers a question is not at work for it.
-            let working = known || matches!(event, Event::AgentWoken { .. });
-            let only_answers = !working && matches!(agent, ActorId::Agent(_));
-            let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
-                true => "answers a question".to_owned(),
-                false => short(&what),
-            };
-            Some((agent.clone(), what, working))
-        }
+        | Event::CandidateChosen { .. } => working(event, view),
     }
 }
 
-/// What an agent read, searched, or ran.
+/// Like [`doing`], for the events of an agent between its start and its end.
+fn working(event: &Event, view: &RunView) -> Option<(ActorId, String, bool)> {
+    let (agent, what) = at_work(event)?;
+    let known = view.agents.get(agent).is_some_and(|known| known.working);
+    // An agent that only answers a question does not count as working.
+    let working = known || matches!(event, Event::AgentWoken { .. });
+    let only_answers = !working && matches!(agent, ActorId::Agent(_));
+    let what = match only_answers && matches!(event, Event::TurnStarted { .. }) {
+        true => "answers a question".to_owned(),
+        false => short(&what),
+    };
+    Some((agent.clone(), what, working))
+}
+
+/// Describes what an agent read, searched, or ran.
 pub(super) fn lookup(event: &Event) -> Option<(&ActorId, String)> {
     let Event::ToolUsed {
         agent,
@@ -116,8 +112,8 @@ pub(super) fn lookup(event: &Event) -> Option<(&ActorId, String)> {
     Some((agent, short(&words)))
 }
 
-/// What one does who is not at work, now that something is over: an agent has answered, the proxy user
-/// has decided.
+/// Returns the activity of an actor that does not work, after an event ended its activity: an agent
+/// answered, or the proxy user decided.
 pub(super) fn rests(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::Answered { from, to, .. } = event {
         Some((from, format!("answered {}", actor_name(to))))
@@ -132,7 +128,7 @@ pub(super) fn rests(event: &Event) -> Option<(&ActorId, String)> {
     }
 }
 
-/// What an agent does between its waking and its end.
+/// Returns the activity of an agent between its start and its end.
 fn at_work(event: &Event) -> Option<(&ActorId, String)> {
     if let Event::AgentWoken { agent, cause } = event {
         Some((agent, format!("begins: {}", cause.in_short())))
@@ -190,6 +186,14 @@ fn answered(from: &ActorId, source: AnswerSource) -> String {
     }
 }
 
+fn reviewed(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Accept => "its proposal was accepted".to_owned(),
+        Verdict::Reject { reason } => short(&format!("revises: {reason}")),
+        Verdict::Steer { text } => short(&format!("revises: {text}")),
+    }
+}
+
 fn finished(outcome: &AgentOutcome) -> String {
     match outcome {
         AgentOutcome::Changed => "is done".to_owned(),
@@ -207,7 +211,7 @@ fn noticed(notice: &ModelNotice) -> String {
     }
 }
 
-/// The first line, cut.
+/// Returns the first line of a text, shortened.
 pub fn short(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let mut short: String = line.chars().take(LONGEST).collect();

@@ -1,5 +1,5 @@
-//! What a run applied, and whether it is still in the user's text: the editor's own undo and redo take
-//! it back and make it again.
+//! The changes that a run applied, and whether they are still in the user's text. The editor's own
+//! undo and redo remove and restore them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use starling_syntax::{FilePath, MadeChange, OtherLines};
 #[derive(Debug, Clone)]
 pub struct AppliedEdit {
     pub file: FilePath,
-    /// The event that told of it.
+    /// The event that reported the change.
     made: Event,
     before: Arc<str>,
     after: Arc<str>,
-    /// The lines that it brought.
+    /// The lines that the change added.
     brought: Vec<String>,
-    /// Rises with every change of every run.
+    /// Increases with each change of any run.
     order: u64,
-    /// Whether it was taken back, by whichever means.
+    /// Whether the change was undone by any means.
     is_undone: bool,
-    /// Whether it was the editor's own undo: only then a redo can make it again. Else another run may
-    /// have made the same change.
+    /// Whether the editor's own undo removed the change. Only then can a redo restore it; otherwise
+    /// another run may have made the same change.
     by_editor: bool,
 }
 
 impl AppliedEdit {
-    /// The editor's own undo took it back.
+    /// Marks that the editor's own undo removed the change.
     pub fn mark_undone_by_editor(&mut self) {
         self.by_editor = true;
     }
 
-    /// Starling took it back, or the editor had before: what is made again is the user's own.
+    /// Marks that Starling undid the change. If the same text appears again, the user wrote it.
     pub fn mark_undone_by_starling(&mut self) {
         self.by_editor = false;
     }
@@ -42,12 +42,12 @@ impl AppliedEdit {
         self.order
     }
 
-    /// Whether it was not taken back, as far as is known.
+    /// Returns whether the change was not undone, as far as is known.
     pub fn stands(&self) -> bool {
         !self.is_undone
     }
 
-    /// The lines of other changes that stand in the same file.
+    /// Returns the lines of other changes in the same file that were not undone.
     fn others<'o>(&self, standing: &[&'o AppliedEdit]) -> OtherLines<'o> {
         let mut others = OtherLines::default();
         for other in standing {
@@ -61,8 +61,8 @@ impl AppliedEdit {
         others
     }
 
-    /// What a text of the file says about the change that was not known before: that it was undone, or
-    /// that it was made again. `standing` are the changes of the file that were not taken back.
+    /// Returns the event that a text of the file implies: the change was undone, or made again.
+    /// Returns `None` if nothing is new. `standing` are the changes of the file that were not undone.
     pub fn undo_event(
         &self,
         proposal: ProposalId,
@@ -85,7 +85,7 @@ impl AppliedEdit {
     }
 }
 
-/// Takes in what was applied and undone.
+/// Updates the changes with an event.
 pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Event) {
     if let Event::ProposalApplied {
         proposal,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_undo_and_redo_whatever_else_was_typed() {
+    fn detects_undo_and_redo_beside_typed_text() {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
         let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_touched_or_moved_is_not_undone() {
+    fn touched_or_moved_lines_are_not_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
         let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
@@ -202,7 +202,7 @@ mod tests {
         assert!(is_undone(BEFORE).is_some());
     }
 
-    /// The states of changes as whoever compares them finds them: the last one is looked at first.
+    /// Returns whether each change stands in a text, compared from the last to the first.
     fn states(changes: &[(&str, &str)], text: &str) -> Vec<bool> {
         let mut applied = BTreeMap::new();
         for (at, (before, after)) in (1..).zip(changes) {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_follows_the_text_beside_a_change_that_looks_like_it() {
+    fn state_follows_text_beside_similar_change() {
         let source: String = (0..4)
             .map(|n| format!("def f{n}(x):\n    y = x + {n}\n    return y\n\n\n"))
             .collect();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_was_there_already_is_neither_undone_nor_made_again() {
+    fn empty_change_is_neither_undone_nor_made_again() {
         let applied = applied(BEFORE);
         for text in [BEFORE, "# mine\n"] {
             assert!(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_that_added_and_removed_lines_are_undone() {
+    fn detects_undo_of_added_and_removed_lines() {
         let added = BEFORE.replace("def g", "def new():\n    pass\n\n\ndef g");
         let removed = BEFORE.replace("def g():\n    return 3\n", "");
         for after in [added, removed] {

@@ -1,4 +1,4 @@
-//! What a run looks like from outside, derived from its events alone.
+//! The state of a run, computed from its events alone.
 
 mod activity;
 mod applied;
@@ -18,29 +18,29 @@ pub use activity::{actor_name, short};
 pub use applied::AppliedEdit;
 pub use proposal::{ProposalStatus, RunProposal};
 
-/// An agent, or another part of the run that was heard of.
+/// The activity of an agent or another actor of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentActivity {
-    /// In words.
+    /// A description of the activity.
     pub doing: String,
     pub working: bool,
-    /// When it began to do that.
+    /// When the activity began.
     pub since: Instant,
-    /// What it looked up last, the newest at the end.
+    /// The last lookups, the newest at the end.
     pub looked: Vec<String>,
 }
 
-/// How many of an agent's lookups are kept.
+/// Maximum number of lookups that are kept for an agent.
 const MAX_LOOKUPS: usize = 8;
 
-/// What was spent so far.
+/// Calls, tokens and costs of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Spending {
     pub calls: u32,
     pub tokens: Tokens,
     /// The cost of the calls whose price is known; `None` while no price is known.
     pub dollars: Option<Dollars>,
-    /// Calls of models without a price, as the end of the run counts them.
+    /// The number of calls of models without a price. It is known at the end of the run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u32,
 }
@@ -50,7 +50,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Spending {
-    /// Adds a cost. A turn of a model without a price is booked as free, so nothing says nothing.
+    /// Adds a cost. A turn of a model without a price has the cost 0, so 0 leaves the cost unknown.
     fn add(&mut self, cost: Dollars) {
         if cost > Dollars(0.0) {
             self.dollars = Some(self.dollars.unwrap_or_default() + cost);
@@ -63,32 +63,32 @@ impl Spending {
 pub struct RunEnd {
     pub stop_reason: StopReason,
     pub summary: String,
-    /// Absent in older recordings.
+    /// `None` in older trajectories.
     pub headline: Option<String>,
 }
 
-/// One run.
+/// The state of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunView {
     pub limits: Option<Limits>,
     pub agents: BTreeMap<ActorId, AgentActivity>,
     pub proposals: BTreeMap<ProposalId, RunProposal>,
-    /// What was applied, as its texts tell: also what was undone, which the user may make again.
+    /// The applied changes. Undone ones are kept because the user may make them again.
     pub applied: BTreeMap<ProposalId, AppliedEdit>,
-    /// What the turns say.
+    /// The sum over all turns.
     spent: Spending,
-    /// What the end of the run says, which counts as well what no turn brought to its end: requests that
-    /// were cut off.
+    /// The total at the end of the run. It also includes requests that were interrupted, which
+    /// belong to no turn.
     total: Option<Spending>,
     pub end: Option<RunEnd>,
-    /// Why a model did not answer, the last time that one did not.
+    /// Why a model did not answer the last time.
     no_answer: Option<String>,
     /// The number of the last event.
     pub seq: Option<u64>,
 }
 
 impl RunView {
-    /// Takes in what happened.
+    /// Updates the view with an event.
     pub fn record(&mut self, seq: u64, event: &Event) {
         self.seq = Some(seq);
         if let Some((party, doing, working)) = activity::doing(event, self) {
@@ -149,7 +149,8 @@ impl RunView {
         }
     }
 
-    /// Takes in what the run has spent in all, as its end says; also an end that is none any more.
+    /// Sets the total that the end of a run reports, also for a run that was restored after its
+    /// end.
     pub fn set_total_spent(&mut self, spent: &Spent) {
         let has_price = spent.unpriced_calls == 0 || spent.dollars > Dollars(0.0);
         self.total = Some(Spending {
@@ -160,12 +161,13 @@ impl RunView {
         });
     }
 
-    /// What was spent so far.
+    /// Returns what the run has spent so far.
     pub fn spent(&self) -> Spending {
         self.total.unwrap_or(self.spent)
     }
 
-    /// What can be done about a run that ended because its model could not be asked, and the error.
+    /// Returns what the user can do if the run ended because its model could not be asked, and the
+    /// error.
     pub fn remedy(&self) -> Option<(Remedy, String)> {
         let error = match &self.end.as_ref()?.stop_reason {
             StopReason::Failed { error } => error,
@@ -190,7 +192,8 @@ impl RunView {
         }
     }
 
-    /// The agents are gone with their server: what was being checked never will be.
+    /// Marks all agents as stopped, because they ended with their server. Proposals that were being
+    /// checked are dropped.
     pub fn stop_agents(&mut self) {
         for agent in self.agents.values_mut() {
             agent.working = false;
@@ -202,7 +205,8 @@ impl RunView {
         }
     }
 
-    /// The proposals that wait for review and are asked about themselves, not with another.
+    /// Returns the waiting proposals whose reviews are answered directly, not through another
+    /// proposal.
     pub fn lead_proposals(&self) -> impl Iterator<Item = (ProposalId, &RunProposal)> {
         let leads = |(id, proposal): &(ProposalId, &RunProposal)| {
             proposal.state == ProposalStatus::Waiting && proposal.lead == *id
@@ -211,13 +215,12 @@ impl RunView {
         all.filter(leads)
     }
 
-    /// The proposal that is asked about when this one is meant.
+    /// Returns the proposal whose review includes this one.
     pub fn lead_of(&self, id: ProposalId) -> ProposalId {
         self.proposals.get(&id).map_or(id, |one| one.lead)
     }
 
-    /// The proposals that wait for review as well and without which this one fails, as they are asked
-    /// about.
+    /// Returns the waiting reviews without which this proposal fails, as lead proposals.
     pub fn needs(&self, id: ProposalId) -> Vec<ProposalId> {
         let evidence = self
             .proposals
@@ -238,8 +241,8 @@ impl RunView {
         leads
     }
 
-    /// What is accepted when a proposal is: those that it needs before it. A proposal that needs a yes of
-    /// its own is not accepted along with another.
+    /// Returns the proposals that are accepted when a proposal is, the needed ones first. A
+    /// proposal that needs an acceptance of its own is left out.
     pub fn accepted_with(&self, lead: ProposalId) -> Vec<ProposalId> {
         let mut all = vec![lead];
         let mut next = 0;
@@ -259,7 +262,7 @@ impl RunView {
         all
     }
 
-    /// The user answered what was asked about; the run says so a little later.
+    /// Applies the user's answer at once; the run's event follows later.
     pub fn note_answer(&mut self, lead: ProposalId, answer: &Reviewed) {
         let state = match answer {
             Reviewed::Verdict(Verdict::Accept) => ProposalStatus::Accepted,
@@ -275,7 +278,7 @@ impl RunView {
         }
     }
 
-    /// The user took a proposal back, also after the end of the run.
+    /// Marks a proposal as undone by the user, also after the end of the run.
     pub fn note_undone(&mut self, id: ProposalId) {
         if let Some(applied) = self.applied.get_mut(&id) {
             applied.mark_undone_by_starling();
@@ -283,20 +286,20 @@ impl RunView {
         self.note_applied(&Event::ProposalUndone { proposal: id });
     }
 
-    /// Takes in that an applied change was undone, or made again, after the end of the run: its agents
-    /// have nothing to do with that.
+    /// Updates the changes after the end of the run: a change was undone or made again. Agents are
+    /// not affected.
     pub fn note_applied(&mut self, event: &Event) {
         proposal::note(&mut self.proposals, event);
         applied::note(&mut self.applied, event);
     }
 
-    /// Whether nothing of what is asked about conflicts with the user's text.
+    /// Returns whether no member of a review conflicts with the user's text.
     pub fn fits(&self, lead: ProposalId) -> bool {
         let members = self.proposals.values().filter(|one| one.lead == lead);
         members.into_iter().all(|one| one.conflict.is_none())
     }
 
-    /// Compares what waits with the text that a file has now.
+    /// Compares waiting changes with the current text of a file.
     #[cfg(test)]
     pub fn compare(&mut self, file: &FilePath, text: &str) {
         let parts: Vec<FileChange> = self.waiting_parts(file).cloned().collect();
@@ -306,7 +309,7 @@ impl RunView {
         }
     }
 
-    /// Takes in that a file has no text that can be read.
+    /// Marks that a file cannot be read.
     pub fn note_unreadable(&mut self, file: &FilePath, error: &EditorError) {
         for proposal in self.proposals.values_mut() {
             if let Some(part) = proposal.part.as_ref().filter(|part| part.file == *file) {
@@ -315,7 +318,7 @@ impl RunView {
         }
     }
 
-    /// Takes in whether a change that waits conflicts with the text, unless it was changed meanwhile.
+    /// Sets the conflict of a waiting change, unless the change was replaced meanwhile.
     pub fn note_conflict(&mut self, part: &FileChange, conflict: Option<String>) {
         let proposal = self.proposals.get_mut(&part.proposal);
         if let Some(proposal) = proposal.filter(|one| one.part.as_ref() == Some(part)) {
@@ -323,13 +326,13 @@ impl RunView {
         }
     }
 
-    /// The changes of a file that wait.
+    /// Returns the waiting changes of a file.
     pub fn waiting_parts(&self, file: &FilePath) -> impl Iterator<Item = &FileChange> {
         let parts = self.proposals.values().filter_map(|one| one.part.as_ref());
         parts.filter(move |part| part.file == *file)
     }
 
-    /// The files with proposals that wait.
+    /// Returns the files of waiting proposals.
     pub fn waiting_files(&self) -> impl Iterator<Item = &FilePath> {
         let parts = self.proposals.values().filter_map(|one| one.part.as_ref());
         parts.map(|part| &part.file)

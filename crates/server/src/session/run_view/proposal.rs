@@ -1,4 +1,4 @@
-//! The proposals of a run as its events tell them.
+//! The proposals of a run, computed from its events.
 
 use std::collections::BTreeMap;
 
@@ -13,42 +13,42 @@ use starling_syntax::SymbolPath;
 #[serde(rename_all = "snake_case")]
 pub enum ProposalStatus {
     Checking,
-    /// For review.
+    /// Waiting for review.
     Waiting,
     Accepted,
     Rejected,
     Applied,
     Conflicted,
     Undone,
-    /// The run ended, or its agent went another way.
+    /// The run ended, or the agent abandoned the proposal.
     Dropped,
 }
 
-/// One proposal.
+/// A proposal of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunProposal {
     pub state: ProposalStatus,
     pub agent: ActorId,
-    /// The owner's.
+    /// The symbol of the proposal's owner.
     pub symbol: SymbolPath,
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     pub revises: Option<ProposalId>,
-    /// As it was when it was made.
+    /// The diff when the proposal was made.
     pub diff: String,
     pub evidence: Option<Evidence>,
-    /// The one that is asked about: itself, or that of its set.
+    /// The proposal whose review includes this one: itself, or the lead of its set.
     pub lead: ProposalId,
-    /// The others of its set.
+    /// The other members of its set.
     pub with: Vec<ProposalId>,
-    /// The change itself, while it waits.
+    /// The change, while the proposal waits.
     pub part: Option<FileChange>,
-    /// Why it does not fit the user's text any more.
+    /// Why the proposal no longer fits the user's text.
     pub conflict: Option<String>,
 }
 
 impl RunProposal {
-    /// Whether it changes a file that a person must be asked about alone.
+    /// Returns whether the proposal changes a file for which a person must be asked separately.
     pub fn needs_own_yes(&self) -> bool {
         let evidence = self.evidence.as_ref();
         evidence.is_some_and(|evidence| !evidence.needs_person.is_empty())
@@ -56,7 +56,7 @@ impl RunProposal {
 
     pub fn drop_unfinished(&mut self) {
         match self.state {
-            // One that was accepted was not applied any more.
+            // An accepted proposal was not applied before the end.
             ProposalStatus::Checking | ProposalStatus::Waiting | ProposalStatus::Accepted => {
                 self.set_status(ProposalStatus::Dropped);
             }
@@ -77,7 +77,7 @@ impl RunProposal {
     }
 }
 
-/// Takes in what happened to proposals.
+/// Updates the proposals with an event.
 pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     let mut set_status = |id: &ProposalId, state: ProposalStatus| {
         if let Some(proposal) = proposals.get_mut(id) {
@@ -125,7 +125,7 @@ pub fn note(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     }
 }
 
-/// The person edits a proposal: all that was asked about with it is checked again.
+/// Marks that a person edits a proposal: all members of its review are checked again.
 pub fn edited(proposals: &mut BTreeMap<ProposalId, RunProposal>, id: ProposalId) {
     let lead = proposals.get(&id).map(|one| one.lead);
     let waits =
@@ -147,7 +147,7 @@ fn made(proposals: &mut BTreeMap<ProposalId, RunProposal>, event: &Event) {
     else {
         return;
     };
-    // The agent has another one now: what it made before and nobody asked about is over.
+    // The agent has made a new proposal, so its earlier one that was never reviewed is dropped.
     for other in proposals.values_mut() {
         if other.agent == *agent && other.state == ProposalStatus::Checking {
             other.set_status(ProposalStatus::Dropped);

@@ -67,7 +67,7 @@ fn doing(view: &RunView, path: &str) -> (String, bool) {
 }
 
 #[test]
-fn an_agent_is_followed_from_its_waking_to_its_end() {
+fn view_follows_an_agent_from_start_to_end() {
     let f = "a.py::f";
     let mut events = vec![woken(f)];
     assert_eq!(
@@ -95,7 +95,7 @@ fn an_agent_is_followed_from_its_waking_to_its_end() {
 }
 
 #[test]
-fn who_only_answers_is_not_at_work() {
+fn agent_that_only_answers_is_not_working() {
     let turn = Event::TurnStarted {
         agent: agent("b.py::g"),
         role: starling_core::Role::Agent,
@@ -122,7 +122,7 @@ fn who_only_answers_is_not_at_work() {
 }
 
 #[test]
-fn the_members_of_a_set_are_asked_about_by_its_lead() {
+fn set_is_reviewed_through_its_lead() {
     let parts = vec![
         part(1, "a.py::f", "x\n", "y\n"),
         part(2, "b.py::g", "1\n", "2\n"),
@@ -146,7 +146,7 @@ fn the_members_of_a_set_are_asked_about_by_its_lead() {
 }
 
 #[test]
-fn a_proposal_is_compared_with_what_was_typed() {
+fn detects_conflicts_with_typed_text() {
     let f = "a.py::f";
     let mut view = view_of(&[
         made(1, f),
@@ -177,7 +177,7 @@ fn a_proposal_is_compared_with_what_was_typed() {
 }
 
 #[test]
-fn what_nobody_asked_about_is_dropped() {
+fn unreviewed_proposals_are_dropped() {
     let f = "a.py::f";
     let mut events = vec![made(1, f), made(2, f)];
     let board_of_two = view_of(&events);
@@ -200,7 +200,7 @@ fn what_nobody_asked_about_is_dropped() {
 }
 
 #[test]
-fn the_last_lookups_of_an_agent_are_kept() {
+fn keeps_the_last_lookups_of_an_agent() {
     let woken = Event::AgentWoken {
         agent: agent("a.py::f"),
         cause: starling_swarm::Cause::Steered {
@@ -228,7 +228,7 @@ fn the_last_lookups_of_an_agent_are_kept() {
 }
 
 #[test]
-fn a_cost_is_unknown_until_a_price_is_known() {
+fn cost_is_unknown_until_a_price_is_known() {
     let turn = |cost| Event::TurnFinished {
         agent: agent("a.py::f"),
         role: starling_core::Role::Agent,
@@ -279,7 +279,7 @@ fn a_cost_is_unknown_until_a_price_is_known() {
 }
 
 #[test]
-fn what_no_turn_brought_to_its_end_is_counted_at_the_end_of_the_run() {
+fn end_of_run_counts_interrupted_requests() {
     let mut view = RunView::default();
     let mut end = crate::testing::finished(StopReason::Cancelled);
     let Event::RunFinished { spent, .. } = &mut end else {
