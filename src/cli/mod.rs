@@ -13,6 +13,7 @@ mod fetch;
 mod first_model;
 mod init;
 mod input;
+mod keys;
 mod languages;
 mod log;
 mod lsp;

@@ -81,6 +81,8 @@ pub struct ProjectTests {
     secrets: SecretValues,
     /// Whether pytest can load Starling's plugin. Unset until a run has shown it.
     loads: Arc<OnceLock<bool>>,
+    /// The modules that packages bring into the interpreter of the tests.
+    installed: Arc<BTreeSet<String>>,
     /// Set after unittest has used Starling's reporter.
     reports: Arc<OnceLock<()>>,
 }
@@ -112,6 +114,7 @@ impl ProjectTests {
                 .flat_map(|python| interpreter::prefixes(python)),
         );
         keep.extend(settings.readable);
+        let installed = installed(&root, python, &environment);
         ProjectTests {
             root,
             shadows,
@@ -122,6 +125,7 @@ impl ProjectTests {
             results: ResultsFrom::default(),
             secrets,
             loads: Arc::default(),
+            installed: Arc::new(installed),
             reports: Arc::default(),
         }
     }
@@ -380,6 +384,31 @@ async fn own_suites(
     Ok(Candidates::of(suites.collect(), warnings.collect()))
 }
 
+/// Returns the modules that packages bring into the interpreter that runs the tests, or, where the user
+/// named another command, into any interpreter of the project.
+fn installed(
+    root: &Path,
+    python: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+) -> BTreeSet<String> {
+    let variable = |name: &str| environment.get(&OsString::from(name));
+    let path = variable("PATH")
+        .map(OsString::as_os_str)
+        .unwrap_or_default();
+    let home = std::env::home_dir();
+    let found = |python: PathBuf| match python.components().count() {
+        1 => std::env::split_paths(path)
+            .map(|place| place.join(&python))
+            .find(|python| python.is_file()),
+        _ => Some(python),
+    };
+    let pythons = interpreter::candidates(root, python, environment);
+    let pythons = pythons.into_iter().filter_map(found);
+    pythons
+        .flat_map(|python| interpreter::installed(&python, home.as_deref()))
+        .collect()
+}
+
 /// Returns the end of an output with an explanation of failures that the sandbox caused.
 fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
@@ -442,6 +471,10 @@ impl TestRunner for ProjectTests {
         let line = self.command()?;
         let program = version::program_of(&line, &self.root, path.map(OsString::as_os_str));
         version::of_program(&program?)
+    }
+
+    fn has_installed(&self, module: &str) -> bool {
+        self.installed.contains(module)
     }
 
     fn selects(&self) -> bool {

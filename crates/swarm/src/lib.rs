@@ -31,7 +31,6 @@ mod agent;
 mod run;
 
 pub use budget::Spent;
-pub use check::standalone::Gate;
 pub use context::failing::failure_in_short;
 pub use event::actor::ActorId;
 pub use event::dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
@@ -51,6 +50,7 @@ pub use proposal::undo_error::UndoError;
 pub use protocol::described;
 pub use run::ending::NOT_ACCEPTED;
 pub use run::lifecycle::{RunHandle, start};
+pub use state::checker::Checker;
 pub use state::services::{RoleModels, RunServices};
 pub use task::request::Task;
 

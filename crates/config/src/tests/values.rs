@@ -215,7 +215,7 @@ fn the_user_stands_over_a_trusted_project() {
         ("limits.turns", "project.toml:3"),
         ("run.driver", "option -c"),
     ] {
-        assert_eq!(files.said(&loaded.origin(key)), origin, "{key}");
+        assert_eq!(files.said(loaded.origin(key)), origin, "{key}");
     }
     assert_eq!(loaded.origin("limits.seconds"), Origin::Default);
 }

@@ -226,7 +226,7 @@ impl ClientEditor {
                     let since: Instant = *unclear.get_or_insert_with(Instant::now);
                     if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR_TIMEOUT {
                         if placement == EditPlacement::Absent {
-                            self.take_back_when_it_comes(sent, arrived);
+                            self.watch_given_up_edit(sent, arrived);
                         }
                         return EditOutcome::misplaced(edit, None);
                     }

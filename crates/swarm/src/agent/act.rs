@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
-use crate::agent::turns::{Ending, gave_up};
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::{change_request, questions, tools};
 use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
 use crate::event::actor::ActorId;
 use crate::event::events::{AgentOutcome, Event};
 use crate::evidence::return_reason::ReturnReason;
+use crate::proposal::approval;
+use crate::proposal::outcome::Outcome;
 use crate::proposal::parts;
-use crate::proposal::propose::{self, Outcome};
+use crate::proposal::propose;
 use crate::protocol::{Action, Asked, FinishWork, Propose};
 use crate::state::agent_state::AgentState;
 use crate::state::repeats::Repeat;
@@ -78,7 +80,7 @@ pub(crate) async fn act(
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
             Ok(Action::Request(wanted)) if results[at].is_none() => {
-                agent.entangled = true;
+                agent.part_of_joint_change = true;
                 let sent = change_request::request_change(run, &agent.actor, wanted);
                 turn.is_refused |= sent.is_err();
                 results[at] = Some(sent.unwrap_or_else(|why| why));
@@ -89,7 +91,9 @@ pub(crate) async fn act(
     for (at, one) in asked.iter().enumerate() {
         let Ok(action) = &one.action else { continue };
         match action {
-            Action::Intent(intent) => results[at] = Some(propose::intent(run, agent, intent).await),
+            Action::Intent(intent) => {
+                results[at] = Some(approval::intent(run, agent, intent).await)
+            }
             Action::Propose(change) => {
                 results[at] = Some(propose_in(run, agent, change, &mut turn).await);
             }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::agent::{small, turns};
+use crate::agent::new_conversation::conversation_of;
+use crate::agent::small;
 use crate::context::agent_context::material;
 use crate::context::prompt_parts::{
     cause_text, is_small, note_shown, remember_view, solo_prompt, symbol_prompt,
@@ -50,7 +51,7 @@ pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: 
                 .iter()
                 .all(|cause| matches!(cause, Cause::Picked { .. }));
             agent.cause = if first { String::new() } else { cause };
-            agent.conversation = Some(turns::conversation_of(run, &actor));
+            agent.conversation = Some(conversation_of(run, &actor));
             return small::ask(run, agent, symbol);
         }
         (None, ActorId::Agent(symbol)) => first_prompt(run, symbol, cause),
@@ -65,7 +66,7 @@ pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: 
     };
     agent
         .conversation
-        .get_or_insert_with(|| turns::conversation_of(run, &actor))
+        .get_or_insert_with(|| conversation_of(run, &actor))
         .user(text);
 }
 

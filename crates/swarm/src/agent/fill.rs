@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::act::{Proposed, proposed};
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::small;
-use crate::agent::turns::{Ending, gave_up};
 use crate::check::{required, test_run};
 use crate::context::failing::in_words;
 use crate::event::actor::ActorId;

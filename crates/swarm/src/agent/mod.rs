@@ -4,6 +4,8 @@ pub(crate) mod act;
 pub(crate) mod begin_work;
 pub(crate) mod change_request;
 pub(crate) mod fill;
+pub(crate) mod new_conversation;
+pub(crate) mod outcome;
 pub(crate) mod questions;
 pub(crate) mod small;
 pub(crate) mod tools;

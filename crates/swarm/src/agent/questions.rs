@@ -83,7 +83,7 @@ async fn answer(
         return (format!("{note}\n{}", known()), AnswerSource::Cycle);
     }
     let question = {
-        let state = run.agents();
+        let state = run.world();
         let question = state.answers.question(owner, text);
         if let Some(answer) = state.answers.known(&question) {
             return (answer.to_owned(), AnswerSource::Memory);
@@ -108,7 +108,7 @@ async fn answer(
     let deadline = DEADLINE.min(run.budget.time_left());
     match tokio::time::timeout(deadline, by_model(run, chain, owner, text)).await {
         Ok(Ok(answer)) => {
-            run.agents().answers.keep(question, &answer);
+            run.world().answers.keep(question, &answer);
             (answer, AnswerSource::Model)
         }
         Ok(Err(why)) => (

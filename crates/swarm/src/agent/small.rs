@@ -1,7 +1,8 @@
 //! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
 //! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
 
-use crate::agent::turns::{self, Ending};
+use crate::agent::outcome;
+use crate::agent::outcome::Ending;
 use crate::check::required;
 use crate::context::prompt_parts::{Caps, fence_language, kind_name};
 use crate::context::write_test::Words;
@@ -112,8 +113,8 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     let summary = agent.attempts.summary();
     let symbol = agent.actor.symbol();
     match symbol.is_some_and(|symbol| is_looked_at_again(run, symbol)) {
-        true => turns::gave_up(format!("{summary}; others are looked at first")),
-        false => turns::gave_up(summary),
+        true => outcome::gave_up(format!("{summary}; others are looked at first")),
+        false => outcome::gave_up(summary),
     }
 }
 

@@ -7,9 +7,10 @@ use futures::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::agent::act::{Proposed, act, proposed};
-use crate::agent::begin_work;
+use crate::agent::new_conversation::conversation_of;
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::small::Way;
-use crate::agent::{fill, small};
+use crate::agent::{begin_work, fill, small};
 use crate::check::diagnose;
 use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
@@ -18,14 +19,9 @@ use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event};
 use crate::evidence::wording::counted;
 use crate::protocol;
-use crate::protocol::conversation::Conversation;
 use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
-use starling_core::prompts::{
-    AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
-};
-use starling_core::{Role, ToolCalling};
 
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
@@ -91,13 +87,6 @@ fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -
     causes.into_iter().filter(is_left).collect()
 }
 
-/// Outcome and summary of a piece of work.
-pub(crate) type Ending = (AgentOutcome, String);
-
-pub(crate) fn gave_up(why: impl Into<String>) -> Ending {
-    (AgentOutcome::GaveUp { why: why.into() }, String::new())
-}
-
 /// Carries out one piece of work, from its causes to an outcome.
 async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
     let goes_on = agent.gave_up_at == Some(run.world().epoch);
@@ -112,7 +101,7 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     agent.changed = false;
     agent.kept.clear();
     agent.repeats.clear();
-    agent.entangled |= causes.iter().any(|cause| match cause {
+    agent.part_of_joint_change |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
         Cause::Picked { .. }
         | Cause::FailedTests { .. }
@@ -205,7 +194,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
 async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let model = &run.services.models.agent;
     let calling = model.profile().tool_calling;
-    let seat = agent.seat();
+    let toolset = agent.toolset();
     agent.begin_turn();
     let own_tools = conversation_of(run, &agent.actor);
     if is_small(model.profile()) {
@@ -228,7 +217,7 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
             &agent.actor,
             model,
             conversation,
-            protocol::tools(calling, seat),
+            protocol::tools(calling, toolset),
         )
         .await
     {
@@ -239,9 +228,13 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     conversation
         .messages
         .push(protocol::assistant_message(&reply));
-    let asked = protocol::parse(calling, seat, &reply, &run.unusual_paths());
+    let asked = protocol::parse(calling, toolset, &reply, &run.unusual_paths());
     if asked.is_empty() {
-        return malformed(run, agent, protocol::nothing_asked(calling, seat, &reply));
+        return malformed(
+            run,
+            agent,
+            protocol::nothing_asked(calling, toolset, &reply),
+        );
     }
     if asked.iter().any(|one| one.action.is_ok()) {
         agent.malformed = 0;
@@ -323,23 +316,4 @@ fn decline_requests(
         };
         run.tell_if_working(from, notice);
     }
-}
-
-/// Creates an agent's conversation with the system prompt for its role and protocol.
-pub(crate) fn conversation_of(run: &RunContext, actor: &ActorId) -> Conversation {
-    let profile = run.services.models.agent.profile();
-    let solo = matches!(actor, ActorId::Solo);
-    let system = match (solo, profile.tool_calling) {
-        (true, ToolCalling::Native) => SoloSystem {}.render(),
-        (true, ToolCalling::Text) => SoloSystemText {}.render(),
-        (false, ToolCalling::Native) => AgentSystem {}.render(),
-        (false, ToolCalling::Text) if is_small(profile) => AgentSystemSmall {}.render(),
-        (false, ToolCalling::Text) => AgentSystemText {}.render(),
-    };
-    let name = if solo {
-        "solo".to_owned()
-    } else {
-        format!("agent {}", actor_name(actor))
-    };
-    Conversation::new(name, Role::Agent, system)
 }

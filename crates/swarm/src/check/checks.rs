@@ -6,43 +6,66 @@ use tokio::time::Instant;
 
 use crate::check::{compare_tests, diagnose};
 use crate::evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use crate::state::checker::Checker;
 use crate::state::draft::Draft;
 use crate::state::refresh;
-use crate::state::run_context::RunContext;
 use starling_core::TestReport;
 use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
+use starling_workspace::Snapshot;
 
-/// Checks a draft in a shadow copy: diagnostics of the file, then the tests.
+impl Checker {
+    /// Checks a draft in a shadow copy of `world`: the diagnostics of its file, and its tests.
+    /// Returns the evidence, and the report of the tests if they ran.
+    pub(crate) async fn check(
+        &self,
+        world: &Snapshot,
+        draft: &Draft,
+    ) -> (Evidence, Option<TestReport>) {
+        let began = Instant::now();
+        let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+        let files = std::slice::from_ref(&draft.file);
+        let (diagnostics, (tests, report)) = tokio::join!(
+            diagnose::diagnostics(self, world, &with_draft, files),
+            compare_tests::of_change(self, world, &with_draft, &draft.symbols)
+        );
+        let evidence = Evidence {
+            texts: CheckedTexts::default(),
+            tests,
+            diagnostics,
+            imports: draft.imports.clone(),
+            losses: draft.losses.clone(),
+            contract: draft.contract.clone(),
+            callers: Vec::new(),
+            callers_in_set: Vec::new(),
+            test_callers: 0,
+            needs_person: needs_person(draft),
+            together: None,
+            overridden: None,
+            millis: millis_since(began),
+        };
+        (evidence, report)
+    }
+}
+
+/// Checks a draft over the user's current texts. The evidence tells which of them the user changed
+/// meanwhile.
 pub(crate) async fn check(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     draft: &Draft,
     callers: Vec<SymbolPath>,
 ) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
-    let world = refresh::world(run).await;
-    let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
-    let files = std::slice::from_ref(&draft.file);
-    let (diagnostics, (tests, report)) = tokio::join!(
-        diagnose::diagnostics(run, &world, &with_draft, files),
-        compare_tests::of_change(run, &world, &with_draft, &draft.symbols)
-    );
-    let now = refresh::world(run).await;
-    let evidence = Evidence {
-        texts: CheckedTexts::of(&world, &now),
-        tests,
-        diagnostics,
-        imports: draft.imports.clone(),
-        losses: draft.losses.clone(),
-        contract: draft.contract.clone(),
-        callers,
-        callers_in_set: Vec::new(),
-        test_callers: 0,
-        needs_person: needs_person(draft),
-        together: None,
-        overridden: None,
-        millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    };
+    let world = refresh::world(checker).await;
+    let (mut evidence, report) = checker.check(&world, draft).await;
+    let now = refresh::world(checker).await;
+    evidence.texts = CheckedTexts::of(&world, &now);
+    evidence.callers = callers;
+    evidence.millis = millis_since(began);
     (evidence, report)
+}
+
+fn millis_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the changes of a draft that only a person may accept.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::check::test_run::run_tests;
 use crate::check::{reached, scripts};
 use crate::evidence::without_change::WithoutChange;
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_core::{TestOutcome, TestReport, TestStatus};
 use starling_syntax::{SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
@@ -22,21 +22,21 @@ const TIME_MOST: Duration = Duration::from_secs(30);
 /// show the run's change: they failed before the run, or they are new and fail on the original code.
 ///
 /// The result is empty if it cannot be determined, or would take too long.
-pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Vec<SymbolPath> {
+pub(crate) async fn unshown(checker: &Checker, changed: &[SymbolPath]) -> Vec<SymbolPath> {
     let (before, after, latest, failed_before, new_tests) = {
-        let state = run.state();
+        let state = checker.state();
         (
             state.without_the_run(),
             state.world.snapshot.clone(),
             state.tests.latest.clone(),
             state.tests.failing_before.clone(),
-            state.tests.new_tests.clone(),
+            state.tests.at_end.new_tests.clone(),
         )
     };
     let Some(latest) = latest else {
         return Vec::new();
     };
-    let scripts = scripts::of_test_command(run);
+    let scripts = scripts::of_test_command(checker);
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
     let proving = proving(&latest, &failed_before, &new_tests);
     let expected =
@@ -50,11 +50,11 @@ pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Ve
         let Some(world) = without_part(&before, &after, symbol) else {
             continue;
         };
-        let select = match run.services.tests.selects() {
+        let select = match checker.services.tests.selects() {
             true => proving.iter().cloned().collect(),
             false => Vec::new(),
         };
-        let report = run_tests(run, &world, select).await;
+        let report = run_tests(checker, &world, select).await;
         if all_pass(&report, &proving) {
             unshown.push(symbol.clone());
         }

@@ -1,7 +1,6 @@
 //! The checks of a change: imports, names, diagnostics and tests.
 
 pub(crate) mod accepted_tests;
-pub(crate) mod auto_imports;
 pub(crate) mod checks;
 pub(crate) mod compare_tests;
 pub(crate) mod concerned;
@@ -11,6 +10,7 @@ pub(crate) mod each_part;
 pub(crate) mod early_uses;
 pub(crate) mod expected;
 pub(crate) mod lsp_hints;
+pub(crate) mod moved;
 pub(crate) mod names_check;
 pub(crate) mod new_tests;
 pub(crate) mod original_tests;

@@ -9,8 +9,8 @@ use crate::check::test_run::run_tests;
 use crate::check::{expected, original_tests};
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::without_change::WithoutChange;
+use crate::state::checker::Checker;
 use crate::state::draft::Draft;
-use crate::state::run_context::RunContext;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
@@ -22,8 +22,8 @@ const FILES_MOST: usize = 20;
 
 /// Runs the tests that the run added or changed on the original code. This happens only if the task
 /// asks for new behaviour and code was changed as well. The results are part of the ending.
-pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
-    let asks_for_behaviour = match run.goal {
+pub(crate) async fn try_without_the_change(checker: &Checker) {
+    let asks_for_behaviour = match checker.goal {
         Goal::Bug
         | Goal::RedTests
         | Goal::NewTest
@@ -32,11 +32,11 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
         | Goal::Question => true,
         Goal::Refactoring => false,
     };
-    if !asks_for_behaviour || run.services.tests.command().is_none() {
+    if !asks_for_behaviour || checker.services.tests.command().is_none() {
         return;
     }
     let (without, after, latest) = {
-        let state = run.state();
+        let state = checker.state();
         let without = state.without_the_run();
         (
             without,
@@ -61,7 +61,7 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
         world = world.with(file, text);
     }
     // Tests in code files are inserted into the original code.
-    let own = original_tests::own_tests(run, &without, latest.as_ref());
+    let own = original_tests::own_tests(checker, &without, latest.as_ref());
     for file in code.iter().filter(|file| own.are_beside(file)) {
         let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
             continue;
@@ -76,12 +76,12 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
     if code.is_empty() || files.is_empty() || files.len() > FILES_MOST {
         return;
     }
-    let select = if run.services.tests.selects() {
+    let select = if checker.services.tests.selects() {
         files.into_iter().collect()
     } else {
         Vec::new()
     };
-    let report = run_tests(run, &world, select).await;
+    let report = run_tests(checker, &world, select).await;
     if !matches!(report.outcome, TestOutcome::Passed | TestOutcome::Failed) {
         return;
     }
@@ -98,7 +98,7 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
             None => {}
         }
     }
-    run.tests().new_tests = found;
+    checker.tests().at_end.new_tests = found;
 }
 
 /// Returns whether a test passes in a report; `None` if the report does not contain it. A file that
@@ -138,11 +138,11 @@ fn names(id: &str, test: &SymbolPath) -> bool {
 /// Returns why a proposal for a new test is sent back: a test that it adds did not run or was
 /// skipped. Returns `None` if all of them ran, or if the report does not list passed tests.
 pub(crate) fn not_run(
-    run: &RunContext,
+    checker: &Checker,
     draft: &Draft,
     report: Option<&TestReport>,
 ) -> Option<ReturnReason> {
-    if run.goal != Goal::NewTest || !is_test_file(&draft.file) {
+    if checker.goal != Goal::NewTest || !is_test_file(&draft.file) {
         return None;
     }
     let report = report?;
@@ -234,9 +234,9 @@ fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
 
 /// Returns why a task for a new test is not done: the run changed no test file, or added one
 /// without a test. Doctests may be in code files.
-pub(crate) fn missing(run: &RunContext) -> Option<String> {
-    let is_doctest = run.task.text.to_lowercase().contains("doctest");
-    let state = run.state();
+pub(crate) fn missing(checker: &Checker) -> Option<String> {
+    let is_doctest = checker.task.text.to_lowercase().contains("doctest");
+    let state = checker.state();
     let mut changed = state.proposals.applied.iter().map(|one| &one.file);
     let without = state.without_the_run();
     let holds_tests = |file: &FilePath| {
@@ -247,6 +247,6 @@ pub(crate) fn missing(run: &RunContext) -> Option<String> {
         };
         is_test_file(file) && (is_old() || !file.name().ends_with(".py") || has_tests())
     };
-    let is_missing = run.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
+    let is_missing = checker.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
     is_missing.then(|| "the task asks for a new test, and none was added".to_owned())
 }

@@ -17,13 +17,12 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::failing_ids;
 use crate::lookup::{Lookup, test_symbol};
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
 use crate::task::names::Names;
@@ -45,21 +44,21 @@ const OUTPUT_MOST: usize = 8_000;
 
 /// Returns the goal of the task. A task that states only renames and deletions counts as a
 /// refactoring, which fixes no tests.
-pub(crate) fn goal(run: &RunContext) -> Goal {
-    match run.stated().are_whole_task {
+pub(crate) fn goal(checker: &Checker) -> Goal {
+    match checker.stated().are_whole_task {
         true => Goal::Refactoring,
-        false => run.goal,
+        false => checker.goal,
     }
 }
 
 /// Adds the failing tests of a report that the goal requires to the required tests.
-pub(crate) fn note_failing(run: &RunContext, report: &TestReport) {
-    if run.stated().are_whole_task {
+pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
+    if checker.stated().are_whole_task {
         return;
     }
-    let lookup = run.lookup();
+    let lookup = checker.lookup();
     let (targets, files) = {
-        let state = run.tests();
+        let state = checker.tests();
         let named = state.required.names.iter().flat_map(Names::code);
         let files = named.filter(|one| one.is_module());
         (
@@ -67,51 +66,56 @@ pub(crate) fn note_failing(run: &RunContext, report: &TestReport) {
             files.cloned().collect::<Vec<_>>(),
         )
     };
-    let task = &run.task.text;
-    let found = belonging(run.goal, task, &lookup, report, &targets, &files);
-    let mut state = run.tests();
+    let task = &checker.task.text;
+    let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
+    let mut state = checker.tests();
     state.required.ids.extend(found.required);
     state.required.near.extend(found.near);
 }
 
 /// Resolves and stores the names in the task, once.
-pub(crate) fn note_names(run: &RunContext) {
-    if run.tests().required.names.is_some() {
+pub(crate) fn note_names(checker: &Checker) {
+    if checker.tests().required.names.is_some() {
         return;
     }
-    let names = Names::of(&run.lookup(), &run.task.text);
-    let mut state = run.tests();
+    let names = Names::of(&checker.lookup(), &checker.task.text);
+    let mut state = checker.tests();
     let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
     state.required.targets.extend(symbols);
     state.required.names = Some(names);
 }
 
 /// Adds symbols that a bug may be about, if the task names no code.
-pub(crate) fn note_targets(run: &RunContext, symbols: &[SymbolPath]) {
-    let do_lead = run.tests().required.names.as_ref().is_some_and(Names::lead);
+pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
+    let do_lead = checker
+        .tests()
+        .required
+        .names
+        .as_ref()
+        .is_some_and(Names::lead);
     if !do_lead {
-        note_begin(run, symbols);
+        note_begin(checker, symbols);
     }
 }
 
 /// Adds symbols that the run is about, whatever the task names.
-pub(crate) fn note_begin(run: &RunContext, symbols: &[SymbolPath]) {
+pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
     let before = {
-        let mut state = run.tests();
+        let mut state = checker.tests();
         state.required.targets.extend_from_slice(symbols);
         state.before.clone()
     };
     if let Some(before) = before {
-        note_failing(run, &before);
+        note_failing(checker, &before);
     }
 }
 
 /// Adds the changed symbols as targets, if the task is a bug whose description leads to no failing
 /// test.
-pub(crate) fn note_change(run: &Arc<RunContext>, symbols: &[SymbolPath]) {
-    let goal = goal(run);
+pub(crate) fn note_change(checker: &Checker, symbols: &[SymbolPath]) {
+    let goal = goal(checker);
     let is_open = {
-        let state = run.tests();
+        let state = checker.tests();
         goal == Goal::Bug && state.required.ids.is_empty() && !state.failing_before.is_empty()
     };
     if is_open {
@@ -120,20 +124,20 @@ pub(crate) fn note_change(run: &Arc<RunContext>, symbols: &[SymbolPath]) {
             .filter(|symbol| !symbol.is_module() && !is_test_file(&symbol.file))
             .cloned()
             .collect();
-        note_targets(run, &symbols);
+        note_targets(checker, &symbols);
     }
 }
 
 /// Stores the failing tests from before the run. If the task describes a bug in code that it names
 /// and no failing test reaches that code, the failing tests are not part of the task.
-pub(crate) fn note_before(run: &RunContext, before: &TestReport) {
-    note_failing(run, before);
-    let is_bug = goal(run) == Goal::Bug;
-    let lookup = run.lookup();
+pub(crate) fn note_before(checker: &Checker, before: &TestReport) {
+    note_failing(checker, before);
+    let is_bug = goal(checker) == Goal::Bug;
+    let lookup = checker.lookup();
     // Without the text of a test, its reach is unknown.
     let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
     let are_known = failing_cases(before).iter().all(is_known);
-    let mut state = run.tests();
+    let mut state = checker.tests();
     // A plain word, such as `page`, may be English and no name.
     let is_told = is_bug && state.required.names.as_ref().is_some_and(Names::lead);
     let are_others = state.required.ids.is_empty() && state.required.near.is_empty();
@@ -143,9 +147,9 @@ pub(crate) fn note_before(run: &RunContext, before: &TestReport) {
 /// Returns the test report from before the run with only those failing tests that matter for the
 /// task; `None` if no failing test matters. While no test is required, any failing test may be
 /// caused by the bug.
-pub(crate) fn shown(run: &RunContext) -> Option<TestReport> {
-    let goal = goal(run);
-    let tests = run.tests();
+pub(crate) fn shown(checker: &Checker) -> Option<TestReport> {
+    let goal = goal(checker);
+    let tests = checker.tests();
     let mut report = tests.before.clone()?;
     let failing = failing_ids(&report);
     let is_shown = |id: &String| is_shown(goal, &tests, id);
@@ -159,9 +163,9 @@ pub(crate) fn shown(run: &RunContext) -> Option<TestReport> {
 }
 
 /// Returns the tests that failed before the run and do not matter for the task.
-pub(crate) fn left_alone(run: &RunContext) -> Vec<String> {
-    let goal = goal(run);
-    let tests = run.tests();
+pub(crate) fn left_alone(checker: &Checker) -> Vec<String> {
+    let goal = goal(checker);
+    let tests = checker.tests();
     let failing = tests.before.as_ref().map(failing_ids).unwrap_or_default();
     let mut alone = failing;
     let is_shown = |id: &String| is_shown(goal, &tests, id);

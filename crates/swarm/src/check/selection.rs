@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::Tried;
 use crate::lookup::Lookup;
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
@@ -43,10 +43,10 @@ struct Chosen {
 
 impl Selection {
     /// Selects the tests that check a change of these symbols.
-    pub(crate) fn near(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
-        let lookup = run.lookup();
-        let (named, failing, habit) = {
-            let state = run.tests();
+    pub(crate) fn near(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
+        let lookup = checker.lookup();
+        let (named, failing, policy) = {
+            let state = checker.tests();
             (
                 state.selection.named.clone(),
                 state.failing.clone(),
@@ -65,16 +65,16 @@ impl Selection {
         for symbol in of_tests {
             selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
         }
-        selection.add_nearest(&lookup, symbols, habit.most);
-        match habit.by {
+        selection.add_nearest(&lookup, symbols, policy.most);
+        match policy.by {
             Granularity::Test => selection,
             Granularity::File => selection.of_files(&lookup, TESTS_MOST),
         }
     }
 
     /// Selects the files of the tests nearest to all changed symbols.
-    pub(crate) fn at_end(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
-        Selection::near(run, symbols).of_files(&run.lookup(), AT_END_MOST)
+    pub(crate) fn at_end(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
+        Selection::near(checker, symbols).of_files(&checker.lookup(), AT_END_MOST)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,7 +93,7 @@ impl Selection {
     }
 
     /// Describes the selection for the evidence.
-    pub(crate) fn tried(&self, run: &RunContext) -> Tried {
+    pub(crate) fn tried(&self, checker: &Checker) -> Tried {
         let files: BTreeSet<&FilePath> = self
             .chosen
             .iter()
@@ -101,9 +101,9 @@ impl Selection {
             .collect();
         Tried::Nearest {
             tests: self.chosen.iter().map(|one| one.tests).sum(),
-            of: run.lookup().index().test_count(),
+            of: checker.lookup().index().test_count(),
             files: files.into_iter().cloned().collect(),
-            whole_at_end: run.tests().selection.scope.end == Extent::Whole,
+            whole_at_end: checker.tests().selection.scope.end == Extent::Whole,
         }
     }
 

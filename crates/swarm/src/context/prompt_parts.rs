@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::required;
-use crate::context::agent_context::{Material, shown};
+use crate::context::agent_context::{AgentContext, shown};
 use crate::event::actor::actor_name;
 use crate::event::events::Cause;
 use crate::evidence::ids::tail;
@@ -399,9 +399,9 @@ fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt>
         .collect()
 }
 
-pub(crate) fn solo_prompt(run: &RunContext, material: Material, cause: String) -> String {
+pub(crate) fn solo_prompt(run: &RunContext, material: AgentContext, cause: String) -> String {
     debug_assert_eq!(run.task.driver, Driver::Single);
-    let Material { shown, imports } = material;
+    let AgentContext { shown, imports } = material;
     SoloPrompt {
         candidates: shown,
         imports,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::lookup::Lookup;
 use crate::protocol::{AddSymbol, Pick, Propose};
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use crate::task::goal::Goal;
 use starling_core::Tokens;
 use starling_core::prompts::{Prompt, TestSmallPrompt, TestSystemSmall};
@@ -29,14 +29,14 @@ pub(crate) struct Place {
 }
 
 /// Returns whether the owner of a symbol must write a new test into its file.
-pub(crate) fn is_asked_of(run: &RunContext, symbol: &SymbolPath) -> bool {
-    run.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
+pub(crate) fn is_asked_of(checker: &Checker, symbol: &SymbolPath) -> bool {
+    checker.goal == Goal::NewTest && symbol.is_module() && is_test_file(&symbol.file)
 }
 
 /// Picks the test file in which the test belongs. Returns `None` if the function to test is
 /// unknown.
-pub(crate) fn pick(run: &RunContext) -> Option<Pick> {
-    let Place { target, file } = place(run)?;
+pub(crate) fn pick(checker: &Checker) -> Option<Pick> {
+    let Place { target, file } = place(checker)?;
     Some(Pick {
         symbol: SymbolPath::module(file).to_string(),
         why: format!("a test for {target} belongs there"),
@@ -46,9 +46,9 @@ pub(crate) fn pick(run: &RunContext) -> Option<Pick> {
 
 /// Returns the function to test and the file for the test. The function is the one that the task
 /// names, otherwise the first located one.
-pub(crate) fn place(run: &RunContext) -> Option<Place> {
-    let lookup = run.lookup();
-    let located = run.world().located.clone();
+pub(crate) fn place(checker: &Checker) -> Option<Place> {
+    let lookup = checker.lookup();
+    let located = checker.world().located.clone();
     let is_code = |symbol: &SymbolPath| {
         !symbol.is_module()
             && !is_test_file(&symbol.file)
@@ -56,10 +56,10 @@ pub(crate) fn place(run: &RunContext) -> Option<Place> {
     };
     let mut symbols: Vec<SymbolPath> = located.into_iter().map(|one| one.symbol).collect();
     symbols.retain(is_code);
-    let words: Vec<&str> = run.task.text.split(|c: char| !is_of_name(c)).collect();
+    let words: Vec<&str> = checker.task.text.split(|c: char| !is_of_name(c)).collect();
     let is_named = |symbol: &&SymbolPath| words.contains(&symbol.base_name());
     let target = symbols.iter().find(is_named).or(symbols.first())?.clone();
-    let file = file_for(&lookup, &run.task.text, &target);
+    let file = file_for(&lookup, &checker.task.text, &target);
     Some(Place { target, file })
 }
 
@@ -127,9 +127,9 @@ struct Style {
 
 impl Style {
     /// Returns the style of the file, otherwise that of the first other file with a test.
-    fn of(run: &RunContext, file: &FilePath) -> Style {
-        let lookup = run.lookup();
-        let failing = run.tests().failing.clone();
+    fn of(checker: &Checker, file: &FilePath) -> Style {
+        let lookup = checker.lookup();
+        let failing = checker.tests().failing.clone();
         let is_other = |other: &&FilePath| {
             *other != file
                 && is_test_file(other)
@@ -163,7 +163,7 @@ impl Style {
                 imports,
             };
         }
-        let command = run.services.tests.command().unwrap_or_default();
+        let command = checker.services.tests.command().unwrap_or_default();
         match command.contains("unittest") {
             true => Style {
                 base: Some("unittest.TestCase".to_owned()),
@@ -261,9 +261,9 @@ fn class_name(target: &SymbolPath) -> String {
 }
 
 /// Returns the prompt for the owner of a test file. The reply stops after the first test.
-pub(crate) fn words(run: &RunContext, file: &FilePath) -> Option<Words> {
-    let Place { target, .. } = place(run)?;
-    let lookup = run.lookup();
+pub(crate) fn words(checker: &Checker, file: &FilePath) -> Option<Words> {
+    let Place { target, .. } = place(checker)?;
+    let lookup = checker.lookup();
     let found = lookup.symbol(&target).ok()?;
     let kind = match found.symbol.kind {
         SymbolKind::Method => "method",
@@ -274,7 +274,7 @@ pub(crate) fn words(run: &RunContext, file: &FilePath) -> Option<Words> {
     let outermost = target.name.split('.').next().unwrap_or_default();
     let importable = lookup.index().importable(outermost, file);
     let import = importable.first().map(|one| one.statement.as_str());
-    let style = Style::of(run, file);
+    let style = Style::of(checker, file);
     let is_in_class = style.example.starts_with("class ");
     let head = match &style.base {
         Some(base) => format!("class {}({base}):\n    ", class_name(&target)),
@@ -291,7 +291,7 @@ pub(crate) fn words(run: &RunContext, file: &FilePath) -> Option<Words> {
     };
     let stop = ["\ndef ", "\nclass ", "\nif ", "\n    def "];
     let prompt = TestSmallPrompt {
-        task: run.task.text.clone(),
+        task: checker.task.text.clone(),
         kind: kind.to_owned(),
         name: target.name.clone(),
         source: found.source().trim_end().to_owned(),
@@ -417,19 +417,19 @@ fn beside_known_classes(tree: &SymbolTree, answer: &SymbolTree) -> Vec<String> {
 }
 
 /// Returns the reply as the text of a new test file, in the style of the other tests.
-pub(crate) fn as_file(run: &RunContext, file: &FilePath, change: &Propose) -> Option<Propose> {
-    let Place { target, .. } = place(run)?;
+pub(crate) fn as_file(checker: &Checker, file: &FilePath, change: &Propose) -> Option<Propose> {
+    let Place { target, .. } = place(checker)?;
     let source = change.source.as_deref()?;
     Some(Propose {
-        source: Some(Style::of(run, file).fitted(&target, file, source)),
+        source: Some(Style::of(checker, file).fitted(&target, file, source)),
         ..change.clone()
     })
 }
 
 /// Returns the reply as an addition to a test file: its imports and the tests with new names.
 /// Returns `None` if the reply holds no test.
-pub(crate) fn as_added(run: &RunContext, tree: &SymbolTree, change: &Propose) -> Option<Propose> {
-    let fitted = as_file(run, tree.file(), change);
+pub(crate) fn as_added(checker: &Checker, tree: &SymbolTree, change: &Propose) -> Option<Propose> {
+    let fitted = as_file(checker, tree.file(), change);
     let change = fitted.as_ref().unwrap_or(change);
     let source = change.source.as_deref()?;
     let answer = SymbolTree::parse(tree.file().clone(), source.into());

@@ -16,12 +16,12 @@ const USERS_MOST: usize = 4;
 /// Why the agent may not make this change; `None` where it may. The owner of the module body may give
 /// the module's names any meaning.
 pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Option<ReturnReason> {
-    let ActorId::Agent(own) = &agent.actor else {
-        return None;
-    };
     if let Some(why) = hides_a_module(run, draft) {
         return Some(why);
     }
+    let ActorId::Agent(own) = &agent.actor else {
+        return None;
+    };
     let module = SymbolPath::module(draft.file.clone());
     if *own == module || draft.base.is_empty() || Language::of(&draft.file) == Language::Plain {
         return None;
@@ -65,12 +65,15 @@ fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
         return None;
     }
     let tree = SymbolTree::parse(draft.file.clone(), draft.text.clone());
-    let found = run.lookup().index().shadowing(&tree)?;
+    let is_installed = |module: &str| run.services.tests.has_installed(module);
+    let found = run.lookup().index().shadowing(&tree, &is_installed)?;
+    let users = match found.importers.is_empty() {
+        true => "which the tools that run the tests may import".to_owned(),
+        false => format!("which is imported by {}", listed(&found.importers)),
+    };
     let what = format!(
-        "the new file {} would hide {}, which is imported by {}",
-        draft.file,
-        found.hidden,
-        listed(&found.importers),
+        "the new file {} would hide {}, {users}",
+        draft.file, found.hidden,
     );
     Some(ReturnReason::new(
         format!("Not changed: {what}: give the new file another name."),

@@ -2,12 +2,12 @@
 
 mod address;
 pub(crate) mod callees;
+mod lsp_facts;
 mod mention;
 mod read;
-mod served;
 pub(crate) mod test_symbol;
+pub use lsp_facts::LspFacts;
 pub use mention::{Mention, NotThere};
-pub use served::Served;
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Lookup {
     index: Arc<Index>,
     /// The words whose lines are shown first if not everything fits.
     focus: Arc<Focus>,
-    served: Arc<Served>,
+    lsp_facts: Arc<LspFacts>,
 }
 
 impl Lookup {
@@ -42,7 +42,7 @@ impl Lookup {
             world,
             index,
             focus: Arc::default(),
-            served: Arc::default(),
+            lsp_facts: Arc::default(),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::check::{auto_imports, expected};
+use crate::check::expected;
 use crate::event::events::{AppliedChange, Event};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::auto_imports;
 use crate::proposal::send::{Intent, Purpose, Sent, send};
 use crate::state::applied::Applied;
 use crate::state::draft::Draft;
@@ -30,7 +31,7 @@ pub(crate) async fn apply(
 ) -> Result<Arc<str>, Failure> {
     let draft = draft.clone();
     carried(run, async move |run| {
-        let _one_at_a_time = run.exclusive.applying.lock().await;
+        let _one_at_a_time = run.applying.lock().await;
         let applied = edit(&run, id, draft.clone(), checked).await;
         if let Err(failure) = &applied {
             not_applied(&run, id, &draft, failure);
@@ -82,7 +83,7 @@ pub(crate) async fn edit(
     still_allowed(run, &draft)?;
     let tested = Arc::clone(&draft.text);
     let draft =
-        auto_imports::without_makeshifts(run, auto_imports::beside_other_imports(run, draft));
+        auto_imports::drop_redundant_imports(run, auto_imports::beside_other_imports(run, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(run.policy().root(), &draft.file);
     let dependencies = run.proposals().dependencies.get(&id).cloned();
@@ -132,7 +133,7 @@ pub(crate) async fn edit(
     state.world.change(&draft.file, Some(&after));
     state.world.epoch.changes += 1;
     state.proposals.unapplied.remove(&symbol);
-    state.agents.answers.forget(&draft.symbols);
+    state.world.answers.forget(&draft.symbols);
     let text = Arc::clone(&after);
     let changes = state.world.epoch.changes;
     state.proposals.applied.push(Applied {

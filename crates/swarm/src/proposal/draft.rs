@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::check::auto_imports;
 use crate::check::checks::contract_changes;
 use crate::context::prompt_parts::is_small;
 use crate::context::write_test;
@@ -13,6 +12,7 @@ use crate::event::actor::ActorId;
 use crate::evidence::check_results::ImportMends;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::return_reason::ReturnReason;
+use crate::proposal::auto_imports;
 use crate::proposal::small_replies;
 use crate::proposal::small_replies::own_part;
 use crate::protocol::{AddSymbol, Propose};
@@ -157,7 +157,12 @@ async fn written(
     needs_person.extend(may_be_brought(run, &file, &current, &text)?);
     needs_person.extend(hidden(run, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
-    let (contract, breaking) = contract_changes(&tree, &after, &symbols);
+    let is_by_rule = run.proposals().sets.by_rule > 0;
+    let (contract, breaking) = match is_by_rule {
+        // Its callers are parts of the same change.
+        true => (run.stated().in_words(&symbols), Vec::new()),
+        false => contract_changes(&tree, &after, &symbols),
+    };
     let epoch = run.world().epoch;
     Ok(Draft {
         file,

@@ -11,8 +11,7 @@ use crate::event::events::Event;
 use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::proposal::joint_check;
-use crate::proposal::propose;
+use crate::proposal::{joint_check, made};
 use crate::state::draft::Draft;
 use crate::state::proposals::Waiting;
 use crate::state::refresh;
@@ -183,8 +182,8 @@ pub(crate) async fn replace(
             continue;
         }
         let draft = draft(run, &one.draft, &part).await;
-        one.diff = propose::own_diff(&draft, &propose::before_text(run, &draft));
-        let evidence = propose::unchecked(&draft);
+        one.diff = made::own_diff(&draft, &made::before_text(run, &draft));
+        let evidence = made::unchecked(&draft);
         run.event(Event::ProposalEdited {
             proposal: id,
             symbols: draft.symbols.clone(),
@@ -241,7 +240,7 @@ pub(crate) async fn checked_again(
         waiting.collect()
     };
     if let ([(id, one)], true) = (&mut *members, all.is_empty()) {
-        let (evidence, _) = propose::check(run, &one.draft, *id).await;
+        let (evidence, _) = made::check(run, &one.draft, *id).await;
         one.evidence = Some(evidence);
         return None;
     }

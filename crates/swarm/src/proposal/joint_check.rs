@@ -30,7 +30,7 @@ use starling_text::{new_file_diff, unified_diff, visible};
 
 /// The result of the joint check of one proposal.
 #[derive(Debug, Clone)]
-pub(crate) struct Company {
+pub(crate) struct JointCheck {
     pub together: JointEvidence,
     pub verdict: Option<Decision>,
 }
@@ -140,7 +140,7 @@ pub(crate) async fn join<F>(
     run: &Arc<RunContext>,
     id: ProposalId,
     ask: impl FnOnce(Arc<RunContext>, ProposalId, Vec<(ProposalId, Waiting)>, JointEvidence) -> F,
-) -> Option<Company>
+) -> Option<JointCheck>
 where
     F: Future<Output = Decision>,
 {
@@ -219,10 +219,10 @@ where
 }
 
 impl Judged {
-    fn as_seen_by(&self, id: ProposalId) -> Company {
+    fn as_seen_by(&self, id: ProposalId) -> JointCheck {
         let others = self.with.iter().filter(|(other, _)| **other != id);
         let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
-        Company {
+        JointCheck {
             together: JointEvidence {
                 with,
                 proposals,

@@ -35,7 +35,7 @@ pub(crate) async fn apply_set(
     tests: TestEvidence,
 ) -> BTreeMap<ProposalId, Landed> {
     let landed = apply::carried(run, async move |run| {
-        let _one_at_a_time = run.exclusive.applying.lock().await;
+        let _one_at_a_time = run.applying.lock().await;
         whole_or_not_at_all(&run, parts, &tests).await
     });
     landed.await.unwrap_or_default()

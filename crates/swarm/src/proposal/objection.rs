@@ -7,10 +7,11 @@ use crate::check::{diagnose, documentation, new_tests};
 use crate::context::scout_context;
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::evidence::ids::named;
+use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK};
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::proposal::parts;
+use crate::proposal::outcome;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
@@ -40,6 +41,17 @@ pub(crate) fn judge(
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,
     };
+    // What passes with others counts as it does with them.
+    let passes_with_others = evidence
+        .together
+        .as_ref()
+        .is_some_and(JointEvidence::passes);
+    if run.task.approval == Approval::Auto
+        && passes_with_others
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
     if let Some(objection) = worse(run, draft, evidence) {
         return match excuse {
             Some(reason) => Judgement::PersonDecides {
@@ -97,7 +109,7 @@ fn excuse(
 ) -> Option<&'static str> {
     if change.insist {
         Some("the agent insists")
-    } else if parts::are_kept(agent) {
+    } else if outcome::are_kept(agent) {
         // The other parts are checked together with this part.
         None
     } else if change.more {
@@ -115,7 +127,7 @@ fn excuse(
 /// may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
-    agent.entangled || run.at_work().len() > 1 && calling == ToolCalling::Native
+    agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
 struct Objection {

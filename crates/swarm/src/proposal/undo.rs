@@ -30,7 +30,7 @@ pub(crate) async fn undo(
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
     apply::carried(run, async move |run| {
-        let _one_at_a_time = run.exclusive.applying.lock().await;
+        let _one_at_a_time = run.applying.lock().await;
         take_back(&run, which).await
     })
     .await
@@ -282,7 +282,7 @@ async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undon
 fn note_undone(run: &RunContext, applied: &Applied) -> Option<Accepted> {
     let mut state = run.state();
     state.world.epoch.changes += 1;
-    state.agents.answers.forget(&applied.symbols);
+    state.world.answers.forget(&applied.symbols);
     state.tests.latest = None;
     state
         .proposals
@@ -361,7 +361,7 @@ async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failu
     let mut state = run.state();
     state.world.change(&applied.file, Some(&after));
     state.world.epoch.changes += 1;
-    state.agents.answers.forget(&applied.symbols);
+    state.world.answers.forget(&applied.symbols);
     state.proposals.accepted.extend(accepted.clone());
     state.tests.failing.retain(|id| !applied.fixed.contains(id));
     state.tests.failing.extend(applied.broken.iter().cloned());

@@ -137,11 +137,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
                     let beside = without_change(facts.new_tests);
                     (Proof::Proven, format!("{headline}{beside}"))
                 }
-                Proof::Unproven if is_mostly_refused(facts) => {
-                    (proof, partly_done(facts, what_is_done(&headline)))
-                }
                 Proof::Unproven if !facts.left_out.is_empty() => {
-                    (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+                    (Proof::Unproven, without_the_refused(facts, &headline))
                 }
                 other => (other, headline),
             };

@@ -17,7 +17,7 @@ use starling_workspace::Snapshot;
 /// Diagnoses all changed files together and returns the problems that the accepted changes
 /// introduced. If only one change was applied and there is no thorough service, its own diagnostics
 /// are known, and only undefined names are checked.
-pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
+pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (after, files, changes) = {
         let state = run.state();
         let files = state.untouched_since();
@@ -33,7 +33,7 @@ pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let is_known = changes < 2 && !files.iter().any(is_thorough);
     let found = match is_known {
         true => names_check::check(run, &before, &after, &files),
-        false => diagnose::last_look(run, &before, &after, &files).await,
+        false => diagnose::final_diagnostics(run, &before, &after, &files).await,
     };
     match found {
         DiagnosticEvidence::Absent => {}
@@ -45,8 +45,8 @@ pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
     found
 }
 
-/// Returns the workspace as it would be without the run: what the user typed meanwhile stands in it, so
-/// that a problem that the user made is none of the run.
+/// Returns the workspace as it would be without the run. It contains what the user typed meanwhile, so
+/// that problems of the user's edits are not the run's.
 fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snapshot {
     let mut before = run.services.index.snapshot().clone();
     for file in files {

@@ -12,7 +12,8 @@ use crate::budget::Budget;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
-    each_part, expected, new_tests, original_tests, reached, required, scripts, selection, steady,
+    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection,
+    steady,
 };
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
@@ -145,7 +146,7 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run.quiet().await;
         let stop_reason = without_proof(&run, stop_reason);
         unsettled::take_back(&run, &stop_reason).await;
-        let applying = run.exclusive.applying.lock().await;
+        let applying = run.applying.lock().await;
         run.event(finished(&run, stop_reason));
         drop(applying);
         log.close();
@@ -274,15 +275,21 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
-    let unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
-    run.tests().problems.extend(unmet.clone());
+    let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
+    let (before, after) = {
+        let state = run.state();
+        (state.without_the_run(), state.world.snapshot.clone())
+    };
+    let worlds = (&before, &after);
+    unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
+    run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
         let unshown = each_part::unshown(run, &changed(run)).await;
-        run.state().tests.new_tests.unshown_parts = unshown;
+        run.tests().at_end.new_tests.unshown_parts = unshown;
     }
     Ok(stop_reason)
 }
@@ -444,6 +451,10 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
+    // An agent that begins at once must not miss the drafts of the others.
+    let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
+    let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
+    run.agents().drafts.extend(drafted);
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -456,6 +467,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         ) {
             Ok(_) => woken += 1,
             Err(error) => {
+                run.draft_arrived(&ActorId::Agent(symbol.clone()));
                 last = error.to_string();
                 run.not_woken(symbol.to_string(), &from, last.clone());
             }
@@ -633,8 +645,8 @@ fn with_facts<R>(
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
-        new_tests: &state.tests.new_tests,
-        unshown_parts: &state.tests.new_tests.unshown_parts,
+        new_tests: &state.tests.at_end.new_tests,
+        unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
         only_words: changes.only_words,
@@ -642,7 +654,7 @@ fn with_facts<R>(
         beside_failures: state.tests.required.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
-        problems: &state.tests.problems,
+        problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),
         report_before: state.tests.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),

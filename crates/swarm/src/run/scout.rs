@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::agent::small;
 use crate::agent::tools;
 use crate::check::required;
-use crate::context::agent_context::{Material, material};
+use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
 use crate::event::actor::ActorId;
 use crate::event::events::{Candidate, Event};
@@ -140,6 +140,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         if let Some(picks) = by_rule::picks(run) {
             let world = run.world().snapshot.clone();
             run.world().scouted_in = Some(world);
+            run.proposals().sets.by_rule = picks.as_ref().map_or(0, Vec::len);
             return picks.map_err(NoPick::Unknown);
         }
         if let Some(pick) = small::pick(run) {
@@ -159,7 +160,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
     let world = run.world().snapshot.clone();
     run.world().scouted_in = Some(world);
-    let Material { shown, imports } = material(run, Role::Scout);
+    let AgentContext { shown, imports } = material(run, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
@@ -315,7 +316,56 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     for (symbol, error) in errors {
         run.not_woken(symbol, &ActorId::Scout, error);
     }
-    Ok(good)
+    Ok(with_own_deletions(&lookup, good))
+}
+
+/// Makes the deletion of other symbols than the picked one parts of their own: each belongs to the
+/// owner of what it deletes, and all are applied together.
+fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
+    let mut all: Vec<Pick> = Vec::new();
+    let mut deletions: Vec<Pick> = Vec::new();
+    for mut pick in picks {
+        let Ok(own) = pick.symbol.parse::<SymbolPath>() else {
+            all.push(pick);
+            continue;
+        };
+        let others = std::mem::take(&mut pick.delete).into_iter();
+        let others: Vec<SymbolPath> = others
+            .filter_map(|name| {
+                let path = match name.contains("::") {
+                    true => lookup.address(&name).ok(),
+                    false => Some(SymbolPath::new(own.file.clone(), &name)),
+                };
+                let is_other = |path: &SymbolPath| {
+                    (own.is_module() || !own.encloses(path)) && lookup.symbol(path).is_ok()
+                };
+                let other = path.filter(|path| *path != own && is_other(path));
+                if other.is_none() {
+                    pick.delete.push(name);
+                }
+                other
+            })
+            .collect();
+        let deletion = |path: &SymbolPath| Pick {
+            symbol: path.to_string(),
+            why: pick.why.clone(),
+            delete: vec![path.to_string()],
+            intended_losses: true,
+            ..Pick::default()
+        };
+        deletions.extend(others.iter().map(deletion));
+        if others.is_empty() || pick.draft().is_some() {
+            all.push(pick);
+        }
+    }
+    for deletion in deletions {
+        match all.iter_mut().find(|pick| pick.symbol == deletion.symbol) {
+            Some(pick) if pick.draft().is_none() => *pick = deletion,
+            Some(_) => {}
+            None => all.push(deletion),
+        }
+    }
+    all
 }
 
 /// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that

@@ -12,7 +12,7 @@ use crate::event::events::Cause;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
-use crate::run::final_check::{self, last_look};
+use crate::run::final_check::{self, final_check};
 use crate::run::suspects;
 use crate::state::epoch::Epoch;
 use crate::state::refresh;
@@ -35,12 +35,12 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
     loop {
         run.quiet().await;
         refresh::refresh(run).await;
-        let (report, problems) = tokio::join!(latest_report(run), last_look(run));
+        let (report, problems) = tokio::join!(latest_report(run), final_check(run));
         let failing = match &report {
             Some(report) => steady::failing_at_end(run, report),
             None => known_failures(run),
         };
-        run.tests().problems = final_check::all(&problems);
+        run.tests().at_end.problems = final_check::all(&problems);
         let left = Left {
             failing,
             problems: final_check::news(run, &problems),

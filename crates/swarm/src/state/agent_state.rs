@@ -47,7 +47,7 @@ pub(crate) struct AgentState {
     pub gave_up_at: Option<Epoch>,
     /// Set if other agents change code for the same purpose. A change then does not have to fix a
     /// test alone.
-    pub entangled: bool,
+    pub part_of_joint_change: bool,
     /// Number of follow-ups between the task and this piece of work.
     pub wave: u32,
     /// Set if the approver accepted the intent of this piece of work.
@@ -84,7 +84,7 @@ impl AgentState {
             broken: BTreeMap::new(),
             cause: String::new(),
             gave_up_at: None,
-            entangled: false,
+            part_of_joint_change: false,
             wave: 0,
             intent_approved: false,
             rejected: None,
@@ -112,7 +112,7 @@ impl AgentState {
         self.views.extend(std::mem::take(&mut self.told));
     }
 
-    pub fn seat(&self) -> ToolSet {
+    pub fn toolset(&self) -> ToolSet {
         match self.actor {
             ActorId::Solo => ToolSet::Solo,
             ActorId::Agent(_)

@@ -6,7 +6,6 @@ use crate::event::actor::ActorId;
 use crate::event::events::Cause;
 use crate::protocol::{Pick, Propose};
 use crate::state::agent_state::AgentState;
-use crate::state::answers::Answers;
 use crate::state::epoch::Epoch;
 use starling_syntax::SymbolPath;
 
@@ -24,7 +23,6 @@ pub(crate) struct Suspect {
 #[derive(Default)]
 pub(crate) struct Agents {
     slots: BTreeMap<ActorId, Slot>,
-    pub answers: Answers,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
     /// Agents with a prepared draft that has not become a waiting proposal yet.
@@ -97,8 +95,9 @@ impl Agents {
         !std::mem::replace(&mut self.slot(actor).working, true)
     }
 
-    /// Marks an agent as idle.
+    /// Marks an agent as idle. Its prepared draft will not become a proposal any more.
     pub(super) fn stop(&mut self, actor: &ActorId) {
+        self.drafts.remove(actor);
         if let Some(slot) = self.slots.get_mut(actor) {
             slot.working = false;
         }

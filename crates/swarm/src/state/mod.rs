@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod answers;
 pub(crate) mod applied;
 pub(crate) mod attempts;
+pub(crate) mod checker;
 pub(crate) mod contracts;
 pub(crate) mod draft;
 pub(crate) mod epoch;

@@ -77,6 +77,9 @@ pub(crate) struct Sets {
     pub(crate) all: Vec<Set>,
     /// Groups of proposals that failed when tested together, with the epoch of the workspace.
     pub(crate) failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
+    /// Number of proposals that follow from the index alone, without a model. They are one change,
+    /// which alters no contract but the names.
+    pub(crate) by_rule: usize,
 }
 
 /// Proposals that are tested together and share a verdict. Tasks wait for the verdict without

@@ -1,9 +1,10 @@
 //! What the agents and tasks of a run share: its task, its services, its budget and its state.
 
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio::sync::{Semaphore, SetOnce, watch};
+use tokio::sync::{SetOnce, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -12,69 +13,54 @@ use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event, EventLog};
 use crate::evidence::ids::ProposalId;
 use crate::evidence::test_evidence::TestEvidence;
-use crate::excerpt::Focus;
-use crate::lookup::Lookup;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::agents::Agents;
+use crate::state::checker::{CheckServices, CheckedTask, Checker};
 use crate::state::contracts::Contracts;
-use crate::state::epoch::Epoch;
 use crate::state::locked::{Guard, Locked, Rank};
 use crate::state::proposals::ProposalBook;
 use crate::state::services::RunServices;
 use crate::state::signal::Signal;
 use crate::state::test_state::TestState;
 use crate::state::world::World;
-use crate::task::goal::{self, Goal};
 use crate::task::request::Task;
-use crate::task::stated::{self, Statements};
 use starling_core::Driver;
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, WriteRule};
+use starling_workspace::{Snapshot, WriteRule};
 
 /// Runs an agent until it has no more work.
 pub(crate) type AgentLoop = fn(Arc<RunContext>, ActorId) -> BoxFuture<'static, ()>;
 
-/// What the agents and tasks of a run share.
+/// What the agents and tasks of a run share. Everything that the checks use stands in the checker,
+/// to which the context dereferences.
 pub(crate) struct RunContext {
     pub task: Task,
-    pub goal: Goal,
     pub services: RunServices,
-    pub log: EventLog,
-    pub budget: Budget,
+    checker: Checker,
     pub cancel: CancellationToken,
     /// The part of every prompt that stays the same during the run. Agents wait until it is set.
     pub frozen: SetOnce<String>,
-    stated: OnceLock<Statements>,
-    pub exclusive: Exclusive,
+    /// Held while an edit is sent to the editor.
+    pub applying: tokio::sync::Mutex<()>,
     /// Raised when a waiting proposal, a draft, a set or an agent's activity changes.
     pub waited: Signal,
     working: watch::Sender<usize>,
     agent_loop: AgentLoop,
-    state: SharedState,
-}
-
-/// What only one task, or a limited number of tasks, does at a time.
-pub(crate) struct Exclusive {
-    /// Limits the number of concurrent test runs.
-    pub testing: Semaphore,
-    /// Held while the tests that fail in the current workspace are determined.
-    pub learning: tokio::sync::Mutex<()>,
-    /// Held while an edit is sent to the editor.
-    pub applying: tokio::sync::Mutex<()>,
-}
-
-/// The state of a run by its owners, each with a lock of its own. [`RunContext::state`] takes all
-/// of them, in the order of [`Rank`].
-struct SharedState {
-    world: Locked<World>,
-    tests: Locked<TestState>,
-    proposals: Locked<ProposalBook>,
     agents: Locked<Agents>,
     contracts: Locked<Contracts>,
 }
 
-/// The whole state of a run, locked.
+impl Deref for RunContext {
+    type Target = Checker;
+
+    fn deref(&self) -> &Checker {
+        &self.checker
+    }
+}
+
+/// The state of a run by its owners, each with a lock of its own. All of them are held, taken in the
+/// order of their ranks.
 pub(crate) struct State<'r> {
     pub world: Guard<'r, World>,
     pub tests: Guard<'r, TestState>,
@@ -121,33 +107,31 @@ impl RunContext {
         log: EventLog,
         agent_loop: AgentLoop,
     ) -> Arc<RunContext> {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (working, _) = watch::channel(0);
-        let world = World::new(services.index.clone(), Focus::of(&task.text));
+        let checked = CheckedTask {
+            text: task.text.clone(),
+            approval: task.approval,
+            test_deadline: task.test_deadline,
+        };
+        let for_checks = CheckServices {
+            editor: Some(services.editor.clone()),
+            tests: services.tests.clone(),
+            language: services.language.clone(),
+            index: services.index.clone(),
+        };
+        let budget = Budget::new(task.limits.clone());
         Arc::new(RunContext {
-            goal: goal::of(&task.text),
-            budget: Budget::new(task.limits.clone()),
+            checker: Checker::new(checked, for_checks, budget, log),
             task,
             services,
-            log,
             cancel: CancellationToken::new(),
             frozen: SetOnce::new(),
-            stated: OnceLock::new(),
-            exclusive: Exclusive {
-                testing: Semaphore::new(cores),
-                learning: tokio::sync::Mutex::new(()),
-                applying: tokio::sync::Mutex::new(()),
-            },
+            applying: tokio::sync::Mutex::new(()),
             waited: Signal::default(),
             working,
             agent_loop,
-            state: SharedState {
-                world: Locked::new(Rank::World, world),
-                tests: Locked::new(Rank::Tests, TestState::default()),
-                proposals: Locked::new(Rank::Proposals, ProposalBook::default()),
-                agents: Locked::new(Rank::Agents, Agents::default()),
-                contracts: Locked::new(Rank::Contracts, Contracts::default()),
-            },
+            agents: Locked::new(Rank::Agents, Agents::default()),
+            contracts: Locked::new(Rank::Contracts, Contracts::default()),
         })
     }
 
@@ -162,24 +146,12 @@ impl RunContext {
         }
     }
 
-    pub fn world(&self) -> Guard<'_, World> {
-        self.state.world.lock()
-    }
-
-    pub fn tests(&self) -> Guard<'_, TestState> {
-        self.state.tests.lock()
-    }
-
-    pub fn proposals(&self) -> Guard<'_, ProposalBook> {
-        self.state.proposals.lock()
-    }
-
     pub fn agents(&self) -> Guard<'_, Agents> {
-        self.state.agents.lock()
+        self.agents.lock()
     }
 
     pub fn contracts(&self) -> Guard<'_, Contracts> {
-        self.state.contracts.lock()
+        self.contracts.lock()
     }
 
     /// Returns whether changes that no test proves are rejected.
@@ -187,68 +159,8 @@ impl RunContext {
         self.task.require_tests && !self.task.approval.is_by_person()
     }
 
-    /// Returns the policy that says which paths can be read and written.
-    pub fn policy(&self) -> PathPolicy {
-        self.world().snapshot.policy().clone()
-    }
-
-    pub fn event(&self, event: Event) {
-        self.log.event(event);
-    }
-
-    /// Returns the changes that the task states for symbols, resolved in the workspace before the
-    /// run.
-    pub fn stated(&self) -> &Statements {
-        self.stated.get_or_init(|| {
-            let index = Arc::clone(&self.services.index);
-            let lookup = Lookup::new(index.snapshot().clone(), index);
-            stated::of(&lookup, &self.task.text)
-        })
-    }
-
-    /// Returns a lookup over the current workspace, which includes all accepted changes.
-    pub fn lookup(&self) -> Lookup {
-        self.world().lookup()
-    }
-
-    /// Returns the unusual paths of the current workspace, which a text search can find only
-    /// because they are known.
-    pub fn unusual_paths(&self) -> UnusualPaths {
-        self.world().snapshot.unusual_paths()
-    }
-
-    /// Updates the workspace with the user's texts from the editor, which were read at `epoch`.
-    ///
-    /// Returns `false` and changes nothing if the workspace has changed since `epoch`, because the
-    /// texts may be outdated.
-    pub fn saw<'t>(
-        &self,
-        epoch: Epoch,
-        texts: impl IntoIterator<Item = (&'t FilePath, Option<&'t Arc<str>>)>,
-    ) -> bool {
-        let mut state = self.state();
-        if state.world.epoch != epoch {
-            return false;
-        }
-        for (file, text) in texts {
-            let known = state.world.snapshot.read(file).ok();
-            if known.as_ref() != text {
-                state.world.change(file, text);
-                state.world.epoch.typed += 1;
-                let module = SymbolPath::module(file.clone());
-                state.agents.answers.forget(&[module]);
-                state.tests.latest = None;
-            }
-        }
-        true
-    }
-
     pub fn unique_name(&self, name: String) -> String {
         self.agents().unique_name(name)
-    }
-
-    pub fn next_proposal(&self) -> ProposalId {
-        self.proposals().next_id()
     }
 
     /// Gives work to the owner of a symbol, and starts the agent if it is idle.

@@ -87,7 +87,7 @@ impl Default for SelectionPolicy {
 impl SelectionPolicy {
     /// Returns the next selection policy to try, if the selected tests gave no result with the
     /// change and none without it.
-    pub(crate) fn instead(
+    pub(crate) fn degrade(
         self,
         with: &TestReport,
         without: &TestReport,

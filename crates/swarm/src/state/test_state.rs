@@ -29,13 +29,19 @@ pub(crate) struct TestState {
     /// The tests that pass only with the run's changes to the tests, with the epoch in which that
     /// was found.
     pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
-    /// Results of the run's new tests on the original code, if these tests were tried at the end.
-    pub new_tests: WithoutChange,
-    /// Problems that the changes introduced, as text, from the last check.
-    pub problems: Vec<String>,
     pub required: RequiredTests,
     pub selection: SelectionState,
     pub flaky: FlakyTests,
+    pub at_end: FoundAtEnd,
+}
+
+/// What the checks at the end of a run found.
+#[derive(Default)]
+pub(crate) struct FoundAtEnd {
+    /// Results of the run's new tests on the original code, if these tests were tried.
+    pub new_tests: WithoutChange,
+    /// Problems that the changes introduced, as text.
+    pub problems: Vec<String>,
 }
 
 /// The tests that the task is about, and what it names.

@@ -3,31 +3,31 @@
 use std::sync::Arc;
 
 use crate::lookup::Lookup;
+use crate::state::checker::Checker;
 use crate::state::draft::Draft;
-use crate::state::run_context::RunContext;
 use starling_workspace::Snapshot;
 
 /// Returns a lookup over the workspace with all waiting proposals applied.
-pub(crate) fn with_all_that_wait(run: &RunContext) -> Lookup {
-    let (world, index, waiting, served) = {
-        let state = run.state();
-        let (index, served) = (
+pub(crate) fn with_all_that_wait(checker: &Checker) -> Lookup {
+    let (world, index, waiting, lsp_facts) = {
+        let state = checker.state();
+        let (index, lsp_facts) = (
             Arc::clone(&state.world.index),
-            Arc::clone(&state.world.served),
+            Arc::clone(&state.world.lsp_facts),
         );
         (
             state.world.snapshot.clone(),
             index,
             state.proposals.waiting.clone(),
-            served,
+            lsp_facts,
         )
     };
     if waiting.is_empty() {
-        return Lookup::new(world, index).with_served(served);
+        return Lookup::new(world, index).with_lsp_facts(lsp_facts);
     }
     let world = laid_over(&world, waiting.values().map(|one| &one.draft));
     let index = Arc::new(index.after(world.clone()));
-    Lookup::new(world, index).with_served(served)
+    Lookup::new(world, index).with_lsp_facts(lsp_facts)
 }
 
 /// Applies several drafts to the workspace. A draft that conflicts with the others is skipped.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::event::events::Candidate;
 use crate::excerpt::Focus;
-use crate::lookup::{Lookup, Served};
+use crate::lookup::{Lookup, LspFacts};
+use crate::state::answers::Answers;
 use crate::state::epoch::Epoch;
 use starling_index::Index;
 use starling_syntax::FilePath;
@@ -20,8 +21,10 @@ pub(crate) struct World {
     /// The words that excerpts focus on, taken from the task and the failing tests.
     pub focus: Arc<Focus>,
     /// Facts about names that a language server returned.
-    pub served: Arc<Served>,
+    pub lsp_facts: Arc<LspFacts>,
     pub located: Vec<Candidate>,
+    /// The answers of owners that hold for these texts.
+    pub answers: Answers,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
 }
@@ -33,8 +36,9 @@ impl World {
             epoch: Epoch::default(),
             index,
             focus: Arc::new(focus),
-            served: Arc::default(),
+            lsp_facts: Arc::default(),
             located: Vec::new(),
+            answers: Answers::default(),
             scouted_in: None,
         }
     }
@@ -50,6 +54,6 @@ impl World {
         let lookup = Lookup::new(self.snapshot.clone(), Arc::clone(&self.index));
         lookup
             .with_focus(Arc::clone(&self.focus))
-            .with_served(Arc::clone(&self.served))
+            .with_lsp_facts(Arc::clone(&self.lsp_facts))
     }
 }

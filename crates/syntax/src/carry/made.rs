@@ -95,6 +95,27 @@ impl<'t> MadeChange<'t> {
         text == self.before
             || self.is_free(self.before, self.after, text)
                 && self.trace(brought(), text, others).is_none()
+                && !self.is_in_place(others, text)
+    }
+
+    /// Whether a change of which other changes brought all the lines, too, stands in its place: how often the
+    /// lines are in the text does not tell whose they are.
+    fn is_in_place(&self, others: &OtherLines<'_>, text: &str) -> bool {
+        let is_shared = |line: &&str| others.earlier.contains(line) || others.later.contains(line);
+        let brought = self.brought();
+        if brought.is_empty() || !brought.iter().all(is_shared) {
+            return false;
+        }
+        let change = ChangeSet::between_lines(self.before, self.after);
+        let typed = ChangeSet::between(self.before, text);
+        let Ok(carried) = change.over(self.before, &typed) else {
+            return false;
+        };
+        let is_there = |(was, now): &(Edit, Edit)| {
+            let is_near = |line| near(text, now, line) > near(self.before, was, line);
+            brought.iter().any(|line| is_near(line))
+        };
+        carried.edits.iter().any(is_there)
     }
 
     /// Whether a text that did not have the change has it again, in its place or elsewhere.
@@ -167,6 +188,16 @@ impl<'t> MadeChange<'t> {
             now > before || now + like(text, line) > before + like(self.before, line)
         })
     }
+}
+
+/// How often a line stands where an edit is made, or directly before or after that.
+fn near(text: &str, edit: &Edit, line: &str) -> usize {
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let first = line_start(line_start(edit.range.start).saturating_sub(1));
+    let rest = &text[edit.range.end..];
+    let last = rest.find('\n').map_or(text.len(), |at| edit.range.end + at);
+    let lines = text[first..last].lines();
+    lines.filter(|one| one.trim() == line).count()
 }
 
 /// Whether a line may be one that a change brought.

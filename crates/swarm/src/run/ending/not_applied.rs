@@ -10,24 +10,47 @@ use crate::evidence::ids::ProposalId;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// The symbols that were changed.
-fn applied(events: &[Event]) -> BTreeSet<&SymbolPath> {
-    let mut applied = BTreeSet::new();
-    for event in events {
-        if let Event::ProposalApplied { symbols, .. } = event {
-            applied.extend(symbols);
-        }
-    }
-    applied
+/// The changes of a run.
+#[derive(Default)]
+struct Changes<'e> {
+    symbols: BTreeSet<&'e SymbolPath>,
+    /// Those who made them.
+    agents: BTreeSet<&'e ActorId>,
 }
 
-/// Whether nothing of an agent's symbol was changed.
-fn has_changed_nothing(agent: &ActorId, applied: &BTreeSet<&SymbolPath>) -> bool {
-    match agent {
-        ActorId::Agent(symbol) => !applied
-            .iter()
-            .any(|one| *one == symbol || one.encloses(symbol) || symbol.encloses(one)),
-        _ => false,
+impl<'e> Changes<'e> {
+    fn of(events: &'e [Event]) -> Self {
+        let mut made: BTreeMap<ProposalId, &ActorId> = BTreeMap::new();
+        let mut changes = Changes::default();
+        for event in events {
+            if let Event::ProposalMade {
+                proposal, agent, ..
+            } = event
+            {
+                made.insert(*proposal, agent);
+            } else if let Event::ProposalApplied {
+                proposal, symbols, ..
+            } = event
+            {
+                changes.symbols.extend(symbols);
+                changes.agents.extend(made.get(proposal));
+            }
+        }
+        changes
+    }
+
+    /// Whether nothing of an agent's symbol was changed. The body of a module is no part of the
+    /// functions in it.
+    fn are_none_of(&self, agent: &ActorId) -> bool {
+        let ActorId::Agent(symbol) = agent else {
+            return false;
+        };
+        let holds = |outer: &SymbolPath, inner: &SymbolPath| {
+            outer == inner || !outer.is_module() && outer.encloses(inner)
+        };
+        let mut symbols = self.symbols.iter();
+        let is_own = symbols.any(|one| holds(one, symbol) || holds(symbol, one));
+        !is_own && !self.agents.contains(agent)
     }
 }
 
@@ -41,10 +64,10 @@ pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
             refused.insert(actor_name(agent), (agent, first_line(why)));
         }
     }
-    let applied = applied(events);
+    let changes = Changes::of(events);
     let left = refused
         .iter()
-        .filter(|(_, (agent, _))| has_changed_nothing(agent, &applied));
+        .filter(|(_, (agent, _))| changes.are_none_of(agent));
     left.map(|(name, (_, why))| format!("{name} ({why})"))
         .collect()
 }
@@ -73,10 +96,10 @@ pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
             _ => {}
         }
     }
-    let applied = applied(events);
+    let changes = Changes::of(events);
     let left = rejected
         .iter()
-        .filter(|(_, (agent, _))| has_changed_nothing(agent, &applied));
+        .filter(|(_, (agent, _))| changes.are_none_of(agent));
     left.map(|(name, (_, id))| format!("{id} ({name})"))
         .collect()
 }

@@ -250,6 +250,9 @@ fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
     ];
     assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
     assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
+    // A constant beside the function is none of it.
+    let beside = [refused("a.py::f"), applied("a.py::")];
+    assert_eq!(left_out(&beside), ["a.py::f (tests fail)"]);
 }
 
 #[test]

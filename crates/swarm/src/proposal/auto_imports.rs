@@ -116,7 +116,7 @@ fn has_word(text: &str, name: &str) -> bool {
 ///
 /// Such imports occur because the owner of a function may use a name that the owner of the module
 /// adds later, or because the owner of the module removes a name that a function still uses.
-pub(crate) fn without_makeshifts(run: &RunContext, draft: Draft) -> Draft {
+pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = run.state();
         let here = state

@@ -12,12 +12,12 @@ use starling_text::ContentHash;
 
 /// The facts for each symbol.
 #[derive(Debug, Clone, Default)]
-pub struct Served {
+pub struct LspFacts {
     uses: HashMap<SymbolPath, Vec<Spot>>,
     overrides: HashMap<SymbolPath, Vec<Spot>>,
 }
 
-impl Served {
+impl LspFacts {
     pub fn note_uses(&mut self, symbol: SymbolPath, spots: Vec<Spot>) {
         self.uses.insert(symbol, spots);
     }
@@ -35,8 +35,8 @@ struct Current {
 
 impl Lookup {
     /// Sets the facts from a language server.
-    pub fn with_served(self, served: Arc<Served>) -> Self {
-        Lookup { served, ..self }
+    pub fn with_lsp_facts(self, lsp_facts: Arc<LspFacts>) -> Self {
+        Lookup { lsp_facts, ..self }
     }
 
     /// Returns the one symbol that a name or path refers to; `None` if it is ambiguous or unknown.
@@ -58,7 +58,7 @@ impl Lookup {
         let symbol = self.meant(name);
         let Some(spots) = symbol
             .as_ref()
-            .and_then(|symbol| self.served.uses.get(symbol))
+            .and_then(|symbol| self.lsp_facts.uses.get(symbol))
         else {
             return usages;
         };
@@ -85,7 +85,7 @@ impl Lookup {
 
     /// Returns the methods that override a method, according to a language server.
     pub fn overrides(&self, symbol: &SymbolPath) -> Vec<SymbolPath> {
-        let spots = self.served.overrides.get(symbol).map(Vec::as_slice);
+        let spots = self.lsp_facts.overrides.get(symbol).map(Vec::as_slice);
         let current = self.current(spots.unwrap_or_default());
         let mut found = self.named(&current);
         found.retain(|one| one != symbol);
