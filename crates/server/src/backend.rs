@@ -38,7 +38,7 @@ use super::review_actions::ReviewAction;
 use super::review_dialogs::ReviewDialogs;
 use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
 use super::session::{
-    EditedText, ModelList, RunError, Services, Session, TextFormat, explain_with_diff,
+    EditedText, ModelList, RunError, RunSession, Services, TextFormat, explain_with_diff,
 };
 use super::settings::ClientSettings;
 use starling_core::DocVersion;
@@ -54,7 +54,7 @@ pub struct Backend {
     client: Client,
     documents: DocumentStore,
     context: ClientContext,
-    session: Session,
+    session: RunSession,
     asks: Asks,
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
@@ -71,7 +71,7 @@ pub struct TaskComposer {
 
 /// What has to be shut down after the client has disconnected.
 pub struct Closing {
-    session: Session,
+    session: RunSession,
     asks: Asks,
     context: ClientContext,
 }
@@ -99,7 +99,7 @@ impl Backend {
         Backend {
             client,
             asks: Asks::new(services.clone(), documents.clone(), context.clone()),
-            session: Session::new(services, context.refresh.clone()),
+            session: RunSession::new(services, context.refresh.clone()),
             documents,
             context,
             compose,

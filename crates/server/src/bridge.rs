@@ -17,7 +17,7 @@ use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
 
 use super::documents::DocumentStore;
-use super::outgoing::{RequestError, send_request};
+use super::outgoing::{ClientRequestError, send_request};
 use super::protocol::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
     EditorProvider,
@@ -128,7 +128,7 @@ impl BridgedLanguageService {
     where
         R: Request<Params = BridgeParams, Result = Value> + 'static,
     {
-        let answer: Result<Value, RequestError> =
+        let answer: Result<Value, ClientRequestError> =
             send_request::<R>(&self.client, params, DEADLINE).await;
         match answer {
             Ok(answer) => (!answer.is_null()).then_some(answer),

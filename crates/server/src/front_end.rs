@@ -20,7 +20,7 @@ use super::protocol::{
 };
 use super::refresh::ClientContext;
 use super::review_dialogs::retry_titles;
-use super::session::{Buffers, CurrentFile, FrontEnd, disk_text, path_of};
+use super::session::{CurrentFile, FrontEnd, OpenBuffers, disk_text, path_of};
 use super::settings::ClientSettings;
 use super::window::ClientWindow;
 use starling_core::{Editor, LanguageService};
@@ -99,7 +99,7 @@ impl FrontEnd for LspFrontEnd {
         Arc::clone(&self.editor) as Arc<dyn Editor>
     }
 
-    fn buffers(&self) -> oneshot::Receiver<Buffers> {
+    fn buffers(&self) -> oneshot::Receiver<OpenBuffers> {
         self.documents.read_all()
     }
 

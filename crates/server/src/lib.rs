@@ -44,7 +44,7 @@ pub use documents::splice;
 pub use paths::{file_of, path_of};
 pub use session::{
     Fetcher, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
-    Services, Starter, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
+    RunStarter, Services, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
 };
 
 /// How a client disconnected.

@@ -11,7 +11,7 @@ use tower_lsp::lsp_types::request::Request;
 
 /// Why a request was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
+pub enum ClientRequestError {
     #[error("no answer within {} s", .0.as_secs())]
     Late(Duration),
     #[error("{0}")]
@@ -25,12 +25,12 @@ pub const AFTER_ANSWER: Duration = Duration::from_millis(100);
 /// Sends a request to the client. If the future is dropped, a late reply is discarded.
 ///
 /// # Errors
-/// See [`RequestError`].
+/// See [`ClientRequestError`].
 pub async fn send_request<R>(
     client: &Client,
     params: R::Params,
     deadline: Duration,
-) -> Result<R::Result, RequestError>
+) -> Result<R::Result, ClientRequestError>
 where
     R: Request + 'static,
     R::Params: Send + 'static,
@@ -40,9 +40,9 @@ where
     let waiting = tokio::spawn(async move { client.send_request::<R>(params).await });
     match timeout(deadline, waiting).await {
         Ok(Ok(Ok(answer))) => Ok(answer),
-        Ok(Ok(Err(error))) => Err(RequestError::Refused(error.to_string())),
-        Ok(Err(error)) => Err(RequestError::Refused(error.to_string())),
-        Err(_) => Err(RequestError::Late(deadline)),
+        Ok(Ok(Err(error))) => Err(ClientRequestError::Refused(error.to_string())),
+        Ok(Err(error)) => Err(ClientRequestError::Refused(error.to_string())),
+        Err(_) => Err(ClientRequestError::Late(deadline)),
     }
 }
 

@@ -13,7 +13,7 @@ use super::front_end::LspFrontEnd;
 use super::outgoing::{Plugin, send_request};
 use super::protocol::StatusNotification;
 use super::run_snapshots::all_review_actions;
-use super::session::{RefreshNotifier, Session};
+use super::session::{RefreshNotifier, RunSession};
 use super::window::ClientWindow;
 
 /// Minimum time between two refreshes.
@@ -34,7 +34,7 @@ pub struct ClientContext {
 pub async fn refresh_client(
     front_end: Arc<LspFrontEnd>,
     mut texts: watch::Receiver<u64>,
-    session: Session,
+    session: RunSession,
     asks: Asks,
 ) {
     let notifier = session.refresh();

@@ -8,7 +8,9 @@ use super::front_end::LspFrontEnd;
 use super::protocol::{ProposalParams, RETRY};
 use super::review_actions::command;
 use super::run_snapshots::proposal_reply;
-use super::session::{Remedy, ReviewTarget, RunError, Session, TextFormat, explain, short, size};
+use super::session::{
+    Remedy, ReviewTarget, RunError, RunSession, TextFormat, explain, short, size,
+};
 use starling_core::Verdict;
 use starling_swarm::{RunId, ids};
 
@@ -30,7 +32,7 @@ const LATER: &str = "Later";
 /// Shows reviews by `window/showDocument` and `window/showMessageRequest`.
 #[derive(Clone)]
 pub struct ReviewDialogs {
-    pub session: Session,
+    pub session: RunSession,
     pub front_end: Arc<LspFrontEnd>,
 }
 

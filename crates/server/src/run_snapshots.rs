@@ -11,7 +11,7 @@ use super::protocol::{
 };
 use super::review_actions::{self, ReviewAction};
 use super::session::{
-    OverviewPhase, RunError, RunOverview, RunProposal, RunView, Session, TextFormat, explain,
+    OverviewPhase, RunError, RunOverview, RunProposal, RunSession, RunView, TextFormat, explain,
     path_of,
 };
 use starling_swarm::{FileChange, ProposalId};
@@ -19,7 +19,7 @@ use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 
 /// Returns all runs.
-pub fn run_snapshots(session: &Session) -> Vec<RunSnapshot> {
+pub fn run_snapshots(session: &RunSession) -> Vec<RunSnapshot> {
     let root = session.root();
     session.read_runs(|run| {
         let RunOverview {
@@ -61,7 +61,7 @@ pub fn run_snapshots(session: &Session) -> Vec<RunSnapshot> {
 /// # Errors
 /// There is no such proposal.
 pub async fn proposal_reply(
-    session: &Session,
+    session: &RunSession,
     params: &ProposalParams,
     encoding: Encoding,
 ) -> Result<ProposalReply, RunError> {
@@ -98,7 +98,7 @@ pub async fn proposal_reply(
 
 /// Returns the actions that the user can take about all symbols. The lenses change only when this list
 /// does.
-pub fn all_review_actions(session: &Session, has_plugin: bool) -> Vec<ReviewAction> {
+pub fn all_review_actions(session: &RunSession, has_plugin: bool) -> Vec<ReviewAction> {
     let of_run = |run: RunOverview<'_>| {
         let actions = review_actions::all_review_actions(&run.run, run.view);
         match has_plugin {
@@ -111,7 +111,7 @@ pub fn all_review_actions(session: &Session, has_plugin: bool) -> Vec<ReviewActi
 
 /// Returns the actions that the user can take about the symbols of a file.
 pub fn review_actions_in(
-    session: &Session,
+    session: &RunSession,
     has_plugin: bool,
     file: &FilePath,
 ) -> Vec<ReviewAction> {
@@ -121,7 +121,7 @@ pub fn review_actions_in(
 }
 
 /// Returns the waiting proposals of a symbol.
-pub fn waiting_at(session: &Session, symbol: &SymbolPath) -> Vec<(ProposalId, RunProposal)> {
+pub fn waiting_at(session: &RunSession, symbol: &SymbolPath) -> Vec<(ProposalId, RunProposal)> {
     let actions = review_actions_in(session, true, &symbol.file);
     let at = |action: &ReviewAction| {
         let id = action.proposal().filter(|_| action.symbol == *symbol)?;

@@ -42,7 +42,7 @@ use starling_text::ContentHash;
 
 pub use edit::EditedText;
 pub use explanation::{TextFormat, explain, explain_with_diff};
-pub use front_end::{Buffers, CurrentFile, FrontEnd};
+pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
 pub use patches::TAKES_NO_EDITS;
 pub use paths::{disk_text, file_at, overlay, path_of};
 pub use pending_reviews::{PendingReviews, ReviewTarget};
@@ -54,7 +54,7 @@ pub use reviews::RetryableRun;
 pub use run_view::{ProposalStatus, RunProposal, RunView, Spending, actor_name, short};
 pub use services::{
     Fetcher, ModelList, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
-    Services, Starter, swarm,
+    RunStarter, Services, swarm,
 };
 pub use status::{OverviewPhase, RunOverview};
 
@@ -134,7 +134,7 @@ enum RunOrigin {
 
 /// The runs of one front end. Their ids sort by start time.
 #[derive(Clone)]
-pub struct Session {
+pub struct RunSession {
     shared: Arc<SessionShared>,
 }
 
@@ -159,8 +159,8 @@ struct SessionShared {
     compared_parts: Mutex<ComparedParts>,
 }
 
-impl Session {
-    pub fn new(services: Services, refresh: RefreshNotifier) -> Session {
+impl RunSession {
+    pub fn new(services: Services, refresh: RefreshNotifier) -> RunSession {
         let shared = SessionShared {
             services,
             front_end: OnceLock::new(),
@@ -173,7 +173,7 @@ impl Session {
             compared_parts: Mutex::default(),
             restored: CancellationToken::new(),
         };
-        Session {
+        RunSession {
             shared: Arc::new(shared),
         }
     }

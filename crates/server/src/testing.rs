@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub use client::TestClient;
 
 use crate::protocol::RunParams;
-use crate::{OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, Services, Starter};
+use crate::{OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, RunStarter, Services};
 use starling_core::{
     Approval, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, Driver,
     LanguageService, Limits, ModelError, ModelProfile, Price, TestOutcome, TestReport, TestRequest,
@@ -103,7 +103,7 @@ impl RunControl for ScriptedRun {
 }
 
 /// Returns a starter whose runs follow `script`. The log is closed when the script ends.
-pub fn scripted<F, Fut>(script: F) -> Starter
+pub fn scripted<F, Fut>(script: F) -> RunStarter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -112,7 +112,7 @@ where
 }
 
 /// Like [`scripted`]; an undo of all undoes proposal 1 and records it.
-pub fn undoable<F, Fut>(script: F) -> Starter
+pub fn undoable<F, Fut>(script: F) -> RunStarter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -120,7 +120,7 @@ where
     starter(script, true)
 }
 
-fn starter<F, Fut>(script: F, records: bool) -> Starter
+fn starter<F, Fut>(script: F, records: bool) -> RunStarter
 where
     F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -151,7 +151,7 @@ where
 }
 
 /// Returns services over the disk alone.
-pub fn services(start: Starter, trajectories: &Path) -> Services {
+pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     let open: Opener = Arc::new(|opening| {
         Box::pin(async move {
             anyhow::ensure!(opening.test.as_deref() != Some("broken"), "no such command");

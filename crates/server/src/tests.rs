@@ -22,7 +22,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{ExitKind, Services, Starter};
+use super::{ExitKind, RunStarter, Services};
 use crate::testing::*;
 use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
@@ -33,7 +33,7 @@ fn silent() -> Value {
 }
 
 /// A run that logs three messages, then waits until it is cancelled.
-fn chatty() -> Starter {
+fn chatty() -> RunStarter {
     scripted(async |scene: RunScript| {
         for word in ["one", "two", "three"] {
             scene
@@ -47,7 +47,7 @@ fn chatty() -> Starter {
 }
 
 /// A run that ends at once.
-fn brief() -> Starter {
+fn brief() -> RunStarter {
     scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)))
 }
 
@@ -420,7 +420,7 @@ async fn forgets_old_runs() {
 }
 
 /// Returns a client of a server that opens runs only when it is notified.
-fn slow(start: Starter) -> (TestClient, Arc<Notify>) {
+fn slow(start: RunStarter) -> (TestClient, Arc<Notify>) {
     let folder = folder(&[("a.py", "old\n")]);
     let services = services(start, &folder.path().join(".trajectories"));
     let gate = Arc::new(Notify::new());

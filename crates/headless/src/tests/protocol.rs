@@ -9,11 +9,11 @@ use crate::testing::*;
 use starling_core::{ApplyError, Current, Effect, FileEdit};
 use starling_rpc::frames::Reader;
 use starling_rpc::wire;
-use starling_server::{ExitKind, Starter, serve};
+use starling_server::{ExitKind, RunStarter, serve};
 use starling_swarm::StopReason;
 use starling_text::{ChangeSet, Encoding};
 
-fn waits_for_cancel() -> Starter {
+fn waits_for_cancel() -> RunStarter {
     scripted(async |scene: RunScript| {
         scene.cancel.cancelled().await;
         scene.log.event(finished(StopReason::Cancelled));
@@ -21,7 +21,7 @@ fn waits_for_cancel() -> Starter {
 }
 
 /// Replaces `old` by `new` and reports the result.
-fn replaces() -> Starter {
+fn replaces() -> RunStarter {
     scripted(async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let base = editor.current(&file("a.py")).await.unwrap();
@@ -329,7 +329,7 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
 }
 
 /// Creates or deletes a file and reports the result.
-fn edits_the_file_itself(effect: Effect) -> Starter {
+fn edits_the_file_itself(effect: Effect) -> RunStarter {
     scripted(move |scene: RunScript| async move {
         let editor = &scene.outside.editor;
         let (name, after) = match effect {

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::Starter;
+use crate::RunStarter;
 use crate::testing::*;
 use starling_core::{Answer, Effort, Relation, TextRequest};
 use starling_rpc::Incoming;
@@ -11,7 +11,7 @@ use starling_text::ContentHash;
 const TEXT: &str = "def höher(): pass\nhöher()\n";
 
 /// Runs that request the references of a function and report the answer.
-fn asks_about(text: &'static str) -> Starter {
+fn asks_about(text: &'static str) -> RunStarter {
     scripted(async move |scene: RunScript| {
         let request = TextRequest {
             file: file("a.py"),

@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::{ApplyWorkspaceEditParams, ApplyWorkspaceEditResponse}
 use super::closed::{ClosedEdit, EditPlacement};
 use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, TextError, refused, stale};
 use crate::documents::StoreClosed;
-use crate::outgoing::{RequestError, send_request};
+use crate::outgoing::{ClientRequestError, send_request};
 use crate::session::disk_text;
 use starling_core::{ApplyError, Current, Effect};
 
@@ -50,7 +50,7 @@ enum EditReplyKind {
 }
 
 impl EditReply {
-    fn of(reply: Result<ApplyWorkspaceEditResponse, RequestError>) -> EditReply {
+    fn of(reply: Result<ApplyWorkspaceEditResponse, ClientRequestError>) -> EditReply {
         let (kind, message) = match reply {
             Ok(reply) if reply.applied => (EditReplyKind::Applied, TEXT_MISSING.to_owned()),
             Ok(reply) => {
@@ -58,8 +58,8 @@ impl EditReply {
                 let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
                 (EditReplyKind::Refused, reason)
             }
-            Err(RequestError::Refused(why)) => (EditReplyKind::Refused, why),
-            Err(late @ RequestError::Late(_)) => (EditReplyKind::Missing, late.to_string()),
+            Err(ClientRequestError::Refused(why)) => (EditReplyKind::Refused, why),
+            Err(late @ ClientRequestError::Late(_)) => (EditReplyKind::Missing, late.to_string()),
         };
         EditReply { kind, message }
     }

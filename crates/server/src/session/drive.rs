@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::approver::FrontEndApprover;
-use super::front_end::{Buffers, FrontEnd};
+use super::front_end::{FrontEnd, OpenBuffers};
 use super::messages::{DownloadParams, RunParams};
 use super::paths::overlay;
 use super::pending_reviews::PendingReviews;
 use super::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
 use super::trajectory::{create_trajectory, event_params, log_write_failure, write_trajectory};
-use super::{RunEntry, RunOrigin, RunPhase, Session};
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::Approval;
 use starling_swarm::{
     Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, StopReason, Task, Writing,
@@ -35,12 +35,12 @@ pub(super) struct RunPlan {
     pub pending_reviews: PendingReviews,
     pub cancel: CancellationToken,
     pub front_end: Arc<dyn FrontEnd>,
-    pub buffers: oneshot::Receiver<Buffers>,
+    pub buffers: oneshot::Receiver<OpenBuffers>,
     /// Fired when the trajectory is complete and unlocked.
     pub written: CancellationToken,
 }
 
-impl Session {
+impl RunSession {
     /// Runs a task from its start to its end.
     pub(super) async fn drive(self, plan: RunPlan) {
         let id = plan.id.clone();

@@ -3,7 +3,7 @@
 use super::messages::ProposalParams;
 use super::pending_reviews::ReviewTarget;
 use super::preview::preview;
-use super::{RunError, Session};
+use super::{RunError, RunSession};
 use starling_core::{EditedPart, Reviewed};
 use starling_swarm::{EditedFile, FileChange, edited_parts};
 use starling_syntax::{FilePath, carry};
@@ -20,7 +20,7 @@ pub struct EditedText {
     pub text: String,
 }
 
-impl Session {
+impl RunSession {
     /// Replaces a waiting proposal by the user's version, which is checked and shown again.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::paths::{disk_text, path_of};
 use super::run_view::AppliedEdit;
 use super::services::RunControl;
 use super::trajectory::event_params;
-use super::{RunEntry, RunOrigin, RunPhase, Session};
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
@@ -26,7 +26,7 @@ struct EditorUndo {
     has_ended: bool,
 }
 
-impl Session {
+impl RunSession {
     /// Compares applied changes with the texts of open documents. Texts that were already compared
     /// are skipped.
     pub(super) async fn detect_editor_undo(&self) {

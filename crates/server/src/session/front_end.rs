@@ -25,7 +25,7 @@ pub struct CurrentFile {
 }
 
 /// The texts of open buffers with their paths.
-pub type Buffers = Vec<(PathBuf, Arc<str>)>;
+pub type OpenBuffers = Vec<(PathBuf, Arc<str>)>;
 
 /// The user's side of a session. The language server implements it for an LSP client.
 #[async_trait]
@@ -37,7 +37,7 @@ pub trait FrontEnd: Send + Sync {
     fn editor(&self) -> Arc<dyn Editor>;
 
     /// Requests the texts of all open buffers, as they are when this method is called.
-    fn buffers(&self) -> oneshot::Receiver<Buffers>;
+    fn buffers(&self) -> oneshot::Receiver<OpenBuffers>;
 
     /// Returns whether the editor can apply edits at all.
     fn applies_edits(&self) -> bool;

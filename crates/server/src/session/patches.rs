@@ -1,7 +1,7 @@
 //! Keeps changes as patches for editors that cannot apply versioned edits.
 
 use super::messages::ProposalParams;
-use super::{RunEntry, Session};
+use super::{RunEntry, RunSession};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
@@ -9,7 +9,7 @@ use starling_workspace::private_file;
 pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
      (workspaceEdit.documentChanges), so Starling can change no file in it";
 
-impl Session {
+impl RunSession {
     fn applies_edits(&self) -> bool {
         let front_end = self.shared.front_end.get();
         front_end.is_none_or(|front_end| front_end.applies_edits())

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::front_end::Buffers;
+use super::front_end::OpenBuffers;
 use starling_syntax::FilePath;
 use starling_text::is_deceptive;
 use starling_workspace::{MAX_FILE_BYTES, load_source};
@@ -44,7 +44,7 @@ pub async fn disk_text(path: PathBuf) -> std::io::Result<String> {
 }
 
 /// Returns the buffers that belong to the project.
-pub fn overlay(root: &Path, buffers: Buffers) -> Vec<(FilePath, Arc<str>)> {
+pub fn overlay(root: &Path, buffers: OpenBuffers) -> Vec<(FilePath, Arc<str>)> {
     let inside = |(path, text): (PathBuf, Arc<str>)| Some((file_at(root, &path)?, text));
     buffers.into_iter().filter_map(inside).collect()
 }

@@ -13,14 +13,14 @@ use super::restored_run::{ended_run, restore_run};
 use super::run_view::{RunView, short};
 use super::services::RunControl;
 use super::trajectory::write_trajectory;
-use super::{RunEntry, RunOrigin, RunPhase, Session};
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_core::Approval;
 use starling_swarm::Record;
 
 /// How long `starling/state` waits until the runs of earlier servers are found.
 const RESTORE_PAUSE: Duration = Duration::from_secs(2);
 
-impl Session {
+impl RunSession {
     /// Searches for runs of earlier servers and offers their waiting reviews again.
     pub fn restore(&self) {
         let Ok(front_end) = self.front_end() else {

@@ -4,7 +4,7 @@ use super::messages::{AcceptAllReply, ProposalParams, RemedyParams};
 use super::pending_reviews::ReviewTarget;
 use super::remedy::Remedy;
 use super::run_view::{ProposalStatus, RunProposal};
-use super::{RunError, RunOrigin, RunPhase, Session, unknown};
+use super::{RunError, RunOrigin, RunPhase, RunSession, unknown};
 use starling_core::{Reviewed, Verdict};
 use starling_swarm::{ProposalId, RunId};
 
@@ -17,7 +17,7 @@ pub struct RetryableRun {
     pub remedy: Option<Remedy>,
 }
 
-impl Session {
+impl RunSession {
     /// Answers the review of a proposal (any member of its set) or of an intent.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ pub type IgnoredSettings = Arc<dyn Fn(&Path) -> Vec<String> + Send + Sync>;
 pub type Fetcher = Arc<dyn Fn(&str, &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> + Send + Sync>;
 
 /// Starts a run: [`starling_swarm::start`], or a scripted one.
-pub type Starter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn RunControl> + Send + Sync>;
+pub type RunStarter = Arc<dyn Fn(RunId, Task, RunServices) -> Arc<dyn RunControl> + Send + Sync>;
 
 /// A run that a session controls.
 #[async_trait]
@@ -120,7 +120,7 @@ pub enum RestorePolicy {
 #[derive(Clone)]
 pub struct Services {
     pub open: Opener,
-    pub start: Starter,
+    pub start: RunStarter,
     pub fetch: Fetcher,
     pub index: Indexer,
     pub models: ModelList,
@@ -141,7 +141,7 @@ impl fmt::Debug for Services {
     }
 }
 
-/// Returns the swarm as a [`Starter`].
-pub fn swarm() -> Starter {
+/// Returns the swarm as a [`RunStarter`].
+pub fn swarm() -> RunStarter {
     Arc::new(|id, task, outside| Arc::new(starling_swarm::start(id, task, outside)))
 }

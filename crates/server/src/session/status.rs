@@ -7,7 +7,7 @@ use super::front_end::CurrentFile;
 use super::messages::{EventParams, ProposalParams, StatusParams};
 use super::run_view::{RunProposal, RunView};
 use super::trajectory::event_params;
-use super::{RunEntry, RunError, RunOrigin, RunPhase, Session, unknown};
+use super::{RunEntry, RunError, RunOrigin, RunPhase, RunSession, unknown};
 use starling_core::{Dollars, EditorError, IntentView};
 use starling_swarm::{EventLog, FileChange, ProposalId, RunId};
 use starling_syntax::FilePath;
@@ -34,7 +34,7 @@ pub enum OverviewPhase {
     Ended,
 }
 
-impl Session {
+impl RunSession {
     /// Calls `read` for each run, in the order in which the runs were started. The runs are locked
     /// meanwhile.
     pub fn read_runs<T>(&self, mut read: impl FnMut(RunOverview<'_>) -> T) -> Vec<T> {

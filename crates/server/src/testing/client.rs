@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{folder, services};
-use crate::{ExitKind, Services, Starter, serve};
+use crate::{ExitKind, RunStarter, Services, serve};
 use starling_rpc::{Connection, Incoming};
 
 /// A client without behaviour of its own.
@@ -20,7 +20,7 @@ pub struct TestClient {
 }
 
 impl TestClient {
-    pub fn new(start: Starter) -> TestClient {
+    pub fn new(start: RunStarter) -> TestClient {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(start, &folder.path().join(".trajectories"));
         TestClient::over(services, folder)

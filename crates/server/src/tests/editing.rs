@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::lenses::{client, full, open, project};
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{ProposalView, Reviewed};
@@ -12,7 +12,7 @@ use starling_swarm::{Event, ProposalId, StopReason};
 const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
 
 /// Begins the review of a set, logs the texts of the user's version, and begins another review.
-fn asking_twice() -> Starter {
+fn asking_twice() -> RunStarter {
     scripted(move |scene: RunScript| async move {
         for event in asked(SET) {
             scene.log.event(event);

@@ -261,7 +261,7 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
 }
 
 /// Runs that report the server's text, or write into a slot while a person types.
-fn agents() -> crate::Starter {
+fn agents() -> crate::RunStarter {
     scripted(async |mut scene: RunScript| {
         let mut number = 0;
         // Agents write over older texts, because a model needs time while the person types.

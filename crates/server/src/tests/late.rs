@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::begin;
 use super::lenses::{client, full, open, project};
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::BASE;
 use crate::testing::*;
 use starling_core::{Effect, FileEdit};
@@ -18,7 +18,7 @@ pub(super) fn after() -> String {
 }
 
 /// A run that makes one edit of a file and reports the result.
-pub(super) fn editing(path: &'static str) -> Starter {
+pub(super) fn editing(path: &'static str) -> RunStarter {
     scripted(async move |scene: RunScript| {
         let editor = &scene.outside.editor;
         let now = editor.current(&file(path)).await;
@@ -181,7 +181,7 @@ async fn uncertain_document_accepts_edits_after_reopening() {
 }
 
 /// A run that sends one edit like the swarm, over the current text, and reports the result.
-fn sending(after: fn(&str) -> String) -> Starter {
+fn sending(after: fn(&str) -> String) -> RunStarter {
     scripted(move |scene: RunScript| async move {
         let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
         let base: std::sync::Arc<str> = match after(BASE) == NEW {
@@ -386,7 +386,7 @@ async fn line_kept_by_given_up_edit_is_not_inserted_again() {
 }
 
 /// Edits the file that the task names.
-fn editing_named() -> Starter {
+fn editing_named() -> RunStarter {
     scripted(async move |scene: RunScript| {
         let editor = &scene.outside.editor;
         let name = file(&scene.task.text);

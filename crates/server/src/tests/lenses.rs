@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{ProposalView, Verdict};
@@ -11,7 +11,7 @@ use starling_rpc::Incoming;
 use starling_swarm::{ActorId, Event, NeedsPerson, ProposalId, StopReason};
 
 /// A run that begins a review, logs the verdict, and waits until it is cancelled.
-pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
+pub fn proposing(proposals: &'static [(u32, &'static str)]) -> RunStarter {
     scripted(move |scene: RunScript| async move {
         for event in asked(proposals) {
             scene.log.event(event);
@@ -51,7 +51,7 @@ pub fn project() -> TempDir {
     folder(&[("a.py", BASE)])
 }
 
-pub fn client(start: Starter, folder: TempDir) -> TestClient {
+pub fn client(start: RunStarter, folder: TempDir) -> TestClient {
     let services = services(start, &folder.path().join(".trajectories"));
     TestClient::over(services, folder)
 }

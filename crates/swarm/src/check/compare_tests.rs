@@ -116,8 +116,7 @@ async fn by_nearest(
             };
             return (TestEvidence::Unknown { reason }, None);
         }
-        let test =
-            async |world, entries| run_tests_within(checker, world, entries, LONGEST).await;
+        let test = async |world, entries| run_tests_within(checker, world, entries, LONGEST).await;
         let moves = Moves::between(checker.services.index.snapshot(), after);
         let moved = moves.with_new_places(selection.entries());
         let mut report = test(after, moved).await;
