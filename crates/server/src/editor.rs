@@ -197,6 +197,23 @@ impl ClientEditor {
         }
     }
 
+    /// Returns the path of a file that an edit may change.
+    async fn writable_path(&self, file: &FilePath) -> Result<PathBuf, ApplyError> {
+        if !self.settings.versioned_edits {
+            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
+            return Err(refused(file, message.to_owned()));
+        }
+        let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
+        let Some(path) = path else {
+            return Err(refused(file, "it lies outside the workspace".to_owned()));
+        };
+        let rule = self.policy.as_ref().map(|policy| policy.may_write(file));
+        if let Some(WriteRule::Never { why }) = rule {
+            return Err(ApplyError::Forbidden { why });
+        }
+        Ok(path)
+    }
+
     /// Returns whether no agent may read a file, so that no task about it can be done.
     pub fn is_withheld(&self, file: &FilePath) -> bool {
         matches!(self.read_refusal(file), Some(EditorError::Forbidden { .. }))
@@ -280,18 +297,7 @@ impl Editor for ClientEditor {
             Ok(after) => after.into(),
             Err(mismatch) => return Err(refused(file, mismatch.to_string())),
         };
-        if !self.settings.versioned_edits {
-            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
-            return Err(refused(file, message.to_owned()));
-        }
-        let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
-        let Some(path) = path else {
-            return Err(refused(file, "it lies outside the workspace".to_owned()));
-        };
-        let rule = self.policy.as_ref().map(|policy| policy.may_write(file));
-        if let Some(WriteRule::Never { why }) = rule {
-            return Err(ApplyError::Forbidden { why });
-        }
+        let path = self.writable_path(file).await?;
         let effect = self.supported_effect(&edit)?;
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
