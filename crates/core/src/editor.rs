@@ -1,5 +1,6 @@
 //! The port to whoever holds the user's text: an editor over LSP, or a headless stand-in.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -70,9 +71,15 @@ pub enum ApplyError {
     /// The path policy refuses it.
     #[error("{why}")]
     Forbidden { why: String },
+    /// It was withdrawn before it was sent.
+    #[error("the run ended before it was sent to the editor")]
+    Withdrawn,
     #[error("the editor is gone")]
     Gone,
 }
+
+/// Done when an edit is not wanted any more.
+pub type Withdrawal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The holder of the user's text.
 #[async_trait]
@@ -96,4 +103,17 @@ pub trait Editor: Send + Sync {
     /// # Errors
     /// See [`ApplyError`].
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError>;
+
+    /// The same, unless the edit is withdrawn while it waits for its turn: what is on its way is carried to
+    /// its end.
+    ///
+    /// # Errors
+    /// See [`ApplyError`].
+    async fn apply_unless(
+        &self,
+        edit: FileEdit,
+        _withdrawn: Withdrawal,
+    ) -> Result<Current, ApplyError> {
+        self.apply(edit).await
+    }
 }

@@ -11,7 +11,9 @@ mod tests;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
 pub use cost::{Cost, Price, WorstCase};
-pub use editor::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+pub use editor::{
+    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+};
 pub use language::{
     Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
     TextRequest,

@@ -2,8 +2,10 @@
 //! show a file that is not open.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
@@ -35,11 +37,17 @@ use super::refresh::{self, ClientContext};
 use super::review_actions::ReviewAction;
 use super::review_dialogs::ReviewDialogs;
 use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
-use super::session::{EditedText, ModelList, RunError, RunSession, Services, explain_with_diff};
+use super::session::{
+    EditedText, ModelList, RunError, RunSession, Services, TextFormat, explain_with_diff,
+};
 use super::settings::ClientSettings;
 use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
+use starling_workspace::is_running;
+
+/// How often the client's process is checked.
+const PROCESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The server's side of the connection to one client.
 pub struct Backend {
@@ -51,6 +59,8 @@ pub struct Backend {
     compose: TaskComposer,
     front_end: OnceLock<Arc<LspFrontEnd>>,
     refreshes: OnceLock<AbortOnDropHandle<()>>,
+    /// Fired when the client's process has ended without a request to shut down.
+    orphaned: CancellationToken,
 }
 
 /// Completion and models for the view in which a task is written.
@@ -95,6 +105,7 @@ impl Backend {
             compose,
             front_end: OnceLock::new(),
             refreshes: OnceLock::new(),
+            orphaned: CancellationToken::new(),
         }
     }
 
@@ -105,6 +116,26 @@ impl Backend {
             asks: self.asks.clone(),
             context: self.context.clone(),
         }
+    }
+
+    pub fn orphaned(&self) -> CancellationToken {
+        self.orphaned.clone()
+    }
+
+    /// Watches the client's process. A process that is not visible from here, such as one in another
+    /// container, is not watched.
+    fn watch_process(&self, process: Option<u32>) {
+        let Some(process) = process.filter(|process| is_running(*process)) else {
+            return;
+        };
+        let (orphaned, closing) = (self.orphaned.clone(), self.session.closing());
+        let gone = async move {
+            while is_running(process) {
+                tokio::time::sleep(PROCESS_INTERVAL).await;
+            }
+            orphaned.cancel();
+        };
+        tokio::spawn(async move { closing.run_until_cancelled(gone).await });
     }
 
     /// Returns the settings of the client; fails before `initialize`.
@@ -278,16 +309,17 @@ impl Backend {
             .iter()
             .filter(|marker| is_on_header(line, marker, &document.text));
         let symbols = heads.map(|marker| SymbolPath::new(file.clone(), marker.name.clone()));
+        let (format, kind) = match settings.markdown {
+            true => (TextFormat::Markdown, MarkupKind::Markdown),
+            false => (TextFormat::Plain, MarkupKind::PlainText),
+        };
         let texts: Vec<String> = symbols
             .flat_map(|symbol| waiting_at(&self.session, &symbol))
-            .map(|(id, proposal)| explain_with_diff(id, &proposal))
+            .map(|(id, proposal)| explain_with_diff(id, &proposal, format))
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
-                kind: match settings.markdown {
-                    true => MarkupKind::Markdown,
-                    false => MarkupKind::PlainText,
-                },
+                kind,
                 value: texts.join("\n---\n"),
             }),
             range: None,
@@ -299,12 +331,14 @@ impl Backend {
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let settings = ClientSettings::negotiate(&params);
+        self.watch_process(params.process_id);
         let capabilities = capabilities(&settings);
         let front_end = Arc::new(LspFrontEnd::new(
             self.client.clone(),
             self.documents.clone(),
             settings,
             self.context.clone(),
+            self.session.closing(),
         ));
         if self.front_end.set(Arc::clone(&front_end)).is_err() {
             return Err(Error::invalid_request());
@@ -354,6 +388,10 @@ impl LanguageServer for Backend {
         let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
+        let front_end = self.front_end.get();
+        if front_end.is_some_and(|front_end| front_end.is_withheld(&file)) {
+            return Ok(Some(Vec::new()));
+        }
         let review_actions = self.review_actions(&file, settings);
         let document = self.document_view(uri).await;
         let retries = self.dialogs().map(|dialogs| dialogs.retry_commands());
@@ -388,8 +426,11 @@ impl LanguageServer for Backend {
             .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// The transport notes the shutdown before this handler is called.
+    /// Ends all work. Waiting reviews wait again with the next server. The transport notes the
+    /// shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
+        self.asks.shutdown();
+        self.session.stop_all();
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -184,8 +185,8 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, then watches for the text `after`. Each text
-    /// that the document has until then is appended to `texts`.
+    /// Checks that a document has the text `base`, then watches for the text `after`. If the document
+    /// was not open, each text that it has until then is appended to `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
@@ -214,6 +215,8 @@ struct Document {
     opening: OpenId,
     version: DocVersion,
     text: Rope,
+    /// The text as one string, made when it is first needed and shared.
+    whole: OnceCell<Arc<str>>,
     markers: Option<SymbolMarkers>,
     reading: SymbolReading,
     /// Whether a change of the document may have been lost.
@@ -259,7 +262,7 @@ impl Document {
 
     fn current(&self) -> Current {
         Current {
-            text: self.text.to_string().into(),
+            text: Arc::clone(self.whole.get_or_init(|| self.text.to_string().into())),
             version: Some(self.version),
         }
     }
@@ -269,7 +272,8 @@ impl Document {
 struct TextWatch {
     path: PathBuf,
     after: Arc<str>,
-    texts: TextHistory,
+    /// `None` for a document that was open: its version distinguishes its texts.
+    texts: Option<TextHistory>,
     arrived: oneshot::Sender<Current>,
 }
 
@@ -420,6 +424,7 @@ impl DocumentActor {
             opening: OpenId(self.openings),
             version,
             text,
+            whole: OnceCell::new(),
             markers: None,
             reading: SymbolReading::Idle,
             sync: SyncState::InSync,
@@ -452,6 +457,7 @@ impl DocumentActor {
             let Some(document) = self.open.get_mut(&path) else {
                 return;
             };
+            document.whole.take();
             let splice = match change.range {
                 None => {
                     let splice = Splice::between(&document.text.to_string(), &change.text);
@@ -507,7 +513,7 @@ impl DocumentActor {
         self.watches.push(TextWatch {
             path,
             after,
-            texts,
+            texts: open.is_none().then_some(texts),
             arrived: tell,
         });
         match open {
@@ -526,7 +532,9 @@ impl DocumentActor {
             return;
         };
         for watch in self.watches.iter().filter(|watch| watch.path == *path) {
-            watch.texts.push(document.current().text);
+            if let Some(texts) = &watch.texts {
+                texts.push(document.current().text);
+            }
         }
         let (met, left): (Vec<TextWatch>, Vec<TextWatch>) = std::mem::take(&mut self.watches)
             .into_iter()

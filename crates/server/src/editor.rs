@@ -6,14 +6,16 @@ mod closed;
 mod late;
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ropey::Rope;
 use tokio::sync::{Mutex, oneshot};
+use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{
     AnnotatedTextEdit, ApplyWorkspaceEditParams, ChangeAnnotation, CreateFile, CreateFileOptions,
@@ -29,7 +31,9 @@ use super::documents::{DocumentStore, Expected, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
 use super::session::{disk_text, overlay, path_of};
 use super::settings::ClientSettings;
-use starling_core::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+use starling_core::{
+    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+};
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
 use starling_workspace::{self, PathPolicy, WriteRule};
@@ -49,9 +53,28 @@ pub struct ClientEditor {
     settings: ClientSettings,
     /// The path policy of the open project.
     policy: Option<PathPolicy>,
-    /// Serializes edits: two edits of one closed file have no version that tells them apart.
-    turn: Arc<Mutex<()>>,
+    turns: EditTurns,
+    /// Fired when the client shuts the server down. Nothing is written after that.
+    closing: CancellationToken,
     given_up: GivenUpEdits,
+}
+
+/// Serializes the edits of each file: two edits of one closed file have no version that tells them
+/// apart.
+#[derive(Debug, Clone, Default)]
+struct EditTurns(Arc<std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>>);
+
+impl EditTurns {
+    fn of(&self, path: &Path) -> Arc<Mutex<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(path.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
 }
 
 /// An edit that was sent to the client.
@@ -87,13 +110,19 @@ enum EditOutcome {
 }
 
 impl ClientEditor {
-    pub fn new(client: Client, documents: DocumentStore, settings: &ClientSettings) -> Self {
+    pub fn new(
+        client: Client,
+        documents: DocumentStore,
+        settings: &ClientSettings,
+        closing: CancellationToken,
+    ) -> Self {
         ClientEditor {
             client,
             documents,
             settings: settings.clone(),
             policy: settings.root.as_deref().map(PathPolicy::of),
-            turn: Arc::default(),
+            turns: EditTurns::default(),
+            closing,
             given_up: GivenUpEdits::default(),
         }
     }
@@ -168,6 +197,28 @@ impl ClientEditor {
         }
     }
 
+    /// Returns the path of a file that an edit may change.
+    async fn writable_path(&self, file: &FilePath) -> Result<PathBuf, ApplyError> {
+        if !self.settings.versioned_edits {
+            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
+            return Err(refused(file, message.to_owned()));
+        }
+        let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
+        let Some(path) = path else {
+            return Err(refused(file, "it lies outside the workspace".to_owned()));
+        };
+        let rule = self.policy.as_ref().map(|policy| policy.may_write(file));
+        if let Some(WriteRule::Never { why }) = rule {
+            return Err(ApplyError::Forbidden { why });
+        }
+        Ok(path)
+    }
+
+    /// Returns whether no agent may read a file, so that no task about it can be done.
+    pub fn is_withheld(&self, file: &FilePath) -> bool {
+        matches!(self.read_refusal(file), Some(EditorError::Forbidden { .. }))
+    }
+
     /// Returns why the path policy forbids reading a file.
     fn read_refusal(&self, file: &FilePath) -> Option<EditorError> {
         let error = self.policy.as_ref()?.may_read(file).err()?;
@@ -232,29 +283,32 @@ impl Editor for ClientEditor {
     }
 
     async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+        self.apply_unless(edit, Box::pin(pending())).await
+    }
+
+    async fn apply_unless(
+        &self,
+        edit: FileEdit,
+        withdrawn: Withdrawal,
+    ) -> Result<Current, ApplyError> {
         let file = &edit.file;
         let after = edit.changes.apply(&edit.base.text);
         let after: Arc<str> = match after {
             Ok(after) => after.into(),
             Err(mismatch) => return Err(refused(file, mismatch.to_string())),
         };
-        if !self.settings.versioned_edits {
-            let message = "it does not take versioned edits (workspaceEdit.documentChanges)";
-            return Err(refused(file, message.to_owned()));
-        }
-        let path = self.path(file).await.map_err(|_| ApplyError::Gone)?;
-        let Some(path) = path else {
-            return Err(refused(file, "it lies outside the workspace".to_owned()));
-        };
-        let rule = self.policy.as_ref().map(|policy| policy.may_write(file));
-        if let Some(WriteRule::Never { why }) = rule {
-            return Err(ApplyError::Forbidden { why });
-        }
+        let path = self.writable_path(file).await?;
         let effect = self.supported_effect(&edit)?;
         if !self.settings.has_plugin() {
             tokio::time::sleep(AFTER_ANSWER).await;
         }
-        let turn = self.turn.lock().await;
+        let turn = self.turns.of(&path);
+        let turn = tokio::select! {
+            biased;
+            () = self.closing.cancelled() => return Err(ApplyError::Gone),
+            () = withdrawn => return Err(ApplyError::Withdrawn),
+            turn = turn.lock() => turn,
+        };
         let closed = ClosedEdit::new(
             file,
             &edit.base.text,
@@ -269,6 +323,9 @@ impl Editor for ClientEditor {
             version,
             arrived,
         } = target;
+        if self.closing.is_cancelled() {
+            return Err(ApplyError::Gone);
+        }
         let request = workspace_edit(&edit, effect, uri, version, &self.settings);
         let sent = SentEdit {
             file,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 
 use super::bridge::with_editor_providers;
@@ -42,8 +43,9 @@ impl LspFrontEnd {
         documents: DocumentStore,
         settings: ClientSettings,
         context: ClientContext,
+        closing: CancellationToken,
     ) -> LspFrontEnd {
-        let editor = ClientEditor::new(client.clone(), documents.clone(), &settings);
+        let editor = ClientEditor::new(client.clone(), documents.clone(), &settings, closing);
         context
             .window
             .set_negotiated(settings.documents, settings.has_plugin());
@@ -59,6 +61,11 @@ impl LspFrontEnd {
 
     pub fn settings(&self) -> &ClientSettings {
         &self.settings
+    }
+
+    /// Returns whether no agent may read a file, so that no task about it can be done.
+    pub fn is_withheld(&self, file: &FilePath) -> bool {
+        self.editor.is_withheld(file)
     }
 
     pub fn window(&self) -> &ClientWindow {

@@ -88,6 +88,7 @@ pub async fn serve(
     )
     .finish();
     let closing = service.inner().closing();
+    let orphaned = service.inner().orphaned();
     let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
@@ -96,6 +97,7 @@ pub async fn serve(
     tokio::select! {
         () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
         () = exit.cancelled() => {}
+        () = orphaned.cancelled() => tracing::warn!("the client's process is gone"),
     }
     closing.shutdown().await;
     match leave.is_cancelled() {

@@ -13,7 +13,9 @@ use tower_lsp::lsp_types::{
 
 use super::outgoing::send_request;
 use super::session::actor_name;
+use super::window::seen;
 use starling_swarm::{Cursor, Event, Record, RunId};
+use starling_text::harmless;
 
 /// How long the client may take to create a progress bar.
 const CREATE_DEADLINE: Duration = Duration::from_secs(10);
@@ -49,7 +51,7 @@ pub async fn show_progress(mut cursor: Cursor, run: &RunId, title: String, clien
         client.send_notification::<Progress>(params).await;
     };
     send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
-        title: format!("Starling: {title}"),
+        title: harmless(&format!("Starling: {title}")),
         cancellable: Some(true),
         message: None,
         percentage: None,
@@ -65,9 +67,9 @@ pub async fn show_progress(mut cursor: Cursor, run: &RunId, title: String, clien
         } = event
         {
             let headline = ending.as_ref().map(|ending| ending.headline.clone());
-            last = Some(headline.unwrap_or_else(|| summary.clone()));
+            last = Some(seen(&headline.unwrap_or_else(|| summary.clone())));
         } else if let Some(message) = progress_message(event) {
-            let message = Some(message);
+            let message = Some(harmless(&message));
             send(WorkDoneProgress::Report(WorkDoneProgressReport {
                 cancellable: Some(true),
                 message,

@@ -9,6 +9,7 @@ use super::settings::ClientSettings;
 use starling_core::IntentView;
 use starling_swarm::{ActorId, ProposalId, RunId, ids};
 use starling_syntax::SymbolPath;
+use starling_text::harmless;
 
 /// An action about one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,9 +235,10 @@ fn either(client: &ClientSettings, own: ClientCommand, server: &'static str) -> 
     }
 }
 
-pub fn command(title: impl Into<String>, command: &str, argument: Value) -> Command {
+/// Returns a command. Its title may contain a model's text, so invisible characters are escaped.
+pub fn command(title: impl AsRef<str>, command: &str, argument: Value) -> Command {
     Command {
-        title: title.into(),
+        title: harmless(title.as_ref()),
         command: command.to_owned(),
         arguments: Some(vec![argument]),
     }
@@ -309,6 +311,17 @@ mod tests {
             let accept = &action.commands(&client(&[]))[1];
             assert_eq!(accept.arguments, Some(vec![of_lead.clone()]));
         }
+    }
+
+    #[test]
+    fn titles_escape_invisible_characters() {
+        let mut view = waiting(&[(1, "a.py::f")]);
+        let proposal = view.proposals.get_mut(&ProposalId(1)).unwrap();
+        proposal.reason = "\x1b[31mRED\x07 \u{202e}evil \u{200b}".to_owned();
+        let review_actions = review_actions(&run(), &view, &file());
+        let title = &review_actions[0].commands(&client(&[]))[0].title;
+        let shown = "Starling #1: \\u{1b}[31mRED\\u{7} \\u{202e}evil \\u{200b}";
+        assert_eq!(title, shown);
     }
 
     #[test]

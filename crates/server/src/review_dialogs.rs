@@ -8,7 +8,9 @@ use super::front_end::LspFrontEnd;
 use super::protocol::{ProposalParams, RETRY};
 use super::review_actions::command;
 use super::run_snapshots::proposal_reply;
-use super::session::{Remedy, ReviewTarget, RunError, RunSession, explain, short, size};
+use super::session::{
+    Remedy, ReviewTarget, RunError, RunSession, TextFormat, explain, short, size,
+};
 use starling_core::Verdict;
 use starling_swarm::{RunId, ids};
 
@@ -135,7 +137,7 @@ impl ReviewDialogs {
         let (dialogs, params) = (self.clone(), params.clone());
         self.session.spawn_while_connected(async move {
             let name = format!("{}-{}.md", params.run.0, params.proposal.0);
-            let text = explain(params.proposal, &proposal);
+            let text = explain(params.proposal, &proposal, TextFormat::Markdown);
             dialogs.front_end.window().show_document(&name, &text).await;
         });
         Ok(())

@@ -11,7 +11,8 @@ use super::protocol::{
 };
 use super::review_actions::{self, ReviewAction};
 use super::session::{
-    OverviewPhase, RunError, RunOverview, RunProposal, RunSession, RunView, explain, path_of,
+    OverviewPhase, RunError, RunOverview, RunProposal, RunSession, RunView, TextFormat, explain,
+    path_of,
 };
 use starling_swarm::{FileChange, ProposalId};
 use starling_syntax::{FilePath, SymbolPath};
@@ -87,7 +88,7 @@ pub async fn proposal_reply(
     };
     let root = session.root();
     Ok(ProposalReply {
-        summary: explain(params.proposal, &proposal),
+        summary: explain(params.proposal, &proposal, TextFormat::Markdown),
         evidence: proposal.evidence.clone(),
         diff,
         files: files.into_iter().map(|(_, state)| state).collect(),

@@ -36,11 +36,12 @@ use drive::RunPlan;
 use messages::{RetryParams, RunParams, RunReply, UndoneParams};
 use restore::InterruptedRun;
 use starling_core::Verdict;
-use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
+use starling_swarm::{ActorId, Event, FileChange, ProposalId, RunId, UndoError, broken_in_words};
 use starling_syntax::{FilePath, SymbolPath};
+use starling_text::ContentHash;
 
 pub use edit::EditedText;
-pub use explanation::{explain, explain_with_diff};
+pub use explanation::{TextFormat, explain, explain_with_diff};
 pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
 pub use patches::TAKES_NO_EDITS;
 pub use paths::{disk_text, file_at, overlay, path_of};
@@ -137,6 +138,9 @@ pub struct RunSession {
     shared: Arc<SessionShared>,
 }
 
+/// For each file its text and the changes that waited, each with the id of its run.
+type ComparedParts = BTreeMap<FilePath, (Arc<str>, Vec<(String, FileChange)>)>;
+
 struct SessionShared {
     services: Services,
     front_end: OnceLock<Arc<dyn FrontEnd>>,
@@ -149,8 +153,10 @@ struct SessionShared {
     entries: Mutex<BTreeMap<String, RunEntry>>,
     /// Fired when the runs of earlier servers are known.
     restored: CancellationToken,
-    /// The text of each file with applied changes when it was last compared with them.
-    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
+    /// The hash of each file with applied changes when it was last compared with them.
+    compared: Mutex<BTreeMap<FilePath, ContentHash>>,
+    /// The waiting changes and the texts of their files when they were last compared.
+    compared_parts: Mutex<ComparedParts>,
 }
 
 impl RunSession {
@@ -164,6 +170,7 @@ impl RunSession {
             ignored_settings: OnceLock::new(),
             entries: Mutex::default(),
             compared: Mutex::default(),
+            compared_parts: Mutex::default(),
             restored: CancellationToken::new(),
         };
         RunSession {
@@ -366,6 +373,9 @@ impl RunSession {
                 Ok(proposals) => (proposals, None),
                 Err(error) => {
                     let why = error.to_string();
+                    if let UndoError::Gone(gone) = &error {
+                        runs.record_gone(&run, handle.as_ref(), gone);
+                    }
                     let undone = if let UndoError::Stay { undone, .. } = error {
                         undone
                     } else {
@@ -393,6 +403,19 @@ impl RunSession {
                 .await;
         });
         Ok(())
+    }
+
+    /// Records that the texts no longer contain changes, whoever removed them.
+    fn record_gone(&self, run: &RunId, handle: &dyn RunControl, gone: &[ProposalId]) {
+        for proposal in gone {
+            handle.log().undone(*proposal);
+            if let Some(entry) = self.lock().get_mut(&run.0) {
+                entry.view.note_undone(*proposal);
+                if let Some(applied) = entry.view.applied.get_mut(proposal) {
+                    applied.mark_undone_by_editor();
+                }
+            }
+        }
     }
 
     /// Records undone changes of a run whose log is closed, so that `starling undo` does not undo
@@ -441,8 +464,13 @@ impl RunSession {
         Ok(record??)
     }
 
-    /// Cancels all runs and waits a moment until their trajectories are written.
-    pub async fn shutdown(&self) {
+    /// Returns a token that is fired when the client disconnects.
+    pub fn closing(&self) -> CancellationToken {
+        self.shared.closing.clone()
+    }
+
+    /// Cancels all runs. They change none of the client's texts any more.
+    pub fn stop_all(&self) {
         self.shared.closing.cancel();
         for (id, entry) in self.lock().iter() {
             let is_over = matches!(entry.phase, RunPhase::Ended(_)) || entry.cancel.is_cancelled();
@@ -451,6 +479,11 @@ impl RunSession {
             }
             cancel_run(entry);
         }
+    }
+
+    /// Cancels all runs and waits a moment until their trajectories are written.
+    pub async fn shutdown(&self) {
+        self.stop_all();
         self.shared.tasks.close();
         if tokio::time::timeout(SHUTDOWN_DEADLINE, self.shared.tasks.wait())
             .await
@@ -465,7 +498,12 @@ impl RunSession {
         directory.join(format!("{}.jsonl", id.0))
     }
 
-    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+    fn compared_parts(&self) -> MutexGuard<'_, ComparedParts> {
+        let compared = self.shared.compared_parts.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, ContentHash>> {
         let compared = self.shared.compared.lock();
         compared.unwrap_or_else(PoisonError::into_inner)
     }
@@ -495,7 +533,7 @@ fn close_interrupted(entry: &mut RunEntry) {
     }
 }
 
-/// EditorReply in one line how an undo ended.
+/// Returns one line that says how an undo ended.
 fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
     let summary = match (error, undone) {
         (Some(error), 0) => format!("Starling: not undone: {error}"),

@@ -161,6 +161,12 @@ fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvide
 /// Unknown commands belong to a newer plugin and are ignored.
 fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
     let starling = experimental?.get("starling")?;
+    if matches!(
+        starling,
+        serde_json::Value::Null | serde_json::Value::Bool(false)
+    ) {
+        return None;
+    }
     let named = starling["commands"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);
@@ -313,6 +319,8 @@ mod tests {
             Some([].into())
         );
         assert_eq!(brought(json!({"starling": {}})), Some([].into()));
+        assert_eq!(brought(json!({"starling": false})), None);
+        assert_eq!(brought(json!({"starling": null})), None);
         assert_eq!(brought(json!(true)), None);
     }
 }

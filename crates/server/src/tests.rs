@@ -252,6 +252,61 @@ async fn progress_bar_shows_activity_and_end() {
 }
 
 #[tokio::test]
+async fn progress_title_escapes_invisible_characters() {
+    let mut client = TestClient::new(brief());
+    client
+        .initialize(json!({"window": {"workDoneProgress": true}}))
+        .await;
+    begin(&client, "ti\u{202e}dy\u{7}").await;
+    let (id, _) = client.next_of("window/workDoneProgress/create").await;
+    client.connection.reply(id, Ok(Value::Null));
+    let (_, progress) = client.next_of("$/progress").await;
+    let title = &progress["value"]["title"];
+    assert_eq!(title, "Starling: ti\\u{202e}dy\\u{7}");
+}
+
+#[tokio::test]
+async fn offers_no_actions_in_forbidden_file() {
+    let client = TestClient::new(brief());
+    client.initialize(silent()).await;
+    let uri = client.uri().as_str().unwrap().replace("a.py", ".env");
+    std::fs::write(client.folder.path().join(".env"), "KEY=1\n").unwrap();
+    let open = json!({"textDocument": {
+        "uri": uri, "languageId": "plain", "version": 1, "text": "KEY=1\n",
+    }});
+    client.connection.notify("textDocument/didOpen", open);
+    let start = json!({"line": 0, "character": 0});
+    let range = json!({"start": start, "end": start});
+    let diagnostics = json!([{"range": range, "message": "wrong"}]);
+    let params = json!({
+        "textDocument": {"uri": uri}, "range": range, "context": {"diagnostics": diagnostics},
+    });
+    let actions = client.connection.request("textDocument/codeAction", params);
+    assert_eq!(actions.await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn server_ends_with_process_of_client() {
+    let client = TestClient::new(brief());
+    let mut editor = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
+    let params = json!({"processId": editor.id(), "capabilities": {}});
+    client
+        .connection
+        .request("initialize", params)
+        .await
+        .unwrap();
+    client.connection.notify("initialized", json!({}));
+    editor.kill().unwrap();
+    editor.wait().unwrap();
+    let kept_open = client.connection.clone();
+    assert_eq!(client.ended().await, ExitKind::Abrupt);
+    drop(kept_open);
+}
+
+#[tokio::test]
 async fn sends_no_progress_to_client_that_refuses_it() {
     let mut client = TestClient::new(chatty());
     client

@@ -64,7 +64,7 @@ pub(super) async fn serve<S>(
     S::Error: std::fmt::Display,
 {
     let (requests, responses) = socket.split();
-    let (requests, end_requests) = stream::abortable(requests);
+    let (requests, end_requests) = stream::abortable(until_shutdown(requests, leave.clone()));
     let (answers, answered) = mpsc::channel(0);
     let (work, working) = mpsc::channel(QUEUE);
     let working = working
@@ -110,6 +110,14 @@ pub(super) async fn serve<S>(
     if let Err(error) = written {
         tracing::error!(%error, "nothing more can be written to the client");
     }
+}
+
+/// Drops the server's requests after `shutdown`. From then on the client receives only responses.
+fn until_shutdown<T>(
+    requests: impl Stream<Item = T>,
+    leave: CancellationToken,
+) -> impl Stream<Item = T> {
+    requests.filter(move |_| ready(!leave.is_cancelled()))
 }
 
 /// Why reading ended before the input did.

@@ -23,6 +23,12 @@ const MAX_WARNING_LINES: usize = 5;
 /// Maximum number of characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
+/// Escapes the invisible characters of a text of several lines, which may be a model's.
+pub fn seen(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(harmless).collect();
+    lines.join("\n")
+}
+
 /// The messages and documents of one client.
 #[derive(Debug)]
 pub struct ClientWindow {
@@ -106,7 +112,7 @@ impl ClientWindow {
         };
         let params = ShowMessageRequestParams {
             typ: MessageType::INFO,
-            message: question.to_owned(),
+            message: seen(question),
             actions: Some(choices.iter().map(action).collect()),
         };
         self.pause().await;
@@ -121,11 +127,15 @@ impl ClientWindow {
 
     pub async fn inform(&self, text: &str) {
         self.pause().await;
-        self.client.show_message(MessageType::INFO, text).await;
+        self.client
+            .show_message(MessageType::INFO, seen(text))
+            .await;
     }
 
     pub async fn warn(&self, text: &str) {
-        self.client.show_message(MessageType::WARNING, text).await;
+        self.client
+            .show_message(MessageType::WARNING, seen(text))
+            .await;
     }
 
     /// Warns about project settings that are not followed.
@@ -148,5 +158,15 @@ impl ClientWindow {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => tracing::info!(%error, "what was shown stays on the disk"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_escape_invisible_characters() {
+        assert_eq!(seen("a\x1b[2J\n\u{202e}b\r\n"), "a\\u{1b}[2J\n\\u{202e}b");
     }
 }

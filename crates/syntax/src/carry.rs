@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use self::made::MadeChange;
+pub use self::made::{MadeChange, OtherLines};
 use self::outline::Outline;
 use super::{FilePath, Language, Symbol, SymbolTree};
 use starling_text::{ByteRange, Carried, ChangeSet, Conflict, Edit, whole_lines};

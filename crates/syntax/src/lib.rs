@@ -19,7 +19,7 @@ mod span;
 mod statements;
 mod tree;
 
-pub use carry::{MadeChange, carry, carry_lines};
+pub use carry::{MadeChange, OtherLines, carry, carry_lines};
 pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use identifier::{normalized, written_at};

@@ -358,6 +358,12 @@ fn abandoned(path: &Path, writer: Pid) -> Option<File> {
     (age >= least).then_some(file)
 }
 
+/// Whether a process of this number runs, whoever's it is.
+pub fn is_running(process: u32) -> bool {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    process.is_some_and(|process| !is_dead(process))
+}
+
 fn is_dead(process: Pid) -> bool {
     matches!(test_kill_process(process), Err(Errno::SRCH))
 }

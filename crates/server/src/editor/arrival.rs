@@ -1,6 +1,8 @@
 //! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text
 //! arrives.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +27,10 @@ const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the text of an edit may take to arrive after the client has refused the edit. Some
 /// clients refuse an edit and make it all the same.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long lines of an edit may be in a text before the edit counts as misplaced.
+/// How often the disk is read while an edit of a closed file is in progress. A text that another
+/// program writes meanwhile has to be known to put the text right.
+const DISK_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a text may be unexplained before the edit counts as misplaced.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
 const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
 
@@ -97,15 +102,34 @@ impl ClientEditor {
         let reply = tokio::select! {
             biased;
             Ok(current) = &mut arrived => return EditOutcome::Known(Ok(current)),
+            never = self.note_disk(sent) => match never {},
             reply = reply => reply,
         };
         let reply = EditReply::of(reply);
+        if let (Some(edit), EditReplyKind::Applied) = (&sent.closed, reply.kind) {
+            edit.claim();
+        }
         match &sent.closed {
             _ if sent.effect == Effect::Delete => {
                 EditOutcome::Known(self.deletion(sent, reply).await)
             }
             Some(edit) => self.arrival_in_closed(sent, edit, reply, arrived).await,
             None => EditOutcome::Known(self.arrival_in_open(sent, reply, arrived).await),
+        }
+    }
+
+    /// Records the texts that a closed file has on disk while an edit of it is in progress.
+    async fn note_disk(&self, sent: &SentEdit<'_>) -> Infallible {
+        let Some(edit) = &sent.closed else {
+            return pending().await;
+        };
+        let mut polls = interval(DISK_INTERVAL);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            polls.tick().await;
+            if let Ok(text) = disk_text(sent.path.to_owned()).await {
+                edit.texts.push(text.into());
+            }
         }
     }
 
@@ -197,13 +221,16 @@ impl ClientEditor {
                     let came = arrived.try_recv().map_err(|_| stale(sent.file));
                     return EditOutcome::Known(came);
                 }
-                Ok((_, EditPlacement::Unclear)) => {
+                Ok((now, EditPlacement::Absent)) if now == edit.base => unclear = None,
+                Ok((_, placement @ (EditPlacement::Unclear | EditPlacement::Absent))) => {
                     let since: Instant = *unclear.get_or_insert_with(Instant::now);
                     if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR_TIMEOUT {
+                        if placement == EditPlacement::Absent {
+                            self.watch_given_up_edit(sent, arrived);
+                        }
                         return EditOutcome::misplaced(edit, None);
                     }
                 }
-                Ok((_, EditPlacement::Absent)) => unclear = None,
             }
             if began.elapsed() >= reply.timeout() {
                 break;
@@ -216,6 +243,7 @@ impl ClientEditor {
                 changed = changes.changed() => if changed.is_err() {
                     return EditOutcome::Known(Err(ApplyError::Gone));
                 },
+                never = self.note_disk(sent) => match never {},
                 _ = polls.tick() => {}
             }
         }

@@ -2,6 +2,8 @@
 //! lines and columns to whatever text it finds. Therefore the resulting text is compared with the
 //! text that the edit should have made.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ropey::Rope;
@@ -19,6 +21,9 @@ pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 impl TextHistory {
     pub fn push(&self, text: Arc<str>) {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if texts.last() == Some(&text) {
+            return;
+        }
         if texts.len() == MAX_TEXTS {
             texts.remove(0);
         }
@@ -41,6 +46,8 @@ pub struct ClosedEdit {
     positioned: Vec<PositionedEdit>,
     encoding: Encoding,
     pub texts: TextHistory,
+    /// Whether the editor replied that it made the edit.
+    is_claimed: Arc<AtomicBool>,
 }
 
 /// An edit by lines and columns, as it is sent to the editor.
@@ -88,7 +95,13 @@ impl ClosedEdit {
             positioned: changes.edits().iter().map(place).collect(),
             encoding,
             texts: TextHistory::default(),
+            is_claimed: Arc::default(),
         }
+    }
+
+    /// Marks that the editor replied that it made the edit.
+    pub fn claim(&self) {
+        self.is_claimed.store(true, Ordering::Relaxed);
     }
 
     /// Returns where the edit is. `now` is the text of the file; `disk` is the text on disk if the
@@ -123,6 +136,9 @@ impl ClosedEdit {
 
     /// Returns whether a text is the result of the edit, rebased over an earlier text.
     fn is_rebased_in(&self, text: &str) -> bool {
+        if !self.lacks_removed_lines(text) {
+            return false;
+        }
         let made = MadeChange {
             file: &self.file,
             before: &self.base,
@@ -159,14 +175,11 @@ impl ClosedEdit {
             .ok()
     }
 
-    /// Returns the text from which an editor made this text. It is known only if the edit removes
-    /// nothing.
+    /// Returns the text from which an editor made this text. What the edit removed is restored as the
+    /// base has it at that place, if the editor replied that it made the edit.
     fn text_before(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
         for one in &self.positioned {
-            if one.start != one.end {
-                return None;
-            }
             // The text before this position is already restored.
             let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
             let end = at + one.insert.len();
@@ -174,8 +187,64 @@ impl ClosedEdit {
                 return None;
             }
             text.replace_range(at..end, "");
+            if one.start != one.end {
+                let is_claimed = self.is_claimed.load(Ordering::Relaxed);
+                let removed = is_claimed.then(|| self.removed_at(&text, at)).flatten()?;
+                text.insert_str(at, &removed);
+            }
         }
         Some(text.into())
+    }
+
+    /// Returns what the base contains and a text lacks at an offset of the text.
+    fn removed_at(&self, text: &str, at: usize) -> Option<String> {
+        let mut longer = 0;
+        let mut shorter = 0;
+        for edit in ChangeSet::between_lines(&self.base, text).edits() {
+            let start = edit.range.start + longer - shorter;
+            longer += edit.insert.len();
+            shorter += edit.range.len();
+            let inside = at.checked_sub(start).filter(|at| *at <= edit.insert.len());
+            let Some((head, tail)) = inside.and_then(|at| edit.insert.split_at_checked(at)) else {
+                continue;
+            };
+            // Whole lines before and after the offset may be new.
+            let line_head = head.rfind('\n').map_or(head, |end| &head[end + 1..]);
+            let line_tail = tail.find('\n').map_or(tail, |end| &tail[..=end]);
+            let was = edit.range.of(&self.base);
+            let between = |(head, tail)| was.strip_prefix(head)?.strip_suffix(tail);
+            let sides = [
+                (head, tail),
+                (line_head, tail),
+                (head, line_tail),
+                (line_head, line_tail),
+            ];
+            if let Some(removed) = sides.into_iter().find_map(between) {
+                return Some(removed.to_owned());
+            }
+        }
+        None
+    }
+
+    /// Returns whether a text contains none of the lines that the edit removes.
+    pub fn lacks_removed_lines(&self, text: &str) -> bool {
+        let count = |text: &str, line: &str| text.lines().filter(|one| *one == line).count();
+        let mut removed = self.base.lines().filter(|line| !line.trim().is_empty());
+        let is_present = |line: &str| {
+            let after = count(&self.after, line);
+            after < count(&self.base, line) && after < count(text, line)
+        };
+        let untouched: BTreeSet<&str> = self.after.lines().collect();
+        !removed.any(|line| !untouched.contains(line) && is_present(line))
+    }
+
+    /// Returns the first and the last line in which a text differs from the base. Lines start at 1.
+    pub fn differing_lines(&self, text: &str) -> Option<(usize, usize)> {
+        let changes = ChangeSet::between_lines(text, &self.base);
+        let line = |at: usize| text[..at].lines().count();
+        let first = changes.edits().first()?.range.start;
+        let last = changes.edits().last()?.range.end;
+        Some((line(first) + 1, line(last).max(line(first) + 1)))
     }
 
     /// Returns whether a text contains a line that the edit adds.
@@ -240,6 +309,32 @@ mod tests {
             edit.texts.push(above(&after));
             assert_eq!(edit.placement(&above(&after), None), misplaced);
         }
+    }
+
+    #[test]
+    fn restores_removed_text_without_the_earlier_text() {
+        for edit in [edit("y * 2", "y * 3"), edit("    return z\n", "")] {
+            let before = above(BASE);
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
+            // The user may have removed it.
+            assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
+            edit.claim();
+            let misplaced = EditPlacement::Misplaced {
+                before,
+                after: Arc::clone(&after),
+            };
+            assert_eq!(edit.placement(&after, None), misplaced);
+            assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
+        }
+    }
+
+    #[test]
+    fn finds_lines_that_were_not_removed() {
+        let edit = edit("    return z\n", "");
+        assert!(!edit.lacks_removed_lines(BASE));
+        assert!(!edit.lacks_removed_lines(&above(BASE)));
+        assert!(edit.lacks_removed_lines(&edit.after));
+        assert_eq!(edit.differing_lines(&above(BASE)), Some((1, 1)));
     }
 
     #[test]

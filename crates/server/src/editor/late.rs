@@ -12,6 +12,7 @@ use tower_lsp::lsp_types::MessageType;
 use super::closed::{ClosedEdit, EditPlacement};
 use super::{ClientEditor, POLL_INTERVAL, SentEdit};
 use crate::documents::StoreClosed;
+use crate::window::seen;
 use starling_core::{ApplyError, Current, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
 use starling_syntax::{FilePath, carry};
@@ -88,20 +89,29 @@ impl ClientEditor {
             }
             None => "the text before it is not known".to_owned(),
         };
-        let lines = match self.placement(path, &edit).await {
-            Ok((now, _)) => edit.added_lines(&now),
-            Err(StoreClosed) => None,
-        };
-        let lines = lines.map_or_else(String::new, |(first, last)| match first == last {
+        let now = self.placement(path, &edit).await.map(|(now, _)| now);
+        let now = now.unwrap_or_else(|StoreClosed| Arc::clone(&edit.base));
+        let lines = |(first, last): (usize, usize)| match first == last {
             true => format!(", line {first}"),
             false => format!(", lines {first} to {last}"),
-        });
-        let told = format!(
-            "{file}{lines}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
-             not applied: take it back yourself"
-        );
+        };
+        let told = match edit.added_lines(&now) {
+            Some(added) => format!(
+                "{file}{}: {moved}; it could not be taken back ({why}), so it stands there and counts as \
+                 not applied: take it back yourself",
+                lines(added)
+            ),
+            None => format!(
+                "{file}{}: the file changed while the editor made Starling's edit, and {why}, so nothing \
+                 more is written; the edit counts as not applied: look at these lines, they differ from \
+                 what the edit was made for",
+                edit.differing_lines(&now).map_or_else(String::new, lines)
+            ),
+        };
         tracing::warn!("{told}");
-        self.client.show_message(MessageType::WARNING, told).await;
+        self.client
+            .show_message(MessageType::WARNING, seen(&told))
+            .await;
         misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
@@ -155,7 +165,7 @@ impl ClientEditor {
                 "{file}: the editor made Starling's edit late, when it already counted as not applied; {what}"
             );
             tracing::warn!("{message}");
-            client.show_message(kind, message).await;
+            client.show_message(kind, seen(&message)).await;
         });
     }
 
@@ -216,7 +226,7 @@ struct LateEdit {
 impl LateEdit {
     /// Returns whether a text contains the edit, possibly among later changes.
     fn is_in(&self, edit: &ClosedEdit, text: &Arc<str>) -> bool {
-        if *text == self.base {
+        if *text == self.base || !edit.lacks_removed_lines(text) {
             return false;
         }
         let inverse = ChangeSet::between(&self.after, &self.base);

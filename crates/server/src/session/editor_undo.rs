@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::paths::{disk_text, path_of};
+use super::run_view::AppliedEdit;
 use super::services::RunControl;
 use super::trajectory::event_params;
-use super::{RunEntry, RunPhase, RunSession};
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
 use starling_swarm::{Event, RunId};
 use starling_syntax::FilePath;
+use starling_text::ContentHash;
 
 /// How often, and at which interval, the end of a run is checked.
 const END_POLLS: u32 = 100;
@@ -28,21 +31,36 @@ impl RunSession {
     /// are skipped.
     pub(super) async fn detect_editor_undo(&self) {
         for file in self.applied_files() {
-            let Some(open) = self.open_text(&file).await else {
+            let Some(text) = self.text_to_compare(&file).await else {
                 continue;
             };
-            let is_known = {
-                let mut compared = self.compared_texts();
-                let before = compared.insert(file.clone(), Arc::clone(&open));
-                before.is_some_and(|before| before == open)
-            };
-            if is_known {
+            let hash = ContentHash::of(&text);
+            let before = self.compared_texts().insert(file.clone(), hash.clone());
+            if before.is_some_and(|before| before == hash) {
                 continue;
             }
-            for noticed in self.editor_undo_events(&file, &open) {
+            for noticed in self.editor_undo_events(&file, &text) {
                 self.record_editor_undo(noticed).await;
             }
         }
+    }
+
+    /// Returns the text of an open document. For a run of an earlier server it also returns the text
+    /// on disk once, because that server may have been killed before it could record an undo.
+    async fn text_to_compare(&self, file: &FilePath) -> Option<Arc<str>> {
+        if let Some(open) = self.open_text(file).await {
+            return Some(open);
+        }
+        let is_earlier = |entry: &RunEntry| {
+            let mut applied = entry.view.applied.values();
+            entry.origin != RunOrigin::Started && applied.any(|one| one.file == *file)
+        };
+        let is_new = !self.compared_texts().contains_key(file);
+        if !is_new || !self.lock().values().any(is_earlier) {
+            return None;
+        }
+        let path = path_of(self.root().as_deref()?, file)?;
+        disk_text(path).await.ok().map(Arc::from)
     }
 
     /// Sends the front end the events that were added after the run ended, because the forwarding
@@ -95,25 +113,34 @@ impl RunSession {
     /// over those before it.
     fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
         let entries = self.lock();
-        let of_run = |(id, entry): (&String, &RunEntry)| {
+        let mut changes = Vec::new();
+        for (id, entry) in entries.iter() {
             let (handle, has_ended) = match &entry.phase {
-                RunPhase::Running(handle) => (Arc::clone(handle), false),
-                RunPhase::Ended(Some(handle)) => (Arc::clone(handle), true),
-                RunPhase::Opening(_) | RunPhase::Ended(None) => return Vec::new(),
+                RunPhase::Running(handle) => (handle, false),
+                RunPhase::Ended(Some(handle)) => (handle, true),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => continue,
             };
-            let applied = entry.view.applied.iter().rev();
-            let events = applied
-                .filter(|(_, one)| one.file == *file)
-                .filter_map(|(proposal, one)| one.undo_event(*proposal, text));
-            let noticed = events.map(|event| EditorUndo {
+            let applied = entry.view.applied.iter();
+            let applied = applied.filter(|(_, one)| one.file == *file);
+            changes.extend(applied.map(|change| ((id, handle, has_ended), change)));
+        }
+        changes.sort_by_key(|(_, (_, one))| std::cmp::Reverse(one.order()));
+        let standing = changes.iter().map(|(_, (_, one))| *one);
+        let mut standing: Vec<&AppliedEdit> = standing.filter(|one| one.stands()).collect();
+        let mut noticed = Vec::new();
+        for ((id, handle, has_ended), (proposal, one)) in changes {
+            let Some(event) = one.undo_event(*proposal, text, &standing) else {
+                continue;
+            };
+            standing.retain(|other| other.order() != one.order());
+            noticed.push(EditorUndo {
                 run: RunId(id.clone()),
                 event,
-                handle: Arc::clone(&handle),
+                handle: Arc::clone(handle),
                 has_ended,
             });
-            noticed.collect()
-        };
-        entries.iter().flat_map(of_run).collect()
+        }
+        noticed
     }
 
     /// Adds the event to the run's log. If the run has ended, its log is closed; then the

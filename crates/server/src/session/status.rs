@@ -116,20 +116,60 @@ impl RunSession {
             files.dedup();
             files
         };
+        self.compared_parts().retain(|file, _| files.contains(file));
         let root = self.root();
         for file in files {
             let now = self.current_file(&file).await;
-            let text = now.and_then(|now| now.text);
-            let unreadable = text.is_none().then(|| unreadable(root.as_deref(), &file));
-            for entry in self.lock().values_mut() {
-                match (&text, &unreadable) {
-                    (Some(text), _) => entry.view.compare(&file, text),
-                    (None, Some(error)) => entry.view.note_unreadable(&file, error),
-                    (None, None) => false,
-                };
+            match now.and_then(|now| now.text) {
+                Some(text) => self.compare_waiting(&file, text).await,
+                None => {
+                    self.compared_parts().remove(&file);
+                    let error = unreadable(root.as_deref(), &file);
+                    for entry in self.lock().values_mut() {
+                        entry.view.note_unreadable(&file, &error);
+                    }
+                }
             }
         }
         self.detect_editor_undo().await;
+    }
+
+    /// Compares waiting changes with the text of a file, unless neither has changed since the last
+    /// comparison. It runs in the background because long texts take long to compare.
+    async fn compare_waiting(&self, file: &FilePath, text: Arc<str>) {
+        let parts: Vec<(String, FileChange)> = {
+            let entries = self.lock();
+            let of = |(id, entry): (&String, &RunEntry)| {
+                let parts = entry.view.waiting_parts(file);
+                let parts: Vec<_> = parts.map(|part| (id.clone(), part.clone())).collect();
+                parts
+            };
+            entries.iter().flat_map(of).collect()
+        };
+        let compared = (text, parts);
+        if self.compared_parts().get(file) == Some(&compared) {
+            return;
+        }
+        let found = self.shared.services.workers.spawn_blocking(move || {
+            let conflicts = compared.1.iter().map(|(_, part)| {
+                let conflict = part.over(&compared.0).err();
+                conflict.map(|conflict| conflict.in_lines(&part.base))
+            });
+            let conflicts: Vec<Option<String>> = conflicts.collect();
+            (compared, conflicts)
+        });
+        let Ok((compared, conflicts)) = found.await else {
+            return;
+        };
+        {
+            let mut entries = self.lock();
+            for ((run, part), conflict) in compared.1.iter().zip(conflicts) {
+                if let Some(entry) = entries.get_mut(run) {
+                    entry.view.note_conflict(part, conflict);
+                }
+            }
+        }
+        self.compared_parts().insert(file.clone(), compared);
     }
 
     /// Returns the state of all runs in one line. `asks` is the number of questions being answered.

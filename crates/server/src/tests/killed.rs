@@ -146,6 +146,33 @@ async fn manual_revert_is_not_reported_as_undone_after_restart() {
 }
 
 #[tokio::test]
+async fn undo_in_closed_file_before_kill_is_detected_after_restart() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    let applied = |event: Event| match event {
+        Event::ProposalApplying {
+            proposal,
+            symbols,
+            change,
+        } => Event::ProposalApplied {
+            proposal,
+            symbols,
+            diff: String::new(),
+            change: Some(change),
+        },
+        other => other,
+    };
+    let events = events.into_iter().map(applied).collect();
+    trajectory(folder.path(), "r1", folder.path(), events);
+    // The editor made the edit of the undo, and the server was killed before it could record it.
+    std::fs::write(folder.path().join("a.py"), BASE).unwrap();
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "proposal_undone").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "undone", "{run}");
+}
+
+#[tokio::test]
 async fn member_waits_again_if_lead_was_applied() {
     let folder = project();
     let set = [(1, "a.py::f"), (2, "a.py::g")];

@@ -303,6 +303,177 @@ async fn reports_unclear_edit_once() {
     );
 }
 
+fn removed(text: &str) -> String {
+    text.replacen("    return 3\n", "", 1)
+}
+
+async fn pass(milliseconds: u64) {
+    tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+}
+
+/// Fails if the server asks for an edit within a minute.
+async fn asks_for_no_edit(client: &mut TestClient) {
+    let more = client.next_of("workspace/applyEdit");
+    let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
+    assert!(more.is_err(), "{more:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn restores_text_removed_by_misplaced_edit_at_once() {
+    for change in [removed as fn(&str) -> String, replaced] {
+        for is_seen in [true, false] {
+            let mut client = client(sending(change), project());
+            client.initialize(full()).await;
+            begin(&client, "x").await;
+            let (id, params) = client.next_of("workspace/applyEdit").await;
+            let mine = format!("import re\n{BASE}");
+            if is_seen {
+                write(&client, &mine);
+                pass(300).await;
+            }
+            let misplaced = edited(&mine, &params);
+            write(&client, &misplaced);
+            let began = tokio::time::Instant::now();
+            client.connection.reply(id, Ok(json!({"applied": true})));
+            let (id, params) = client.next_of("workspace/applyEdit").await;
+            assert_eq!(edited(&misplaced, &params), mine, "{is_seen}: {params}");
+            write(&client, &mine);
+            client.connection.reply(id, Ok(json!({"applied": true})));
+            let told = told(&mut client).await;
+            assert!(told.starts_with("Err(Conflict"), "{told}");
+            assert!(told.contains("it was taken back"), "{told}");
+            assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
+            asks_for_no_edit(&mut client).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unexplained_text_is_reported_at_once_and_kept() {
+    let mut client = client(sending(removed), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    let other = BASE.replace("return 1", "return 10");
+    write(&client, &other);
+    let began = tokio::time::Instant::now();
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let (_, said) = client.next_of("window/showMessage").await;
+    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    let said = said["message"].as_str().unwrap();
+    assert!(said.starts_with("a.py, line 2: "), "{said}");
+    assert!(said.contains("nothing more is written"), "{said}");
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Err(Conflict"), "{told}");
+    asks_for_no_edit(&mut client).await;
+    assert_eq!(
+        std::fs::read_to_string(client.folder.path().join("a.py")).unwrap(),
+        other
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn line_kept_by_given_up_edit_is_not_inserted_again() {
+    let mut client = client(sending(removed), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    client.next_of("workspace/applyEdit").await;
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Err(Editor"), "{told}");
+    let other = BASE.replace("def g():\n", "");
+    write(&client, &format!("import re\n{other}"));
+    asks_for_no_edit(&mut client).await;
+}
+
+/// Edits the file that the task names.
+fn editing_named() -> RunStarter {
+    scripted(async move |scene: RunScript| {
+        let editor = &scene.outside.editor;
+        let name = file(&scene.task.text);
+        let base = editor.current(&name).await.unwrap();
+        let edit = FileEdit {
+            changes: ChangeSet::between(&base.text, &replaced(&base.text)),
+            file: name,
+            base,
+            label: "f".to_owned(),
+            effect: Effect::Change,
+        };
+        let told = format!("{:?}", editor.apply(edit).await);
+        scene.log.event(said(&told));
+        scene.cancel.cancelled().await;
+        scene.log.event(finished(StopReason::Cancelled));
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_edit_delays_only_its_own_file() {
+    let folder = folder(&[("a.py", BASE), ("b.py", BASE)]);
+    let mut client = client(editing_named(), folder);
+    client.initialize(full()).await;
+    begin(&client, "a.py").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, Ok(json!({"applied": true})));
+    let began = tokio::time::Instant::now();
+    begin(&client, "b.py").await;
+    let (_, params) = client.next_of("workspace/applyEdit").await;
+    let uri = params["edit"]["documentChanges"][0]["textDocument"]["uri"].to_string();
+    assert!(uri.contains("b.py"), "{params}");
+    assert!(began.elapsed().as_secs() < 1, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_run_withdraws_waiting_edit() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    client.next_of("workspace/applyEdit").await;
+    let second = begin(&client, "y").await;
+    pass(2_000).await;
+    client
+        .execute("starling.cancel", json!({"run": second}))
+        .await;
+    let told = told(&mut client).await;
+    assert!(told.contains("the run ended before it was sent"), "{told}");
+    asks_for_no_edit(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_or_sent_after_shutdown() {
+    let mut client = client(
+        scripted(async |scene: RunScript| {
+            scene.log.event(said("begun"));
+            scene.cancel.cancelled().await;
+            scene.log.event(said("too late"));
+            let editor = &scene.outside.editor;
+            let base = editor.current(&file("a.py")).await.unwrap();
+            let edit = FileEdit {
+                file: file("a.py"),
+                changes: ChangeSet::between(&base.text, &replaced(&base.text)),
+                base,
+                label: "f".to_owned(),
+                effect: Effect::Change,
+            };
+            assert!(editor.apply(edit).await.is_err());
+            scene.log.event(finished(StopReason::Cancelled));
+        }),
+        project(),
+    );
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    assert_eq!(told(&mut client).await, "begun");
+    let farewell = client.connection.request("shutdown", Value::Null);
+    farewell.await.unwrap();
+    pass(60_000).await;
+    while let Ok(message) = client.incoming.try_recv() {
+        let what = format!("{message:?}");
+        assert!(
+            !what.contains("too late") && !what.contains("applyEdit"),
+            "{what}"
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn edit_of_closed_file_is_applied_beside_typed_text() {
     let mut client = client(sending(replaced), project());

@@ -246,7 +246,7 @@ pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str
 
 /// The text of a file as if no proposal had been applied; the one of the start where the user changed
 /// the same places since.
-fn without_agents(run: &RunContext, file: &FilePath, now: &Arc<str>) -> Arc<str> {
+pub(crate) fn without_agents(run: &RunContext, file: &FilePath, now: &Arc<str>) -> Arc<str> {
     let applied = run.proposals().applied.clone();
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {

@@ -1,5 +1,6 @@
 //! Sends a change to the user's text, rebased over what was typed since it was made.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event, EventLog};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit, Withdrawal};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
 
@@ -154,7 +155,11 @@ pub async fn send(
         if let Purpose::Propose(intent) = &purpose {
             intent.record(&edit).await;
         }
-        match apply_in_time(editor, edit).await {
+        let withdrawn: Withdrawal = match &purpose {
+            Purpose::Propose(intent) => Box::pin(intent.cancel.clone().cancelled_owned()),
+            Purpose::TakeBack | Purpose::TakeBackFile => Box::pin(pending()),
+        };
+        match apply_in_time(editor, edit, withdrawn).await {
             Ok(after) => {
                 return Ok(Sent {
                     before,
@@ -173,6 +178,7 @@ pub async fn send(
             Err(
                 error @ (ApplyError::Refused { .. }
                 | ApplyError::Forbidden { .. }
+                | ApplyError::Withdrawn
                 | ApplyError::Gone),
             ) => {
                 return Err(Failure::Editor {
@@ -237,7 +243,11 @@ fn unread(file: &FilePath) -> EditorError {
 
 /// Applies an edit. One that is not answered in time counts as refused: should it be applied later, or
 /// while nobody waits for it any more, it is taken back.
-async fn apply_in_time(editor: &Arc<dyn Editor>, edit: FileEdit) -> Result<Current, ApplyError> {
+async fn apply_in_time(
+    editor: &Arc<dyn Editor>,
+    edit: FileEdit,
+    withdrawn: Withdrawal,
+) -> Result<Current, ApplyError> {
     let refused = |message: String| {
         Err(ApplyError::Refused {
             file: edit.file.clone(),
@@ -247,7 +257,7 @@ async fn apply_in_time(editor: &Arc<dyn Editor>, edit: FileEdit) -> Result<Curre
     let (tell, mut answer) = oneshot::channel();
     let (editor, sent) = (Arc::clone(editor), edit.clone());
     tokio::spawn(async move {
-        let applied = editor.apply(sent.clone()).await;
+        let applied = editor.apply_unless(sent.clone(), withdrawn).await;
         if let Err(Ok(late)) = tell.send(applied) {
             take_back(editor, sent, late).await;
         }

@@ -8,25 +8,26 @@ use crate::check::{diagnose, names_check};
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event};
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::proposal::apply;
 use crate::state::run_context::RunContext;
 use starling_core::{Effort, Problem};
 use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::Snapshot;
 
 /// Diagnoses all changed files together and returns the problems that the accepted changes
 /// introduced. If only one change was applied and there is no thorough service, its own diagnostics
 /// are known, and only undefined names are checked.
 pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
-    let (before, after, files, changes) = {
+    let (after, files, changes) = {
         let state = run.state();
-        let before = run.services.index.snapshot().clone();
         let files = state.untouched_since();
         (
-            before,
             state.world.snapshot.clone(),
             files,
             state.proposals.applied.len(),
         )
     };
+    let before = without_agents(run, &after, &files);
     let language = &run.services.language;
     let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
     let is_known = changes < 2 && !files.iter().any(is_thorough);
@@ -42,6 +43,19 @@ pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
         }
     }
     found
+}
+
+/// Returns the workspace as it would be without the run. It contains what the user typed meanwhile, so
+/// that problems of the user's edits are not the run's.
+fn without_agents(run: &RunContext, now: &Snapshot, files: &[FilePath]) -> Snapshot {
+    let mut before = run.services.index.snapshot().clone();
+    for file in files {
+        if let (Ok(_), Ok(text)) = (before.read(file), now.read(file)) {
+            let without = apply::without_agents(run, file, &text);
+            before = before.with(file.clone(), Some(without));
+        }
+    }
+    before
 }
 
 /// Returns the problems that nobody has accepted, as text.

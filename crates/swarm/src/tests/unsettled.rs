@@ -325,3 +325,25 @@ async fn what_the_user_moved_or_touched_is_told_to_stay() {
         assert_eq!(bed.read("a.py"), mine);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_problem_that_the_user_types_is_none_of_the_run() {
+    let mut model =
+        Scripted::native().on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
+    model.latency = std::time::Duration::from_secs(5);
+    let mut bed = Bed::new(&[("a.py", TWO)], model)
+        .begin(&["a.py::f"])
+        .with(|task| task.approval = Approval::Auto);
+    let handle = bed.start();
+    until(&handle, |event| matches!(event, Event::TurnStarted { .. })).await;
+    let typed = TWO.replace("f(x) + 1", "f(x) + KKK");
+    std::fs::write(bed.path("a.py"), &typed).unwrap();
+    handle.finished().await;
+    let events = handle.log.events();
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    assert_eq!(taken_back(&events), None);
+    assert_eq!(
+        bed.read("a.py"),
+        typed.replace("return x\n", "return x + 1\n")
+    );
+}

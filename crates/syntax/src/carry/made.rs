@@ -17,7 +17,16 @@ pub struct MadeChange<'t> {
     pub after: &'t str,
 }
 
-impl MadeChange<'_> {
+/// Lines that other changes brought to the same file.
+#[derive(Debug, Clone, Default)]
+pub struct OtherLines<'t> {
+    /// Of changes that were made before this one.
+    pub earlier: Vec<&'t str>,
+    /// Of changes that were made after it.
+    pub later: Vec<&'t str>,
+}
+
+impl<'t> MadeChange<'t> {
     /// The change set that takes the change back from a newer text.
     ///
     /// # Errors
@@ -60,7 +69,7 @@ impl MadeChange<'_> {
             && let Ok(earlier) = carried.changes.apply(current)
         {
             let brought = missing.iter().flat_map(|edit| self.brought_by(edit));
-            if let Some(line) = self.trace(brought.collect(), &earlier) {
+            if let Some(line) = self.trace(brought.collect(), &earlier, &OtherLines::default()) {
                 return Err(Conflict {
                     ours: first.range,
                     theirs: nearest(typed, first.range),
@@ -74,12 +83,39 @@ impl MadeChange<'_> {
     /// Whether a text has the change no more: its former text is back in its place, and the text that the
     /// change brought stands nowhere else.
     pub fn is_undone_in(&self, text: &str) -> bool {
+        self.is_undone_beside(&OtherLines::default(), text)
+    }
+
+    /// The same where other changes of the file stand, too: their lines are no traces of this one.
+    pub fn is_undone_beside(&self, others: &OtherLines<'_>, text: &str) -> bool {
         if self.before == self.after || text == self.after {
             return false;
         }
+        let brought = || self.brought().into_iter().collect();
         text == self.before
             || self.is_free(self.before, self.after, text)
-                && self.trace(self.brought().collect(), text).is_none()
+                && self.trace(brought(), text, others).is_none()
+                && !self.is_in_place(others, text)
+    }
+
+    /// Whether a change of which other changes brought all the lines, too, stands in its place: how often the
+    /// lines are in the text does not tell whose they are.
+    fn is_in_place(&self, others: &OtherLines<'_>, text: &str) -> bool {
+        let is_shared = |line: &&str| others.earlier.contains(line) || others.later.contains(line);
+        let brought = self.brought();
+        if brought.is_empty() || !brought.iter().all(is_shared) {
+            return false;
+        }
+        let change = ChangeSet::between_lines(self.before, self.after);
+        let typed = ChangeSet::between(self.before, text);
+        let Ok(carried) = change.over(self.before, &typed) else {
+            return false;
+        };
+        let is_there = |(was, now): &(Edit, Edit)| {
+            let is_near = |line| near(text, now, line) > near(self.before, was, line);
+            brought.iter().any(|line| is_near(line))
+        };
+        carried.edits.iter().any(is_there)
     }
 
     /// Whether a text that did not have the change has it again, in its place or elsewhere.
@@ -110,19 +146,15 @@ impl MadeChange<'_> {
         runs.peek().is_some() && runs.all(|run| is_there(&run))
     }
 
-    /// The lines that the change brought.
-    fn brought(&self) -> impl Iterator<Item = &str> {
+    /// The lines that the change brought, without white space around them.
+    pub fn brought(&self) -> Vec<&'t str> {
         let inverse = ChangeSet::between_lines(self.after, self.before);
-        let lines: Vec<&str> = inverse
-            .edits()
-            .iter()
-            .flat_map(|edit| self.brought_by(edit))
-            .collect();
-        lines.into_iter()
+        let edits = inverse.edits().iter();
+        edits.flat_map(|edit| self.brought_by(edit)).collect()
     }
 
     /// The lines of an edit of the inverse change, without blank ones.
-    fn brought_by(&self, edit: &Edit) -> Vec<&str> {
+    fn brought_by(&self, edit: &Edit) -> Vec<&'t str> {
         let lines = whole_lines(self.after, edit).of(self.after).lines();
         lines
             .map(str::trim)
@@ -131,13 +163,41 @@ impl MadeChange<'_> {
     }
 
     /// A line that the change brought and that a text still has, be it with other white space, with other
-    /// text around it, or a little changed: the text has more of its like than there were before.
-    fn trace<'l>(&self, brought: BTreeSet<&'l str>, text: &str) -> Option<&'l str> {
+    /// text around it, or a little changed: the text has more of its like than there were before, not
+    /// counting the lines of other changes.
+    fn trace<'l>(
+        &self,
+        brought: BTreeSet<&'l str>,
+        text: &str,
+        others: &OtherLines<'_>,
+    ) -> Option<&'l str> {
         let is_code = |line: &&str| line.contains(char::is_alphanumeric);
-        let count = |text: &str, line: &str| text.lines().filter(|one| is_like(one, line)).count();
+        let is_others = |one: &str| others.earlier.contains(&one) || others.later.contains(&one);
+        let exact = |text: &str, line: &str| text.lines().filter(|one| one.trim() == line).count();
+        let like = |text: &str, line: &str| {
+            let lines = text.lines().map(str::trim);
+            let like = lines.filter(|one| *one != line && !is_others(one) && is_like(one, line));
+            like.count()
+        };
         let mut brought = brought.into_iter().filter(is_code);
-        brought.find(|line| count(text, line) > count(self.before, line))
+        brought.find(|line| {
+            let later = others.later.iter().filter(|other| other == &line).count();
+            let before = exact(self.before, line);
+            let now = exact(text, line).saturating_sub(later);
+            // A copy that went does not hide one that was touched, nor the other way round.
+            now > before || now + like(text, line) > before + like(self.before, line)
+        })
     }
+}
+
+/// How often a line stands where an edit is made, or directly before or after that.
+fn near(text: &str, edit: &Edit, line: &str) -> usize {
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let first = line_start(line_start(edit.range.start).saturating_sub(1));
+    let rest = &text[edit.range.end..];
+    let last = rest.find('\n').map_or(text.len(), |at| edit.range.end + at);
+    let lines = text[first..last].lines();
+    lines.filter(|one| one.trim() == line).count()
 }
 
 /// Whether a line may be one that a change brought.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use starling_swarm::{Event, ProposalId};
-use starling_syntax::{FilePath, MadeChange};
+use starling_syntax::{FilePath, MadeChange, OtherLines};
 
 /// A change that was applied.
 #[derive(Debug, Clone)]
@@ -15,6 +16,10 @@ pub struct AppliedEdit {
     made: Event,
     before: Arc<str>,
     after: Arc<str>,
+    /// The lines that the change added.
+    brought: Vec<String>,
+    /// Increases with each change of any run.
+    order: u64,
     /// Whether the change was undone by any means.
     is_undone: bool,
     /// Whether the editor's own undo removed the change. Only then can a redo restore it; otherwise
@@ -33,9 +38,37 @@ impl AppliedEdit {
         self.by_editor = false;
     }
 
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// Returns whether the change was not undone, as far as is known.
+    pub fn stands(&self) -> bool {
+        !self.is_undone
+    }
+
+    /// Returns the lines of other changes in the same file that were not undone.
+    fn others<'o>(&self, standing: &[&'o AppliedEdit]) -> OtherLines<'o> {
+        let mut others = OtherLines::default();
+        for other in standing {
+            let lines = other.brought.iter().map(String::as_str);
+            match other.order.cmp(&self.order) {
+                std::cmp::Ordering::Less => others.earlier.extend(lines),
+                std::cmp::Ordering::Equal => {}
+                std::cmp::Ordering::Greater => others.later.extend(lines),
+            }
+        }
+        others
+    }
+
     /// Returns the event that a text of the file implies: the change was undone, or made again.
-    /// Returns `None` if nothing is new.
-    pub fn undo_event(&self, proposal: ProposalId, text: &str) -> Option<Event> {
+    /// Returns `None` if nothing is new. `standing` are the changes of the file that were not undone.
+    pub fn undo_event(
+        &self,
+        proposal: ProposalId,
+        text: &str,
+        standing: &[&AppliedEdit],
+    ) -> Option<Event> {
         let made = MadeChange {
             file: &self.file,
             before: &self.before,
@@ -45,7 +78,7 @@ impl AppliedEdit {
             (true, true) => made.is_back_in(text).then(|| self.made.clone()),
             (true, false) => None,
             (false, _) => {
-                let is_undone = made.is_undone_in(text);
+                let is_undone = made.is_undone_beside(&self.others(standing), text);
                 is_undone.then_some(Event::ProposalUndone { proposal })
             }
         }
@@ -63,11 +96,20 @@ pub(super) fn note(applied: &mut BTreeMap<ProposalId, AppliedEdit>, event: &Even
         let Ok(after) = change.changes.apply(&change.before) else {
             return;
         };
+        static ORDER: AtomicU64 = AtomicU64::new(0);
+        let made = MadeChange {
+            file: &change.file,
+            before: &change.before,
+            after: &after,
+        };
+        let brought = made.brought().into_iter().map(str::to_owned).collect();
         let made = AppliedEdit {
             file: change.file.clone(),
             made: event.clone(),
             before: Arc::clone(&change.before),
             after: after.into(),
+            brought,
+            order: ORDER.fetch_add(1, Ordering::Relaxed),
             is_undone: false,
             by_editor: false,
         };
@@ -111,7 +153,7 @@ mod tests {
         let after = BEFORE.replace("return 1", "return 2");
         let mut applied = applied(&after);
         let is_undone = |applied: &BTreeMap<ProposalId, AppliedEdit>, text: &str| {
-            let event = applied[&ProposalId(1)].undo_event(ProposalId(1), text);
+            let event = applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
             event.map(|event| matches!(event, Event::ProposalUndone { .. }))
         };
         let typed = |text: &str| format!("# mine\n{}", text.replace("return 3", "return 4"));
@@ -149,7 +191,7 @@ mod tests {
     fn touched_or_moved_lines_are_not_undone() {
         let after = BEFORE.replace("return 1", "log(1)\n    return 1");
         let applied = applied(&after);
-        let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text);
+        let is_undone = |text: &str| applied[&ProposalId(1)].undo_event(ProposalId(1), text, &[]);
         for text in [
             after.replace("log(1)", "log(1)  # mine"),
             after.replace("    log(1)\n    return 1", "    return 1\n    log(1)"),
@@ -160,13 +202,72 @@ mod tests {
         assert!(is_undone(BEFORE).is_some());
     }
 
+    /// Returns whether each change stands in a text, compared from the last to the first.
+    fn states(changes: &[(&str, &str)], text: &str) -> Vec<bool> {
+        let mut applied = BTreeMap::new();
+        for (at, (before, after)) in (1..).zip(changes) {
+            let event = Event::ProposalApplied {
+                proposal: ProposalId(at),
+                symbols: Vec::new(),
+                diff: String::new(),
+                change: Some(AppliedChange {
+                    file: FilePath::new("a.py"),
+                    before: (*before).into(),
+                    changes: ChangeSet::between(before, after),
+                    created: false,
+                    directories: Vec::new(),
+                    dependencies: Default::default(),
+                }),
+            };
+            note(&mut applied, &event);
+        }
+        let mut standing: Vec<&AppliedEdit> = applied.values().collect();
+        let mut states = Vec::new();
+        for one in applied.values().rev() {
+            let stands = one.undo_event(ProposalId(1), text, &standing).is_none();
+            standing.retain(|other| stands || other.order() != one.order());
+            states.insert(0, stands);
+        }
+        states
+    }
+
+    #[test]
+    fn state_follows_text_beside_similar_change() {
+        let source: String = (0..4)
+            .map(|n| format!("def f{n}(x):\n    y = x + {n}\n    return y\n\n\n"))
+            .collect();
+        for (one, two) in [("z = \"M1M\"", "z = \"M2M\""), ("log(x)", "log(x)")] {
+            let add = |text: &str, n: u32, line: &str| {
+                let was = format!("    y = x + {n}\n");
+                text.replace(&was, &format!("{was}    {line}\n"))
+            };
+            let first = add(&source, 0, one);
+            let both = add(&first, 2, two);
+            let changes = [(source.as_str(), first.as_str()), (&first, &both)];
+            let only_second = add(&source, 2, two);
+            for (typed_was, typed) in [
+                ("", ""),
+                ("y = x + 2\n", "y = x + 2#U30#\n"),
+                ("return y\n\n\ndef f3", "return y # q\n\n\ndef f3"),
+                ("def f2(x):", "def f2(x): # q"),
+                ("def f3", "# hello\ndef f3"),
+            ] {
+                let states = |text: &str| states(&changes, &text.replacen(typed_was, typed, 1));
+                assert_eq!(states(&both), [true, true], "{one}: {typed}");
+                assert_eq!(states(&only_second), [false, true], "{one}: {typed}");
+                assert_eq!(states(&first), [true, false], "{one}: {typed}");
+                assert_eq!(states(&source), [false, false], "{one}: {typed}");
+            }
+        }
+    }
+
     #[test]
     fn empty_change_is_neither_undone_nor_made_again() {
         let applied = applied(BEFORE);
         for text in [BEFORE, "# mine\n"] {
             assert!(
                 applied[&ProposalId(1)]
-                    .undo_event(ProposalId(1), text)
+                    .undo_event(ProposalId(1), text, &[])
                     .is_none()
             );
         }
@@ -179,11 +280,11 @@ mod tests {
         for after in [added, removed] {
             let applied = applied(&after);
             let change = &applied[&ProposalId(1)];
-            assert!(change.undo_event(ProposalId(1), &after).is_none());
-            assert!(change.undo_event(ProposalId(1), BEFORE).is_some());
+            assert!(change.undo_event(ProposalId(1), &after, &[]).is_none());
+            assert!(change.undo_event(ProposalId(1), BEFORE, &[]).is_some());
             let typed = format!("# mine\n{BEFORE}");
             assert!(
-                change.undo_event(ProposalId(1), &typed).is_some(),
+                change.undo_event(ProposalId(1), &typed, &[]).is_some(),
                 "{after}"
             );
         }

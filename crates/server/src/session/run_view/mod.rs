@@ -299,34 +299,37 @@ impl RunView {
         members.into_iter().all(|one| one.conflict.is_none())
     }
 
-    /// Compares waiting changes with the current text of a file. Returns whether a conflict
-    /// appeared or disappeared.
-    pub fn compare(&mut self, file: &FilePath, text: &str) -> bool {
-        self.note_conflicts(file, |part| {
+    /// Compares waiting changes with the current text of a file.
+    #[cfg(test)]
+    pub fn compare(&mut self, file: &FilePath, text: &str) {
+        let parts: Vec<FileChange> = self.waiting_parts(file).cloned().collect();
+        for part in parts {
             let conflict = part.over(text).err();
-            conflict.map(|conflict| conflict.in_lines(&part.base))
-        })
+            self.note_conflict(&part, conflict.map(|one| one.in_lines(&part.base)));
+        }
     }
 
-    /// Marks that a file cannot be read. Returns whether a conflict appeared or disappeared.
-    pub fn note_unreadable(&mut self, file: &FilePath, error: &EditorError) -> bool {
-        self.note_conflicts(file, |part| part.lost(error))
-    }
-
-    fn note_conflicts(
-        &mut self,
-        file: &FilePath,
-        conflict: impl Fn(&FileChange) -> Option<String>,
-    ) -> bool {
-        let mut changed = false;
+    /// Marks that a file cannot be read.
+    pub fn note_unreadable(&mut self, file: &FilePath, error: &EditorError) {
         for proposal in self.proposals.values_mut() {
             if let Some(part) = proposal.part.as_ref().filter(|part| part.file == *file) {
-                let conflict = conflict(part);
-                changed |= conflict != proposal.conflict;
-                proposal.conflict = conflict;
+                proposal.conflict = part.lost(error);
             }
         }
-        changed
+    }
+
+    /// Sets the conflict of a waiting change, unless the change was replaced meanwhile.
+    pub fn note_conflict(&mut self, part: &FileChange, conflict: Option<String>) {
+        let proposal = self.proposals.get_mut(&part.proposal);
+        if let Some(proposal) = proposal.filter(|one| one.part.as_ref() == Some(part)) {
+            proposal.conflict = conflict;
+        }
+    }
+
+    /// Returns the waiting changes of a file.
+    pub fn waiting_parts(&self, file: &FilePath) -> impl Iterator<Item = &FileChange> {
+        let parts = self.proposals.values().filter_map(|one| one.part.as_ref());
+        parts.filter(move |part| part.file == *file)
     }
 
     /// Returns the files of waiting proposals.
