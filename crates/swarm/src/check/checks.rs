@@ -80,6 +80,7 @@ pub(crate) async fn check(
         contract: draft.contract.clone(),
         callers,
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: needs_person(draft),
         together: None,

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::state::run_context::RunContext;
-use starling_core::{Problem, ProblemKind, Severity};
-use starling_index::{Dangling, Holder, Index, LostUse, lost_uses, newly_undefined};
+use crate::task::stated::{self, Rewritten};
+use starling_core::{Approval, Problem, ProblemKind, Severity};
+use starling_index::{Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined};
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
 /// Tool name used instead of a language server's.
 const OWN: &str = "starling";
+/// Tool name of a problem that counts only while another agent may still define the name.
+const AWAITED: &str = "starling, as long as others work";
 /// Maximum number of undefined names that are reported.
 const MOST: usize = 40;
 
@@ -33,27 +36,9 @@ pub(crate) fn check(
         .filter(is_changed)
         .cloned()
         .collect();
-    if files.is_empty() {
-        return DiagnosticEvidence::Absent;
-    }
-    let mut new: Vec<Problem> = files
-        .iter()
-        .flat_map(|file| undefined(before, after, file))
-        .collect();
-    let known = Arc::clone(&run.state().index);
-    let index = |world: &Snapshot| Index::after(&known, world.clone());
-    let indexed = index(after);
-    let early = early_uses(run.stated(), before, after, &indexed, &files);
-    let dangling = indexed.newly_dangling(&index(before), &files);
-    new.extend(dangling.into_iter().map(of_dangling));
-    let is_known = |one: &EarlyUse, known: &[Problem]| {
-        let mut known = known.iter();
-        known.any(|problem| problem.file == one.file && problem.line == one.line)
-    };
-    for one in early {
-        if !is_known(&one, &new) {
-            new.push(of_early_use(&one));
-        }
+    let mut new = missing_parts(run, before, after);
+    if !files.is_empty() {
+        new.extend(in_code(run, before, after, &files));
     }
     new.truncate(MOST);
     match new.is_empty() {
@@ -67,6 +52,102 @@ pub(crate) fn check(
             unknown: None,
         },
     }
+}
+
+fn in_code(
+    run: &RunContext,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> Vec<Problem> {
+    let mut new: Vec<Problem> = files
+        .iter()
+        .flat_map(|file| undefined(before, after, file))
+        .collect();
+    let known = Arc::clone(&run.state().index);
+    let index = |world: &Snapshot| Index::after(&known, world.clone());
+    let (earlier, later) = (index(before), index(after));
+    let dangling = later.newly_dangling(&earlier, files);
+    new.extend(dangling.into_iter().map(of_dangling));
+    let mut more: Vec<Problem> = later
+        .lost_attributes(&earlier, files)
+        .into_iter()
+        .map(of_dangling)
+        .collect();
+    let halves = stated::renamed_names(run.stated());
+    let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
+    more.extend(halves.map(|one| of_half(&one)));
+    let awaits = run.task.approval != Approval::Ask && others_may_define(run, after);
+    let introduced = later.new_attributes(&earlier, files).into_iter();
+    let introduced = introduced.filter(|one| one.is_of_own || awaits);
+    more.extend(introduced.map(|one| of_new(&one)));
+    let early = early_uses(run.stated(), before, after, &later, files);
+    more.extend(early.iter().map(of_early_use));
+    for one in more {
+        let is_same = |known: &Problem| known.file == one.file && known.line == one.line;
+        if !new.iter().any(is_same) {
+            new.push(one);
+        }
+    }
+    new
+}
+
+/// Whether an agent is at work whose change is neither in `after` nor ready and waiting for others.
+fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
+    let mut at_work = run.at_work();
+    at_work.retain(|actor| actor.symbol().is_some());
+    let state = run.state();
+    for one in state.waiting.values() {
+        let is_in = after
+            .read(&one.draft.file)
+            .is_ok_and(|text| text == one.draft.text);
+        if is_in || one.needs_others() {
+            at_work.retain(|actor| actor.symbol() != Some(&one.symbol));
+        }
+    }
+    !at_work.is_empty()
+}
+
+/// Returns the evidence without the problems that count only while other agents may define a name, as
+/// far as none of the waiting changes does.
+pub(crate) fn without_awaited(run: &RunContext, found: &mut DiagnosticEvidence) {
+    let waiting: Vec<Arc<str>> = {
+        let state = run.state();
+        let drafts = state.waiting.values().map(|one| &one.draft.text);
+        drafts.cloned().collect()
+    };
+    let comes = |problem: &Problem| {
+        let name = problem.message.split('`').nth(1).unwrap_or_default();
+        let defined = [format!("def {name}("), format!("self.{name} = ")];
+        let mut texts = waiting.iter();
+        texts.any(|text| defined.iter().any(|one| text.contains(one)))
+    };
+    if let DiagnosticEvidence::Known { new, after, .. } = found {
+        let count = new.len();
+        new.retain(|problem| problem.source != AWAITED || comes(problem));
+        *after -= (count - new.len()).min(*after);
+    }
+}
+
+/// Returns the problems of a rename by rule of which `after` has a part and lacks another.
+fn missing_parts(run: &RunContext, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
+    let parts = run.state().rewritten.clone();
+    let has_begun = |world: &Snapshot| parts.iter().any(|part| part.has_begun(world));
+    let open = |world: &Snapshot| -> Vec<Rewritten> {
+        let open = parts.iter().filter(|part| !part.is_done(world));
+        open.cloned().collect()
+    };
+    if !has_begun(after) || has_begun(before) && !open(before).is_empty() {
+        return Vec::new();
+    }
+    let problem = |part: &Rewritten| {
+        let message = format!(
+            "`{}` stays here: all parts of the rename go together",
+            part.name
+        );
+        problem(&part.file, 1, message)
+    };
+    open(after).iter().map(problem).collect()
 }
 
 /// Returns the plain names of one file that have become undefined.
@@ -99,12 +180,39 @@ fn of_dangling(one: Dangling) -> Problem {
     let message = match &one.of {
         Holder::Module(module) => format!("`{}` is not defined in {module}", one.name),
         Holder::Class(class) => format!("{class} has no `{}`", one.name),
+        Holder::Unknown => format!(
+            "nothing has a `{}` any more, which {} still uses",
+            one.name, one.symbol
+        ),
     };
     let start = one.offset as usize;
     Problem {
         range: Some(ByteRange::new(start, start + one.name.len())),
         ..problem(&one.file, one.line, message)
     }
+}
+
+fn of_new(one: &NewAttribute) -> Problem {
+    let (at, name) = (&one.at, &one.at.name);
+    let source = match one.is_of_own {
+        true => OWN,
+        false => AWAITED,
+    };
+    let message =
+        format!("nothing has a `{name}` yet: it must be defined first, or together with this use");
+    Problem {
+        source: source.to_owned(),
+        ..problem(&at.file, at.line, message)
+    }
+}
+
+fn of_half(one: &Dangling) -> Problem {
+    let of = match one.symbol.is_module() || one.symbol.name.is_empty() {
+        true => one.file.to_string(),
+        false => one.symbol.to_string(),
+    };
+    let message = format!("`{}` of {of} must be renamed together with this", one.name);
+    problem(&one.file, one.line, message)
 }
 
 fn of_early_use(one: &EarlyUse) -> Problem {

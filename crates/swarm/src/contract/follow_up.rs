@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::check::checks::Draft;
-use crate::contract::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
+use crate::contract::broken::{
+    Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone, sure_usages,
+};
 use crate::event::events::{ActorId, Cause, Event};
 use crate::evidence::proposal::ProposalId;
 use crate::lookup::Lookup;
@@ -14,6 +16,7 @@ use crate::proposal::joint_check;
 use crate::state::run_context::RunContext;
 use crate::task::asked;
 use starling_core::Driver;
+use starling_index::{Usage, is_test_file};
 use starling_syntax::{SymbolPath, SymbolTree, signature};
 
 /// Maximum number of owners that are notified of one contract change.
@@ -67,6 +70,50 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
     owners.sort();
     owners.dedup();
     owners
+}
+
+/// Returns the owners of uses outside tests that a changed contract leaves valid.
+pub(crate) fn owners_that_keep(
+    run: &RunContext,
+    draft: &Draft,
+    broken: &[SymbolPath],
+) -> Vec<SymbolPath> {
+    let lookup = run.lookup();
+    let uses = draft.breaking.iter().flat_map(|changed| {
+        let uses = sure_usages(&lookup, changed).into_iter();
+        let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
+        uses.filter(elsewhere).collect::<Vec<_>>()
+    });
+    let mut owners: Vec<SymbolPath> = uses
+        .map(|one| one.symbol)
+        .filter(|symbol| !is_test_file(&symbol.file) && !draft.symbols.contains(symbol))
+        .map(|symbol| run.owner_of(&symbol).unwrap_or(symbol))
+        .filter(|owner| !broken.contains(owner))
+        .collect();
+    owners.sort();
+    owners.dedup();
+    owners
+}
+
+/// Records that a changed contract belongs together with the calls of it that applied proposals wrote
+/// before.
+pub(crate) fn note_early_callers(run: &RunContext, id: ProposalId, draft: &Draft) {
+    if draft.breaking.is_empty() {
+        return;
+    }
+    let lookup = run.lookup();
+    let uses = draft.breaking.iter();
+    let uses: Vec<Usage> = uses.flat_map(|one| sure_usages(&lookup, one)).collect();
+    let mut state = run.state();
+    let wrote = |applied: &&Applied, one: &Usage| {
+        let stood = |text: &str| text.lines().any(|line| line.trim() == one.text.trim());
+        one.is_call && one.file == applied.file && !stood(&applied.before) && stood(&applied.after)
+    };
+    let early = state.applied.iter();
+    let early = early.filter(|applied| uses.iter().any(|one| wrote(applied, one)));
+    let early: BTreeSet<ProposalId> = early.map(|applied| applied.id).collect();
+    let set = &mut state.dependencies.entry(id).or_default().set;
+    set.extend(early.into_iter().filter(|other| *other != id));
 }
 
 /// Returns the number of tests with calls that a draft breaks and that no owner updates.

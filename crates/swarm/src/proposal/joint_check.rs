@@ -45,6 +45,13 @@ pub(crate) struct Waiting {
     pub stage: Stage,
 }
 
+impl Waiting {
+    /// Returns whether the proposal waits for others because it fails alone.
+    pub fn needs_others(&self) -> bool {
+        self.stage == Stage::NeedsOthers
+    }
+}
+
 /// The sets of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {

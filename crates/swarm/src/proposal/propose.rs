@@ -8,6 +8,7 @@ use crate::agent::turns::AgentState;
 use crate::check::checks::{self, Draft};
 use crate::check::diagnose;
 use crate::check::lsp_hints;
+use crate::check::names_check;
 use crate::check::new_tests;
 use crate::contract::follow_up;
 use crate::event::events::{ActorId, Event, TestPhase};
@@ -129,6 +130,8 @@ pub(crate) async fn propose(
         }
         tell_checked(run, id, &made.evidence);
     }
+    // Nobody is left that could define what the change uses.
+    names_check::without_awaited(run, &mut made.evidence.diagnostics);
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
     if is_stale(run, &made.draft) {
@@ -197,6 +200,7 @@ pub(crate) fn unchecked(draft: &Draft) -> Evidence {
         contract: draft.contract.clone(),
         callers: Vec::new(),
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: checks::needs_person(draft),
         together: None,
@@ -420,6 +424,7 @@ pub(crate) async fn check(
     let callers = owners.into_iter().take(follow_up::OWNERS_MOST).collect();
     let (mut evidence, report) = checks::check(run, draft, callers).await;
     evidence.test_callers = follow_up::broken_tests(run, draft);
+    evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
     if let Some(report) = report.clone() {
         run.event(Event::TestsRun {
             phase: TestPhase::Proposal,
@@ -609,6 +614,7 @@ async fn finish(
     checked: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
     let gone = follow_up::before(run, &draft);
+    follow_up::note_early_callers(run, id, &draft);
     let landed = match apply::apply(run, id, &draft, checked).await {
         Ok(text) => Landed::Applied {
             draft: Box::new(draft.clone()),

@@ -9,12 +9,12 @@ mod variable;
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
-use crate::task::stated::{Named, Stated, stub_of};
+use crate::task::stated::{Named, Rewritten, Stated, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+pub(crate) use uses::{first_of, put_together, stands_in};
 use uses::{is_word_at, offset, places};
-pub(crate) use uses::{put_together, stands_in};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
 ///
@@ -26,11 +26,15 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
         return None;
     }
     let lookup = run.lookup();
-    let picks = of_all(&lookup, &statements.all);
+    let picks = of_all(&lookup, &statements.all).map(|(picks, parts)| {
+        run.state().rewritten = parts;
+        picks
+    });
     Some(picks.map_err(|why| format!("{why}; a larger model can judge that (`--model`)")))
 }
 
-fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
+/// The proposals, and what the renames among them take out of the files.
+fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<(Vec<Pick>, Vec<Rewritten>), String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
     for stated in all {
@@ -39,8 +43,13 @@ fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
             Stated::Deleted { what } => picks.extend(delete(lookup, what)?),
         }
     }
+    let names = all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { from, .. } => Some(from.base_name()),
+        Stated::Deleted { .. } => None,
+    });
+    let parts = edits.rewritten(lookup, &names.collect::<Vec<_>>());
     picks.extend(edits.picks(lookup, &in_words(all))?);
-    Ok(picks)
+    Ok((picks, parts))
 }
 
 fn in_words(all: &[Stated]) -> String {

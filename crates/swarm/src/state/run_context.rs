@@ -28,7 +28,7 @@ use crate::state::answers::Answers;
 use crate::state::signal::Signal;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
-use crate::task::stated::{self, Statements};
+use crate::task::stated::{self, Rewritten, Statements};
 use starling_core::{Driver, TestReport};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub located: Vec<crate::event::events::Candidate>,
     /// Symbols that a small model changes next, the most likely first.
     pub suspects: VecDeque<Suspect>,
+    /// What a rename by rule takes out of the files: all of it or nothing.
+    pub rewritten: Vec<Rewritten>,
     /// The workspace that the scout saw. Drafts that the scout writes for agents are based on it.
     pub scouted_in: Option<Snapshot>,
     pub before: Option<TestReport>,
@@ -248,6 +250,7 @@ impl RunContext {
             served: Arc::default(),
             located: Vec::new(),
             suspects: VecDeque::new(),
+            rewritten: Vec::new(),
             before: None,
             required: BTreeSet::new(),
             targets: Vec::new(),

@@ -14,6 +14,8 @@ use crate::state::run_context::RunContext;
 use crate::task::asked::sentences;
 pub(crate) use named::{Named, stub_of};
 use sentence::Wish;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
 
 /// What is to become of something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,16 @@ pub(crate) struct Statements {
     pub all: Vec<Stated>,
     /// Whether the task asks for nothing else.
     pub are_whole_task: bool,
+}
+
+/// A name that a rename by rule takes out of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rewritten {
+    pub file: FilePath,
+    pub name: String,
+    /// How often the name stands in the file before and after the rename.
+    pub before: usize,
+    pub after: usize,
 }
 
 /// Words that keep the old name, or ask for something beside.
@@ -106,6 +118,40 @@ pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
     stated
         .filter_map(|one| unmet::unmet(one, &before, &after))
         .collect()
+}
+
+/// The old and new names of what the task renames, as far as the index knows it as a symbol or variable.
+pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&str, &str)> {
+    statements.all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { from, to } => from.is_defined().then_some((from.base_name(), &**to)),
+        Stated::Deleted { .. } => None,
+    })
+}
+
+impl Rewritten {
+    /// What becomes of a name when one text of a file takes the place of another; `None` if nothing does.
+    pub fn between(file: &FilePath, name: &str, before: &str, after: &str) -> Option<Self> {
+        let (before, after) = (named::count_in(before, name), named::count_in(after, name));
+        (before > after).then(|| Rewritten {
+            file: file.clone(),
+            name: name.to_owned(),
+            before,
+            after,
+        })
+    }
+
+    fn count(&self, world: &Snapshot) -> usize {
+        let text = world.read(&self.file);
+        text.map_or(0, |text| named::count_in(&text, &self.name))
+    }
+
+    pub fn has_begun(&self, world: &Snapshot) -> bool {
+        self.count(world) < self.before
+    }
+
+    pub fn is_done(&self, world: &Snapshot) -> bool {
+        self.count(world) <= self.after
+    }
 }
 
 impl Statements {

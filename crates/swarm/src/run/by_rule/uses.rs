@@ -135,7 +135,7 @@ pub(super) fn places(uses: &[Usage]) -> String {
 }
 
 /// Joins the first places and the number of the others.
-fn first_of(mut places: Vec<String>) -> String {
+pub(crate) fn first_of(mut places: Vec<String>) -> String {
     let more = places.len().saturating_sub(NAMED);
     places.truncate(NAMED);
     if more > 0 {
