@@ -5,18 +5,20 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use super::code::{Code, FileId};
+use super::code::Code;
 use super::dangling::{is_tried, new_lines};
 use super::facts::is_test;
 use super::in_strings;
 use super::names::{Names, Occurrence};
 use super::resolve::{Body, Dangling, Holder, Resolver, Source};
 use super::search::text_of;
-use starling_syntax::{FilePath, Language, SymbolPath};
+use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
 /// Names of one change that are looked for in all texts.
 const NAMES_MOST: usize = 20;
+/// Words of code that gives objects attributes at run time.
+const MAKES: [&str; 4] = ["__dict__", "__getattr__", "__getattribute__", "setattr"];
 /// Endings of files that say names without giving them to anything.
 const PROSE: [&str; 6] = ["adoc", "html", "markdown", "md", "rst", "txt"];
 
@@ -62,8 +64,17 @@ pub(super) fn lost_attributes(
         let is: FxHashSet<String> = is.into_iter().flatten().map(|(_, name)| name).collect();
         gone.extend(names(was.unwrap_or_default()).filter(|name| !is.contains(name)));
     }
+    if gone.is_empty() || makes_attributes(after.code) {
+        return Vec::new();
+    }
     let gone = gone.iter().take(NAMES_MOST);
-    gone.flat_map(|name| left_uses(after, name)).collect()
+    let mut uses: Vec<Dangling> = gone.flat_map(|name| left_uses(after, name)).collect();
+    // The object may be one of a package.
+    uses.retain(|one| {
+        let file = after.code.find(&one.file);
+        file.is_some_and(|file| !later.imports_packages(file))
+    });
+    uses
 }
 
 /// The attributes that a change introduces, of objects of unknown type, and that nothing has. One that
@@ -193,37 +204,78 @@ fn is_used(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Whether the change replaced an attribute of a class of the workspace, of the same receiver in the same
-/// symbol, with this one.
+/// Whether the symbol is as before but for this name, which stands in the place of an attribute that only
+/// classes of the workspace have, none of which may have the new one.
 fn replaces_own(before: World<'_>, after: World<'_>, at: &Dangling) -> bool {
-    let (Some(old), Some(new)) = (before.code.find(&at.file), after.code.find(&at.file)) else {
+    let tree = |world: World<'_>| {
+        let text = world.texts.read(&at.file).ok()?;
+        let tree = SymbolTree::parse(at.file.clone(), text);
+        let span = tree.find(&at.symbol.name)?.span;
+        Some(span.of(tree.text()).to_owned())
+    };
+    let (Some(old), Some(new)) = (tree(before), tree(after)) else {
         return false;
     };
-    let is_of_place = |file: FilePath, symbol: Option<SymbolPath>| {
-        symbol.unwrap_or_else(|| SymbolPath::module(file)) == at.symbol
+    let Some(file) = before.code.find(&at.file) else {
+        return false;
     };
-    let attributes = |code: &Code, file: FileId, of: Option<&str>| -> Vec<(String, String)> {
-        let names = Source::names(code, file).unwrap_or_default();
-        let of_place = names.occurrences().iter().filter(|one| {
-            let symbol = Source::symbol(code, file, names.owner(one.at));
-            one.receiver().is_some() && is_of_place(code.path(file).clone(), symbol)
-        });
-        let pair = |one: &Occurrence| {
-            let receiver = names.last_name(one.receiver()).to_owned();
-            (receiver, names.name(one.name).to_owned())
-        };
-        let mut pairs: Vec<(String, String)> = of_place.map(pair).collect();
-        pairs.retain(|(_, name)| of.is_none_or(|of| of == name));
-        pairs
-    };
-    let own = attributes(after.code, new, Some(&at.name));
-    let now = attributes(after.code, new, None);
-    let mut taken = attributes(before.code, old, None);
-    taken.retain(|pair| !now.contains(pair));
-    let mut resolver = Resolver::new(before.code);
-    taken.iter().any(|(receiver, name)| {
-        let is_same = own.iter().any(|(other, _)| other == receiver);
-        is_same && resolver.is_of_class(name)
+    let names = Source::names(before.code, file).unwrap_or_default();
+    let attributes = names.occurrences().iter();
+    let attributes = attributes.filter(|one| one.receiver().is_some());
+    let attributes: BTreeSet<&str> = attributes.map(|one| names.name(one.name)).collect();
+    let (mut earlier, mut later) = (Resolver::new(before.code), Resolver::new(after.code));
+    let mut attributes = attributes.into_iter();
+    attributes.any(|name| {
+        let is_in_place = has_word(&old, name) && with_word(&new, &at.name, name) == old;
+        is_in_place
+            && only_own_have(
+                &mut earlier,
+                &mut later,
+                (before.code, after.code),
+                (name, &at.name),
+            )
+    })
+}
+
+fn only_own_have(
+    earlier: &mut Resolver<'_, Code>,
+    later: &mut Resolver<'_, Code>,
+    (before, after): (&Code, &Code),
+    (old, new): (&str, &str),
+) -> bool {
+    let classes = earlier.classes_with(old);
+    !classes.is_empty()
+        && classes.iter().all(|(file, class)| {
+            let now = after.find(before.path(*file));
+            let lacks_now = now.is_none_or(|now| later.lacks_attribute(&(now, class.clone()), new));
+            earlier.lacks_attribute(&(*file, class.clone()), new) && lacks_now
+        })
+}
+
+/// A text with each `from` that is a whole word replaced.
+fn with_word(text: &str, from: &str, to: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut made = String::new();
+    let mut rest = 0;
+    for (at, _) in text.match_indices(from) {
+        let end = at + from.len();
+        if !text[..at].ends_with(is_part) && !text[end..].starts_with(is_part) {
+            made.push_str(&text[rest..at]);
+            made.push_str(to);
+            rest = end;
+        }
+    }
+    made.push_str(&text[rest..]);
+    made
+}
+
+/// Whether code outside tests gives objects attributes at run time.
+fn makes_attributes(code: &Code) -> bool {
+    MAKES.iter().any(|word| {
+        code.mentioning(word).into_iter().any(|file| {
+            let names = Source::names(code, file).filter(|_| !is_test(code.path(file)));
+            names.is_some_and(|names| names.find(word).is_some())
+        })
     })
 }
 
@@ -277,6 +329,15 @@ mod tests {
         }
         let prose = ("README.md", "A note is short.\n");
         assert_eq!(lost(&[prose]), ["user.py:2 short"]);
+        for other in [
+            "class Other:\n    def __getattr__(self, name):\n        return 1\n",
+            "def fill(x, name):\n    setattr(x, name, 1)\n",
+        ] {
+            assert_eq!(lost(&[("other.py", other)]), [""; 0], "{other}");
+        }
+        let with_package = format!("import httpx\n\nfrom note import Note\n\n\n{user}");
+        let files = [("note.py", NOTE), ("user.py", &*with_package)];
+        assert_eq!(found(&files, &[("note.py", &gone)]).0, [""; 0]);
         let of_outside = NOTE.replace("Note:", "Note(Thread):");
         let files = [("note.py", &*of_outside), ("user.py", user)];
         let changed = of_outside.replace("short", "brief");
@@ -303,6 +364,26 @@ mod tests {
         ] {
             assert_eq!(written(&text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn an_attribute_of_an_object_from_outside_is_none_for_an_own() {
+        let user = "def f(note):\n    data = note\n    return data.short()\n";
+        let instead = user.replace("short", "brief");
+        let fetched = instead.replace("= note", "= note.strip()");
+        let written = |note: &str, after: &str, user_after: &str| {
+            let files = [("note.py", note), ("user.py", user)];
+            found(&files, &[("note.py", after), ("user.py", user_after)]).1
+        };
+        let own = ["user.py:3 brief for an own"];
+        assert_eq!(written(NOTE, NOTE, &instead), own);
+        let unsure = ["user.py:3 brief"];
+        assert_eq!(written(NOTE, NOTE, &fetched), unsure);
+        let model = NOTE.replace("Note:", "Note(BaseModel):");
+        assert_eq!(written(&model, &model, &instead), unsure);
+        assert_eq!(written(NOTE, &model, &instead), unsure);
+        let made = format!("{NOTE}\n    def __getattr__(self, name):\n        return name\n");
+        assert_eq!(written(&made, &made, &instead), unsure);
     }
 
     #[test]

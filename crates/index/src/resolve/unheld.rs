@@ -130,27 +130,51 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether a class of the workspace, and no common type, has an attribute of this name.
-    pub(crate) fn is_of_class(&mut self, name: &str) -> bool {
-        let bodies = self.bodies_with(name);
-        !is_common(name) && bodies.iter().any(|(_, class)| !class.is_empty())
+    /// Returns the classes that bind a name that no common type has.
+    pub(crate) fn classes_with(&mut self, name: &str) -> Vec<Body> {
+        let mut bodies = match is_common(name) {
+            true => Vec::new(),
+            false => self.bodies_with(name),
+        };
+        bodies.retain(|(_, class)| !class.is_empty());
+        bodies
+    }
+
+    /// Whether a class certainly has no attribute of this name, or is not there.
+    pub(crate) fn lacks_attribute(&mut self, class: &Body, name: &str) -> bool {
+        self.start();
+        let class = self.class_named(class);
+        class.is_none_or(|class| self.has_not(class, name).is_some())
     }
 
     /// Whether a file imports packages from outside, and nothing of the workspace: the objects in it
     /// are likely those of the packages.
     pub(crate) fn is_all_foreign(&mut self, file: FileId) -> bool {
+        let (of_packages, is_own) = self.kinds_of_imports(file);
+        of_packages && !is_own
+    }
+
+    /// Whether a file imports packages from outside.
+    pub(crate) fn imports_packages(&mut self, file: FileId) -> bool {
+        self.kinds_of_imports(file).0
+    }
+
+    /// Returns whether a file imports packages from outside, and whether it imports something of the
+    /// workspace.
+    fn kinds_of_imports(&mut self, file: FileId) -> (bool, bool) {
         self.start();
         let names = self.names(file);
-        let mut is_foreign = false;
+        let (mut of_packages, mut is_own) = (false, false);
         for import in names.imports() {
             let parts = import.parts as usize;
             let first = names.module_parts(import).next();
             if import.level > 0 || self.imported_module(file, &names, import, parts).is_some() {
-                return false;
+                is_own = true;
+            } else {
+                of_packages |= first.is_some_and(|first| first != "pytest" && !is_standard(first));
             }
-            is_foreign |= first.is_some_and(|first| !is_standard(first));
         }
-        is_foreign
+        (of_packages, is_own)
     }
 
     /// Returns the bodies of modules and classes that bind a name.

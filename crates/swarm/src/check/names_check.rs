@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::state::run_context::RunContext;
-use crate::task::stated::{self, Rewritten};
-use starling_core::{Approval, Problem, ProblemKind, Severity};
+use crate::state::checker::Checker;
+use crate::task::stated;
+use starling_core::{Problem, ProblemKind, Severity};
 use starling_index::{Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined};
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
@@ -22,7 +22,7 @@ const MOST: usize = 40;
 
 /// Returns the names that are undefined in `after` and not in `before`. The two differ in `files`.
 pub(crate) fn check(
-    run: &RunContext,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
@@ -36,10 +36,47 @@ pub(crate) fn check(
         .filter(is_changed)
         .cloned()
         .collect();
-    let mut new = missing_parts(run, before, after);
-    if !files.is_empty() {
-        new.extend(in_code(run, before, after, &files));
+    if files.is_empty() {
+        return DiagnosticEvidence::Absent;
     }
+    evidence_of(in_code(checker, before, after, &files))
+}
+
+/// Returns the attributes of objects of unknown type that the change introduces and nothing has yet. They
+/// count only while others may define them: an object from outside may have them.
+pub(crate) fn awaited(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
+    let known = Arc::clone(&checker.world().index);
+    let index = |world: &Snapshot| Index::after(&known, world.clone());
+    let is_code = |file: &&FilePath| Language::of(file) != Language::Plain;
+    let files: Vec<FilePath> = files.iter().filter(is_code).cloned().collect();
+    let introduced = index(after).new_attributes(&index(before), &files);
+    evidence_of(introduced.iter().map(|one| of_new(one, AWAITED)).collect())
+}
+
+/// Returns the evidence without the attributes that others may define, except those that one of these
+/// texts defines.
+pub(crate) fn without_awaited(found: &mut DiagnosticEvidence, texts: &[Arc<str>]) -> bool {
+    let DiagnosticEvidence::Known { new, after, .. } = found else {
+        return false;
+    };
+    let comes = |problem: &Problem| {
+        let name = problem.message.split('`').nth(1).unwrap_or_default();
+        let defined = [format!("def {name}("), format!("self.{name} = ")];
+        let mut texts = texts.iter();
+        texts.any(|text| defined.iter().any(|one| text.contains(one)))
+    };
+    let count = new.len();
+    new.retain(|problem| problem.source != AWAITED || comes(problem));
+    *after -= (count - new.len()).min(*after);
+    count > new.len()
+}
+
+fn evidence_of(mut new: Vec<Problem>) -> DiagnosticEvidence {
     new.truncate(MOST);
     match new.is_empty() {
         true => DiagnosticEvidence::Absent,
@@ -55,7 +92,7 @@ pub(crate) fn check(
 }
 
 fn in_code(
-    run: &RunContext,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
@@ -64,7 +101,7 @@ fn in_code(
         .iter()
         .flat_map(|file| undefined(before, after, file))
         .collect();
-    let known = Arc::clone(&run.state().index);
+    let known = Arc::clone(&checker.world().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
     let (earlier, later) = (index(before), index(after));
     let dangling = later.newly_dangling(&earlier, files);
@@ -74,14 +111,13 @@ fn in_code(
         .into_iter()
         .map(of_dangling)
         .collect();
-    let halves = stated::renamed_names(run.stated());
+    let halves = stated::renamed_names(checker.stated());
     let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
     more.extend(halves.map(|one| of_half(&one)));
-    let awaits = run.task.approval != Approval::Ask && others_may_define(run, after);
-    let introduced = later.new_attributes(&earlier, files).into_iter();
-    let introduced = introduced.filter(|one| one.is_of_own || awaits);
-    more.extend(introduced.map(|one| of_new(&one)));
-    let early = early_uses(run.stated(), before, after, &later, files);
+    let introduced = later.new_attributes(&earlier, files);
+    let introduced = introduced.iter().filter(|one| one.is_of_own);
+    more.extend(introduced.map(|one| of_new(one, OWN)));
+    let early = early_uses(checker.stated(), before, after, &later, files);
     more.extend(early.iter().map(of_early_use));
     for one in more {
         let is_same = |known: &Problem| known.file == one.file && known.line == one.line;
@@ -90,64 +126,6 @@ fn in_code(
         }
     }
     new
-}
-
-/// Whether an agent is at work whose change is neither in `after` nor ready and waiting for others.
-fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
-    let mut at_work = run.at_work();
-    at_work.retain(|actor| actor.symbol().is_some());
-    let state = run.state();
-    for one in state.waiting.values() {
-        let is_in = after
-            .read(&one.draft.file)
-            .is_ok_and(|text| text == one.draft.text);
-        if is_in || one.needs_others() {
-            at_work.retain(|actor| actor.symbol() != Some(&one.symbol));
-        }
-    }
-    !at_work.is_empty()
-}
-
-/// Returns the evidence without the problems that count only while other agents may define a name, as
-/// far as none of the waiting changes does.
-pub(crate) fn without_awaited(run: &RunContext, found: &mut DiagnosticEvidence) {
-    let waiting: Vec<Arc<str>> = {
-        let state = run.state();
-        let drafts = state.waiting.values().map(|one| &one.draft.text);
-        drafts.cloned().collect()
-    };
-    let comes = |problem: &Problem| {
-        let name = problem.message.split('`').nth(1).unwrap_or_default();
-        let defined = [format!("def {name}("), format!("self.{name} = ")];
-        let mut texts = waiting.iter();
-        texts.any(|text| defined.iter().any(|one| text.contains(one)))
-    };
-    if let DiagnosticEvidence::Known { new, after, .. } = found {
-        let count = new.len();
-        new.retain(|problem| problem.source != AWAITED || comes(problem));
-        *after -= (count - new.len()).min(*after);
-    }
-}
-
-/// Returns the problems of a rename by rule of which `after` has a part and lacks another.
-fn missing_parts(run: &RunContext, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
-    let parts = run.state().rewritten.clone();
-    let has_begun = |world: &Snapshot| parts.iter().any(|part| part.has_begun(world));
-    let open = |world: &Snapshot| -> Vec<Rewritten> {
-        let open = parts.iter().filter(|part| !part.is_done(world));
-        open.cloned().collect()
-    };
-    if !has_begun(after) || has_begun(before) && !open(before).is_empty() {
-        return Vec::new();
-    }
-    let problem = |part: &Rewritten| {
-        let message = format!(
-            "`{}` stays here: all parts of the rename go together",
-            part.name
-        );
-        problem(&part.file, 1, message)
-    };
-    open(after).iter().map(problem).collect()
 }
 
 /// Returns the plain names of one file that have become undefined.
@@ -192,12 +170,8 @@ fn of_dangling(one: Dangling) -> Problem {
     }
 }
 
-fn of_new(one: &NewAttribute) -> Problem {
+fn of_new(one: &NewAttribute, source: &str) -> Problem {
     let (at, name) = (&one.at, &one.at.name);
-    let source = match one.is_of_own {
-        true => OWN,
-        false => AWAITED,
-    };
     let message =
         format!("nothing has a `{name}` yet: it must be defined first, or together with this use");
     Problem {

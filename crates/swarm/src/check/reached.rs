@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
+use crate::check::documentation::is_documentation;
 use crate::check::expected;
 use crate::check::original_tests::is_of_tests;
-use crate::run::ending::is_documentation;
 use starling_core::{TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, references};

@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::check::documentation::is_documentation;
 use crate::check::reached::is_other_language;
-use crate::evidence::proposal::failing_ids;
+use crate::check::required::{self, has_word, imports};
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
-use crate::run::ending::{is_documentation, some_of};
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use crate::task::goal::Goal;
 use crate::task::names::Names;
-use crate::task::required::{self, has_word, imports};
 use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -36,8 +37,8 @@ pub(crate) struct Aim {
 
 /// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
 /// `changing` those whose behaviour changed.
-pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
-    let Some(names) = run.state().task_names.clone() else {
+pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+    let Some(names) = checker.tests().required.names.clone() else {
         return Aim::default();
     };
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
@@ -49,11 +50,11 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
     if judged.is_empty() || !names.lead() {
         return Aim::default();
     }
-    let task = &run.task.text;
-    let around = Around::of(run, &names);
+    let task = &checker.task.text;
+    let around = Around::of(checker, &names);
     let near: Vec<SymbolPath> = judged
         .iter()
-        .filter(|symbol| around.holds(run.goal, task, symbol))
+        .filter(|symbol| around.holds(checker.goal, task, symbol))
         .map(|symbol| (*symbol).clone())
         .collect();
     if near.is_empty() {
@@ -65,7 +66,7 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
     if near.len() == judged.len() {
         return Aim::default();
     }
-    let failed = failed_before(run);
+    let failed = failed_before(checker);
     let reached = required::reached(&around.after, &near, &failed);
     let ids = failed.into_iter().map(|case| case.id);
     Aim {
@@ -76,8 +77,8 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
 }
 
 /// Returns the tests that failed before the run, with their messages.
-fn failed_before(run: &RunContext) -> Vec<TestCase> {
-    let state = run.state();
+fn failed_before(checker: &Checker) -> Vec<TestCase> {
+    let state = checker.tests();
     let Some(before) = &state.before else {
         return Vec::new();
     };
@@ -119,10 +120,10 @@ struct Around {
 }
 
 impl Around {
-    fn of(run: &RunContext, names: &Names) -> Around {
-        let index = &run.services.index;
+    fn of(checker: &Checker, names: &Names) -> Around {
+        let index = &checker.services.index;
         let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
-        let after = run.lookup();
+        let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
         let named: Vec<SymbolPath> = names.sure.clone();

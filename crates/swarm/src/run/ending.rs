@@ -2,52 +2,30 @@
 
 mod not_applied;
 mod unchanged;
+pub(crate) use not_applied::{left_out, rejected};
+pub(crate) use unchanged::{Unchanged, unchanged};
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
-use crate::check::new_tests::WithoutChange;
+use crate::check::documentation::is_documentation;
+use crate::event::ending::{Ending, Proof};
 use crate::event::events::StopReason;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::without_change::WithoutChange;
+use crate::evidence::wording::{counted, some_of};
 use crate::run::aim::Aim;
 use crate::task::goal::{self, Goal};
-pub(crate) use not_applied::{left_out, rejected};
-pub(crate) use unchanged::{Unchanged, unchanged};
-
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::SymbolPath;
 
 /// How the reason of a run begins whose last proposal was sent back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
-/// Names in one headline.
-const NAMES_MOST: usize = 4;
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
-/// File name extensions of documentation.
-const DOCUMENTATION: [&str; 4] = ["md", "markdown", "rst", "adoc"];
-
-/// Whether tests prove what a run did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, and they pass.
-    Proven,
-    /// The task needed no change, or a change of documentation alone.
-    NothingToProve,
-    /// Changes are in the workspace, and no test proves them.
-    Unproven,
-    /// The task is not done.
-    NotDone,
-}
-
-/// How a run ended, for people and for scripts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
-    pub proof: Proof,
-    /// One line without a full stop.
-    pub headline: String,
-}
 
 impl Ending {
     /// The end of a run that never began.
@@ -159,11 +137,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
                     let beside = without_change(facts.new_tests);
                     (Proof::Proven, format!("{headline}{beside}"))
                 }
-                Proof::Unproven if is_mostly_refused(facts) => {
-                    (proof, partly_done(facts, what_is_done(&headline)))
-                }
                 Proof::Unproven if !facts.left_out.is_empty() => {
-                    (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+                    (Proof::Unproven, without_the_refused(facts, &headline))
                 }
                 other => (other, headline),
             };
@@ -626,7 +601,7 @@ fn failures(failing: &[String], command: &str) -> String {
 }
 
 /// Whether a headline tells of a test that fails now and then.
-fn names(headline: &str, id: &str) -> bool {
+pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
     let is_it = |one: &str| id == WHOLE_RUN || one.trim() == id;
@@ -649,6 +624,7 @@ fn without_change(found: &WithoutChange) -> String {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = found;
     match (fails.len(), passes.len()) {
         (0, 0) => match changed_fail.as_slice() {
@@ -730,6 +706,7 @@ fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = facts.new_tests;
     let is_shown = [fails, passes, changed_fail]
         .iter()
@@ -757,35 +734,15 @@ fn only_words(facts: &RunFacts<'_>) -> &'static str {
     }
 }
 
-pub(crate) fn is_documentation(file: &FilePath) -> bool {
-    let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| DOCUMENTATION.contains(&extension))
-}
-
 fn with_status(report: &TestReport, status: TestStatus) -> usize {
     let cases = report.cases.iter();
     cases.filter(|case| case.status == status).count()
-}
-
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        many => format!("{many} {noun}s"),
-    }
 }
 
 fn pass(number: usize) -> &'static str {
     match number {
         1 => "passes",
         _ => "pass",
-    }
-}
-
-pub(crate) fn some_of(names: &[String]) -> String {
-    let shown = names[..names.len().min(NAMES_MOST)].join(", ");
-    match names.len().saturating_sub(NAMES_MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -797,6 +754,3 @@ fn last_line(output: &str) -> &str {
     let line = output.trim_end().lines().last();
     tail(line.unwrap_or("it printed nothing"), QUOTED)
 }
-
-#[cfg(test)]
-mod tests;

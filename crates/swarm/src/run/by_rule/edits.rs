@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::lookup::Lookup;
 use crate::protocol::{Hunk, Pick};
-use crate::task::stated::Rewritten;
 use starling_syntax::{FilePath, Language, Symbol, SymbolId, SymbolPath, SymbolTree};
 use starling_text::{ChangeSet, Edit};
 
@@ -23,21 +22,6 @@ impl Edits {
         if !edits.contains(&edit) {
             edits.push(edit);
         }
-    }
-
-    /// Returns how often the old names stand in the files before and after the edits.
-    pub(super) fn rewritten(&self, lookup: &Lookup, names: &[&str]) -> Vec<Rewritten> {
-        let of_file = |(file, edits): (&FilePath, &Vec<Edit>)| {
-            let tree = lookup.tree(file).ok()?;
-            let before = tree.text();
-            let mut edits = edits.clone();
-            edits.sort_by_key(|edit| edit.range.start);
-            let after = ChangeSet::new(before.len(), edits)?.apply(before).ok()?;
-            let names = names.iter();
-            let parts = names.filter_map(|name| Rewritten::between(file, name, before, &after));
-            Some(parts.collect::<Vec<_>>())
-        };
-        self.0.iter().filter_map(of_file).flatten().collect()
     }
 
     /// Converts the edits to proposals.

@@ -236,15 +236,6 @@ pub(super) fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Counts a name in a text, where it stands as a whole word.
-pub(super) fn count_in(text: &str, name: &str) -> usize {
-    let is_word = |at: &usize| {
-        !text[..*at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
-    };
-    let places = text.match_indices(name).map(|(at, _)| at);
-    places.filter(is_word).count()
-}
-
 pub(super) fn is_identifier(name: &str) -> bool {
     name.chars().all(is_part) && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }

@@ -3,7 +3,7 @@
 use super::Stated;
 use super::named::{Named, Word, is_part, original_of, stub_of};
 use crate::lookup::Lookup;
-use crate::run::by_rule::{first_of, put_together, stands_in};
+use crate::task::in_strings::{first_of, put_together, stands_in};
 use starling_index::newly_undefined;
 use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
