@@ -109,7 +109,7 @@ fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
 }
 
 /// Whether a name stands in the body of a `try`: that it may be missing is provided for.
-fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
+pub(super) fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
     };
@@ -160,7 +160,7 @@ fn remove_known(
 }
 
 /// The numbers of the lines of a file that its text before did not have.
-fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHashSet<u32> {
+pub(super) fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHashSet<u32> {
     let before = old.read(file).unwrap_or_else(|_| "".into());
     let Ok(after) = new.read(file) else {
         return FxHashSet::default();

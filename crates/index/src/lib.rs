@@ -30,6 +30,7 @@ mod testing;
 mod tests;
 mod tokens;
 mod trace;
+mod unheld;
 mod words;
 
 pub use dynamic::DynamicUse;
@@ -47,6 +48,7 @@ pub use search::{Hit, Hits};
 pub use shadow::{HiddenModule, Shadowing};
 pub use tokens::count_tokens;
 pub use trace::{Frame, frame, frames};
+pub use unheld::NewAttribute;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -299,6 +301,36 @@ impl Index {
     pub fn newly_dangling(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
         let codes = (before.code(), self.code());
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
+    }
+
+    /// Returns the attributes of objects of unknown type whose last definition in the workspace the
+    /// `changed` files had in `before` and have no more.
+    pub fn lost_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
+        unheld::lost_attributes(before.world(), self.world(), changed)
+    }
+
+    /// Returns the attributes of objects of unknown type that the `changed` files use, that nothing
+    /// in the workspace has, and that were not used in `before`.
+    pub fn new_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<NewAttribute> {
+        unheld::new_attributes(before.world(), self.world(), changed)
+    }
+
+    /// Returns the uses of an attribute that nothing in the workspace has and no common type.
+    pub fn left_uses(&self, name: &str) -> Vec<Dangling> {
+        unheld::left_uses(self.world(), name)
+    }
+
+    /// Returns where a name is left, if `before` had it and what belongs to the same thing has the
+    /// new name: a class beside one that it inherits from, a module beside its stub.
+    pub fn half_renamed(&self, before: &Index, old: &str, new: &str) -> Vec<Dangling> {
+        unheld::half_renamed(before.code(), self.code(), old, new)
+    }
+
+    fn world(&self) -> unheld::World<'_> {
+        unheld::World {
+            code: self.code(),
+            texts: &self.snapshot,
+        }
     }
 
     /// The module that a new file would hide from files that import it, or from tools that run the tests:

@@ -297,6 +297,7 @@ pub fn evidence() -> Evidence {
         contract: Vec::new(),
         callers: Vec::new(),
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,

@@ -46,6 +46,7 @@ fn evidence() -> Evidence {
         contract: Vec::new(),
         callers: Vec::new(),
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,
@@ -630,6 +631,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         tests: tests(TestOutcome::Failed, 7, &["t.py::t"], "E   NameError: total"),
         contract: vec!["calc: removed or renamed".to_owned()],
         callers_in_set: vec![symbol("cli.py::cmd_summary")],
+        callers_kept: Vec::new(),
         test_callers: 1,
         ..evidence()
     };

@@ -46,11 +46,13 @@ pub struct Dangling {
     pub of: Holder,
 }
 
-/// The module or class that does not have a name.
+/// What does not have a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     Module(FilePath),
     Class(SymbolPath),
+    /// The type of the value is unknown, but nothing in the workspace has such an attribute.
+    Unknown,
 }
 
 impl<S: Source> Resolver<'_, S> {
@@ -190,7 +192,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Returns the class if neither it nor its bases have a member.
-    fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
+    pub(super) fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
         if self.member(class, name) != Member::Missing {
             return None;
         }

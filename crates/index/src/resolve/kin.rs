@@ -30,6 +30,11 @@ const COMMON: &str = "acquire add add_argument add_note all any append args as_i
     tzinfo union unlink update upper url utcnow value values wait warn warning weekday width with_suffix \
     with_traceback writable write write_bytes write_text writelines year zfill";
 
+/// Whether outside types have an attribute of this name, so that nothing follows from it.
+pub(super) fn is_common(name: &str) -> bool {
+    name.starts_with("__") || COMMON.split_whitespace().any(|one| one == name)
+}
+
 /// Whether a class member overrides a member of a base class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heritage {
@@ -71,8 +76,7 @@ impl<S: Source> Resolver<'_, S> {
             return false;
         };
         let name = method.base_name();
-        let is_common = name.starts_with("__") || COMMON.split_whitespace().any(|one| one == name);
-        if is_common || self.heritage(method) != Heritage::Own {
+        if is_common(name) || self.heritage(method) != Heritage::Own {
             return false;
         }
         let stub = format!("{}i", method.file);
@@ -80,7 +84,7 @@ impl<S: Source> Resolver<'_, S> {
             let names = self.names(file);
             let is_stub = self.path(file).as_str() == stub;
             let id = names.find(name).filter(|_| !is_stub);
-            if id.is_some_and(|id| self.has_another(file, &names, id, own)) {
+            if id.is_some_and(|id| self.has_another(file, &names, id, Some(own))) {
                 return false;
             }
         }
@@ -93,10 +97,16 @@ impl<S: Source> Resolver<'_, S> {
         Some((variable, self.class_of(variable)?))
     }
 
-    /// Whether a file defines or assigns another variable that an attribute of this name can refer
-    /// to.
-    fn has_another(&mut self, file: FileId, names: &Names, name: NameId, own: Variable) -> bool {
-        let is_own = |scope: ScopeId| file == own.file && scope == own.scope;
+    /// Whether a file defines or assigns a variable other than `own` that an attribute of this name
+    /// can refer to.
+    pub(super) fn has_another(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        name: NameId,
+        own: Option<Variable>,
+    ) -> bool {
+        let is_own = |scope: ScopeId| own.is_some_and(|own| file == own.file && scope == own.scope);
         let kind = |scope: ScopeId| names.scope(scope).map(|scope| scope.kind);
         let classes = names.classes().iter().map(|class| class.scope);
         let mut scopes = std::iter::once(ScopeId::MODULE).chain(classes);
@@ -104,7 +114,8 @@ impl<S: Source> Resolver<'_, S> {
             return true;
         }
         // The class itself must bind the name only once.
-        if names.bindings(own.scope, name).len() > 1 && file == own.file {
+        let own_count = |own: Variable| names.bindings(own.scope, name).len();
+        if own.is_some_and(|own| file == own.file && own_count(own) > 1) {
             return true;
         }
         let may_be = |this: &mut Self, (index, one): (usize, &Occurrence)| match one.role {

@@ -18,6 +18,7 @@ mod source;
 mod target;
 #[cfg(test)]
 mod tests;
+mod unheld;
 mod value;
 
 pub use dangling::{Dangling, Holder};
@@ -28,3 +29,4 @@ pub use references::Certainty;
 pub(super) use references::References;
 pub(super) use resolver::Resolver;
 pub(super) use source::{FileId, Source};
+pub(super) use unheld::Body;

@@ -37,6 +37,7 @@ impl Checker {
             contract: draft.contract.clone(),
             callers: Vec::new(),
             callers_in_set: Vec::new(),
+            callers_kept: Vec::new(),
             test_callers: 0,
             needs_person: needs_person(draft),
             together: None,

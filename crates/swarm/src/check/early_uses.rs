@@ -27,15 +27,22 @@ pub(crate) fn early_uses(
     index: &Index,
     files: &[FilePath],
 ) -> Vec<EarlyUse> {
+    // A stub describes what its module has to define.
+    let is_stub = |file: &FilePath| {
+        let module = file.as_str().strip_suffix("i").map(FilePath::new);
+        file.as_str().ends_with(".pyi") && module.is_some_and(|module| after.read(&module).is_ok())
+    };
     let is_symbol = |name: &str| {
         let definitions = index.definitions(name);
-        definitions.iter().any(|one| one.symbol.base_name() == name)
+        let mut symbols = definitions.iter().map(|one| &one.symbol);
+        symbols.any(|symbol| symbol.base_name() == name && !is_stub(&symbol.file))
     };
     let names = statements.all.iter().filter_map(|stated| match stated {
         Stated::Renamed { from, to } => {
             let is_defined = match from {
                 Named::Symbol(_) => is_symbol(to),
                 Named::Variable(_) => is_symbol(to) || !index.variables(to).is_empty(),
+                Named::Word(word) if word.is_symbol => is_symbol(to),
                 // The index does not know where such a name is defined.
                 Named::Word(_) | Named::File(_) => true,
             };

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
 use crate::state::checker::Checker;
+use crate::task::stated;
 use starling_core::{Problem, ProblemKind, Severity};
-use starling_index::{Dangling, Holder, Index, LostUse, lost_uses, newly_undefined};
+use starling_index::{Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined};
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 
 /// Tool name used instead of a language server's.
 const OWN: &str = "starling";
+/// Tool name of a problem that counts only while another agent may still define the name.
+const AWAITED: &str = "starling, as long as others work";
 /// Maximum number of undefined names that are reported.
 const MOST: usize = 40;
 
@@ -36,25 +39,44 @@ pub(crate) fn check(
     if files.is_empty() {
         return DiagnosticEvidence::Absent;
     }
-    let mut new: Vec<Problem> = files
-        .iter()
-        .flat_map(|file| undefined(before, after, file))
-        .collect();
+    evidence_of(in_code(checker, before, after, &files))
+}
+
+/// Returns the attributes of objects of unknown type that the change introduces and nothing has yet. They
+/// count only while others may define them: an object from outside may have them.
+pub(crate) fn awaited(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> DiagnosticEvidence {
     let known = Arc::clone(&checker.world().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
-    let indexed = index(after);
-    let early = early_uses(checker.stated(), before, after, &indexed, &files);
-    let dangling = indexed.newly_dangling(&index(before), &files);
-    new.extend(dangling.into_iter().map(of_dangling));
-    let is_known = |one: &EarlyUse, known: &[Problem]| {
-        let mut known = known.iter();
-        known.any(|problem| problem.file == one.file && problem.line == one.line)
+    let is_code = |file: &&FilePath| Language::of(file) != Language::Plain;
+    let files: Vec<FilePath> = files.iter().filter(is_code).cloned().collect();
+    let introduced = index(after).new_attributes(&index(before), &files);
+    evidence_of(introduced.iter().map(|one| of_new(one, AWAITED)).collect())
+}
+
+/// Returns the evidence without the attributes that others may define, except those that one of these
+/// texts defines.
+pub(crate) fn without_awaited(found: &mut DiagnosticEvidence, texts: &[Arc<str>]) -> bool {
+    let DiagnosticEvidence::Known { new, after, .. } = found else {
+        return false;
     };
-    for one in early {
-        if !is_known(&one, &new) {
-            new.push(of_early_use(&one));
-        }
-    }
+    let comes = |problem: &Problem| {
+        let name = problem.message.split('`').nth(1).unwrap_or_default();
+        let defined = [format!("def {name}("), format!("self.{name} = ")];
+        let mut texts = texts.iter();
+        texts.any(|text| defined.iter().any(|one| text.contains(one)))
+    };
+    let count = new.len();
+    new.retain(|problem| problem.source != AWAITED || comes(problem));
+    *after -= (count - new.len()).min(*after);
+    count > new.len()
+}
+
+fn evidence_of(mut new: Vec<Problem>) -> DiagnosticEvidence {
     new.truncate(MOST);
     match new.is_empty() {
         true => DiagnosticEvidence::Absent,
@@ -67,6 +89,43 @@ pub(crate) fn check(
             unknown: None,
         },
     }
+}
+
+fn in_code(
+    checker: &Checker,
+    before: &Snapshot,
+    after: &Snapshot,
+    files: &[FilePath],
+) -> Vec<Problem> {
+    let mut new: Vec<Problem> = files
+        .iter()
+        .flat_map(|file| undefined(before, after, file))
+        .collect();
+    let known = Arc::clone(&checker.world().index);
+    let index = |world: &Snapshot| Index::after(&known, world.clone());
+    let (earlier, later) = (index(before), index(after));
+    let dangling = later.newly_dangling(&earlier, files);
+    new.extend(dangling.into_iter().map(of_dangling));
+    let mut more: Vec<Problem> = later
+        .lost_attributes(&earlier, files)
+        .into_iter()
+        .map(of_dangling)
+        .collect();
+    let halves = stated::renamed_names(checker.stated());
+    let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
+    more.extend(halves.map(|one| of_half(&one)));
+    let introduced = later.new_attributes(&earlier, files);
+    let introduced = introduced.iter().filter(|one| one.is_of_own);
+    more.extend(introduced.map(|one| of_new(one, OWN)));
+    let early = early_uses(checker.stated(), before, after, &later, files);
+    more.extend(early.iter().map(of_early_use));
+    for one in more {
+        let is_same = |known: &Problem| known.file == one.file && known.line == one.line;
+        if !new.iter().any(is_same) {
+            new.push(one);
+        }
+    }
+    new
 }
 
 /// Returns the plain names of one file that have become undefined.
@@ -99,12 +158,35 @@ fn of_dangling(one: Dangling) -> Problem {
     let message = match &one.of {
         Holder::Module(module) => format!("`{}` is not defined in {module}", one.name),
         Holder::Class(class) => format!("{class} has no `{}`", one.name),
+        Holder::Unknown => format!(
+            "nothing has a `{}` any more, which {} still uses",
+            one.name, one.symbol
+        ),
     };
     let start = one.offset as usize;
     Problem {
         range: Some(ByteRange::new(start, start + one.name.len())),
         ..problem(&one.file, one.line, message)
     }
+}
+
+fn of_new(one: &NewAttribute, source: &str) -> Problem {
+    let (at, name) = (&one.at, &one.at.name);
+    let message =
+        format!("nothing has a `{name}` yet: it must be defined first, or together with this use");
+    Problem {
+        source: source.to_owned(),
+        ..problem(&at.file, at.line, message)
+    }
+}
+
+fn of_half(one: &Dangling) -> Problem {
+    let of = match one.symbol.is_module() || one.symbol.name.is_empty() {
+        true => one.file.to_string(),
+        false => one.symbol.to_string(),
+    };
+    let message = format!("`{}` of {of} must be renamed together with this", one.name);
+    problem(&one.file, one.line, message)
 }
 
 fn of_early_use(one: &EarlyUse) -> Problem {

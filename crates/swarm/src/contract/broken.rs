@@ -114,7 +114,7 @@ pub(crate) fn broken_in(
 }
 
 /// Returns the certain uses of a symbol. For a constructor, the uses of its class are included.
-fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
+pub(crate) fn sure_usages(lookup: &Lookup, symbol: &SymbolPath) -> Vec<Usage> {
     let of = |symbol: &SymbolPath| lookup.usages(&symbol.to_string(), REFERENCES_MOST).found;
     let mut found = of(symbol);
     if makes(symbol)

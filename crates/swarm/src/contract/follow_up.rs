@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::contract::broken::{Scope, Site, broken, broken_in, mentions_of_the_gone};
+use crate::contract::broken::{Scope, Site, broken, broken_in, mentions_of_the_gone, sure_usages};
 use crate::event::actor::ActorId;
 use crate::event::events::{Cause, Event};
 use crate::evidence::ids::ProposalId;
@@ -16,6 +16,7 @@ use crate::state::run_context::RunContext;
 use crate::state::waiting;
 use crate::task::asked;
 use starling_core::Driver;
+use starling_index::{Usage, is_test_file};
 use starling_syntax::{SymbolPath, SymbolTree, signature};
 
 /// Maximum number of owners that are notified of one contract change.
@@ -66,6 +67,29 @@ pub(crate) fn owners_of_broken(run: &RunContext, draft: &Draft) -> Vec<SymbolPat
         let sites = to_follow(run, &lookup, draft, changed, &gone);
         owners.extend(by_owner(run, draft, sites).into_keys());
     }
+    owners.sort();
+    owners.dedup();
+    owners
+}
+
+/// Returns the owners of uses outside tests that a changed contract leaves valid.
+pub(crate) fn owners_that_keep(
+    run: &RunContext,
+    draft: &Draft,
+    broken: &[SymbolPath],
+) -> Vec<SymbolPath> {
+    let lookup = run.lookup();
+    let uses = draft.breaking.iter().flat_map(|changed| {
+        let uses = sure_usages(&lookup, changed).into_iter();
+        let elsewhere = |one: &Usage| !changed.encloses(&one.symbol) && !one.is_import;
+        uses.filter(elsewhere).collect::<Vec<_>>()
+    });
+    let mut owners: Vec<SymbolPath> = uses
+        .map(|one| one.symbol)
+        .filter(|symbol| !is_test_file(&symbol.file) && !draft.symbols.contains(symbol))
+        .map(|symbol| run.owner_of(&symbol).unwrap_or(symbol))
+        .filter(|owner| !broken.contains(owner))
+        .collect();
     owners.sort();
     owners.dedup();
     owners

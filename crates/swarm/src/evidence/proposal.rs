@@ -41,6 +41,9 @@ pub struct Evidence {
     /// needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers_in_set: Vec<SymbolPath>,
+    /// Owners of uses that the changed contract leaves valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers_kept: Vec<SymbolPath>,
     /// Number of tests with calls that the changed contract breaks.
     #[serde(default)]
     pub test_callers: usize,
@@ -182,10 +185,14 @@ impl Evidence {
             let inside = names(&self.callers_in_set);
             told.push(format!("{inside} (changed in the same set)"));
         }
-        match (told.is_empty(), self.test_callers) {
+        let told = match (told.is_empty(), self.test_callers) {
             (true, 0) => "none".to_owned(),
             (true, tests) => format!("only tests ({tests})"),
             (false, _) => told.join("; "),
+        };
+        match self.callers_kept.is_empty() {
+            true => told,
+            false => format!("{told}; still valid: {}", names(&self.callers_kept)),
         }
     }
 

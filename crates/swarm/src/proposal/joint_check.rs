@@ -16,6 +16,7 @@ use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::awaited;
 use crate::state::draft::Draft;
 use crate::state::epoch::Epoch;
 use crate::state::proposals::{
@@ -657,7 +658,9 @@ async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> Dia
     let drafts = || with.iter().map(|(_, one)| &one.draft);
     let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
     let files: Vec<FilePath> = files.into_iter().collect();
-    diagnose::diagnostics(run, &world, &laid_over(&world, drafts()), &files).await
+    let after = laid_over(&world, drafts());
+    let found = diagnose::diagnostics(run, &world, &after, &files).await;
+    awaited::of(run, (&world, &after), &files, found)
 }
 
 /// Returns the combined diff of these proposals, with each file once. The diff of a proposal that

@@ -10,6 +10,7 @@ use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::awaited;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
@@ -52,6 +53,7 @@ pub(crate) fn unchecked(draft: &Draft) -> Evidence {
         contract: draft.contract.clone(),
         callers: Vec::new(),
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: checks::needs_person(draft),
         together: None,
@@ -78,6 +80,8 @@ pub(crate) async fn check(
     let callers = owners.into_iter().take(follow_up::OWNERS_MOST).collect();
     let (mut evidence, report) = checks::check(run, draft, callers).await;
     evidence.test_callers = follow_up::broken_tests(run, draft);
+    evidence.callers_kept = follow_up::owners_that_keep(run, draft, &evidence.callers);
+    evidence.diagnostics = awaited::of_draft(run, draft, evidence.diagnostics);
     if let Some(report) = report.clone() {
         run.event(Event::TestsRun {
             phase: TestPhase::Proposal,

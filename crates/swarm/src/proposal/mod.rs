@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod approval;
 pub(crate) mod auto_imports;
+pub(crate) mod awaited;
 pub(crate) mod by_rule;
 pub(crate) mod candidates;
 pub(crate) mod draft;

@@ -13,6 +13,7 @@ use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
 use crate::evidence::test_evidence::TestEvidence;
 use crate::proposal::approval::{decide, unasked_intent};
+use crate::proposal::awaited;
 use crate::proposal::by_rule;
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
@@ -91,6 +92,9 @@ pub(crate) async fn propose(
             }
             None => {}
         }
+        tell_checked(run, id, &made.evidence);
+    }
+    if awaited::give_up(run, &mut made.evidence.diagnostics) {
         tell_checked(run, id, &made.evidence);
     }
     // The workspace may have changed while the proposal waited for others.

@@ -121,6 +121,7 @@ async fn ask_about_set(
             evidence.losses.extend(theirs.losses.clone());
             evidence.contract.extend(theirs.contract.clone());
             evidence.callers.extend(theirs.callers.clone());
+            evidence.callers_kept.extend(theirs.callers_kept.clone());
             evidence.test_callers = evidence.test_callers.max(theirs.test_callers);
             evidence.imports.extend(&theirs.imports);
             evidence.needs_person.extend(theirs.needs_person.clone());
@@ -128,6 +129,8 @@ async fn ask_about_set(
     }
     evidence.callers.sort();
     evidence.callers.dedup();
+    evidence.callers_kept.sort();
+    evidence.callers_kept.dedup();
     // Callers that are parts of the set need no follow-up.
     let is_part = |owner: &SymbolPath| members.iter().any(|(_, one)| one.symbol.encloses(owner));
     evidence.callers_change_with(is_part);

@@ -111,6 +111,14 @@ pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) ->
         .collect()
 }
 
+/// The old and new names of what the task renames, as far as the index knows it as a symbol or variable.
+pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&str, &str)> {
+    statements.all.iter().filter_map(|stated| match stated {
+        Stated::Renamed { from, to } => from.is_defined().then_some((from.base_name(), &**to)),
+        Stated::Deleted { .. } => None,
+    })
+}
+
 impl Statements {
     /// Whether the index alone can tell how to do all of it, and nothing else is asked for.
     pub fn are_by_rule(&self) -> bool {

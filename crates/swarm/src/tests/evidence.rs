@@ -122,6 +122,7 @@ fn evidence(tests: TestEvidence, diagnostics: DiagnosticEvidence) -> Evidence {
         contract: Vec::new(),
         callers: Vec::new(),
         callers_in_set: Vec::new(),
+        callers_kept: Vec::new(),
         test_callers: 0,
         needs_person: Vec::new(),
         together: None,

@@ -215,6 +215,18 @@ async fn callers_that_fit_are_not_asked() {
     assert_eq!(asked, ["a.py::h", "a.py::k"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn callers_that_stay_valid_are_named() {
+    let model = Scripted::native().on("agent a.py::fee", [whole("def fee(y):\n    return y\n")]);
+    let mut bed = Bed::new(&FILES, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
+    bed.run().await;
+    let seen = bed.approver.seen.lock().unwrap();
+    let told = "callers to follow up: none; still valid: a.py::g\n";
+    assert!(seen[0].evidence.contains(told), "{}", seen[0].evidence);
+}
+
 /// A function moves, and its user imports it from its new place.
 #[tokio::test(start_paused = true)]
 async fn who_imports_a_moved_function_from_its_new_place_is_not_told() {

@@ -309,3 +309,66 @@ async fn a_part_of_a_set_that_stayed_alone_is_taken_back_at_the_end_where_no_per
         }
     }
 }
+
+const NOTE: &str = "class Note:\n    def describe(self):\n        return 1\n";
+const DIGEST: &str = "def digest(notes):\n    return [note.describe() for note in notes]\n";
+
+/// A run in which one owner changes `digest` and another the method, which the task does not state.
+async fn digested(digest: &str, of_note: &[Line]) -> (Bed, Vec<Event>) {
+    let model = Scripted::native()
+        .on("agent search.py::digest", [whole(digest)])
+        .on("agent note.py::Note.describe", of_note.to_vec())
+        .always("agent", finish("nothing"));
+    let files = [("note.py", NOTE), ("search.py", DIGEST)];
+    let mut bed = Bed::new(&files, model).begin(&["search.py::digest", "note.py::Note.describe"]);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+fn look_first(then: Line) -> [Line; 2] {
+    let read = call("read", json!({"symbols": ["search.py::digest"]}));
+    [read, then]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_attribute_of_unknown_type_waits_for_its_definition() {
+    let renamed = whole("def summary(self):\n    return 1\n");
+    let instead = DIGEST.replace("describe", "summary");
+    let (bed, events) = digested(&instead, &look_first(renamed)).await;
+    assert!(bed.read("search.py").contains("summary"), "{events:#?}");
+    assert!(bed.read("note.py").contains("def summary"));
+    let made = |event: &Event| matches!(event, Event::ProposalMade { .. });
+    let is_in = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+    let (last, first) = (events.iter().rposition(made), events.iter().position(is_in));
+    assert!(last < first, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_attribute_that_nobody_defines_lands_unless_it_takes_the_place_of_an_own_one() {
+    let instead = DIGEST.replace("describe", "summary");
+    let beside = DIGEST.replace(
+        "note.describe()",
+        "note.describe() + note.raise_for_status()",
+    );
+    let (bed, events) = digested(&instead, &look_first(finish("nothing"))).await;
+    assert_eq!(bed.read("search.py"), DIGEST, "{events:#?}");
+    let (bed, events) = digested(&beside, &look_first(finish("nothing"))).await;
+    assert_eq!(bed.read("search.py"), beside, "{events:#?}");
+    assert_eq!(malformed(&events), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_method_that_is_still_used_does_not_go() {
+    let delete = call(
+        "propose",
+        json!({"reason": "r", "delete": ["note.py::Note.describe"]}),
+    );
+    let same = DIGEST.replace("digest(notes)", "digest(notes, more=())");
+    let (bed, events) = digested(&same, &[delete]).await;
+    assert_eq!(bed.read("note.py"), NOTE, "{events:#?}");
+    let told = malformed(&events).join("\n");
+    assert!(
+        told.contains("search.py:2: nothing has a `describe` any more"),
+        "{told}"
+    );
+}

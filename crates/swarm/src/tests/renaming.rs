@@ -591,19 +591,25 @@ async fn a_stub_follows_its_module() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stub_that_keeps_the_old_name_is_not_done() {
-    let lines = whole("def lines(text):\n    return text\n");
+    let lines = call(
+        "propose",
+        json!({"reason": "r", "source": "def lines(text):\n    return text\n", "insist": true}),
+    );
     let model = Scripted::native()
         .on("scout", [wake(&["text.py::wrap"])])
         .on("agent text.py::wrap", [lines])
         .always("agent", finish("nothing"));
     let files = [("text.py", WRAP), ("text.pyi", STUB)];
-    let mut bed = Bed::new(&files, model).with(|one| one.text = "Rename wrap to lines.".to_owned());
+    let mut bed = Bed::new(&files, model).with(|one| {
+        one.text = "Rename wrap to lines.".to_owned();
+        one.approval = Approval::Ask;
+    });
     let events = bed.run().await;
     let Some(Event::RunFinished { ending, .. }) = events.last() else {
         panic!("{events:#?}");
     };
     let ending = ending.as_ref().unwrap();
-    assert_eq!(ending.proof, Proof::NotDone);
+    assert_ne!(ending.proof, Proof::Proven);
     let why = "`wrap` is still in text.pyi";
     assert!(ending.headline.contains(why), "{}", ending.headline);
 }
@@ -751,6 +757,119 @@ async fn a_method_of_a_base_class_is_not_changed_by_rule() {
     }
     let texts = by_rule("delete total_time", &[("models.py", RECIPE)]).await;
     assert!(!texts.unwrap()[0].contains("total_time"));
+}
+
+const NOTIFY: &str = "class Notifier:\n    def can_reach(self):\n        raise NotImplementedError\n\n\nclass \
+                      Sms(Notifier):\n    def can_reach(self):\n        return True\n";
+const REMIND: &str = "def remind(notifier):\n    return notifier.can_reach()\n";
+
+fn reaches(body: &str) -> Line {
+    let source = format!("def reaches(self):\n    {body}\n");
+    call(
+        "propose",
+        json!({"reason": "r", "source": source, "insist": true}),
+    )
+}
+
+/// A run that renames a method of two classes, and its caller or not.
+async fn notifiers(approval: Approval, caller: Line) -> (Bed, Vec<Event>) {
+    let model = Scripted::native()
+        .on(
+            "agent notify.py::Notifier.can_reach",
+            [reaches("raise NotImplementedError")],
+        )
+        .on("agent notify.py::Sms.can_reach", [reaches("return True")])
+        .on("agent reminders.py::remind", [caller])
+        .always("agent", finish("nothing"));
+    let files = [("notify.py", NOTIFY), ("reminders.py", REMIND)];
+    let begin = [
+        "notify.py::Notifier.can_reach",
+        "notify.py::Sms.can_reach",
+        "reminders.py::remind",
+    ];
+    let mut bed = Bed::new(&files, model).begin(&begin).with(|task| {
+        task.text = "Rename the method `can_reach` of the notifiers to `reaches`.".to_owned();
+        task.approval = approval;
+    });
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn methods_of_several_classes_are_renamed_with_their_caller_or_not_at_all() {
+    let follows = whole("def remind(notifier):\n    return notifier.reaches()\n");
+    let (bed, events) = notifiers(Approval::Auto, follows).await;
+    let texts = [bed.read("notify.py"), bed.read("reminders.py")];
+    assert!(!texts.concat().contains("can_reach"), "{events:#?}");
+    let made = |event: &Event| matches!(event, Event::ProposalMade { .. });
+    let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+    let (last, first) = (
+        events.iter().rposition(made),
+        events.iter().position(is_applied),
+    );
+    assert!(last < first, "{events:#?}");
+    let (bed, events) = notifiers(Approval::Auto, finish("nothing")).await;
+    let texts = [bed.read("notify.py"), bed.read("reminders.py")];
+    assert_eq!(texts, [NOTIFY, REMIND], "{events:#?}");
+    assert!(!stop(&events).is_settled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_use_of_the_old_name_that_a_person_left_is_named() {
+    let (bed, events) = notifiers(Approval::Ask, finish("nothing")).await;
+    assert!(!bed.read("notify.py").contains("can_reach"), "{events:#?}");
+    let Some(Event::RunFinished { ending, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let ending = ending.as_ref().unwrap();
+    assert_ne!(ending.proof, Proof::Proven, "{}", ending.headline);
+    let why = "`can_reach` is still used at reminders.py:2";
+    assert!(ending.headline.contains(why), "{}", ending.headline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_parts_of_a_rename_by_rule_are_one_set() {
+    let files = [
+        ("stats.py", STATS),
+        (
+            "stats.pyi",
+            "def rate(hits: int, total: int) -> float: ...\n",
+        ),
+        ("report.py", REPORT),
+        ("test_stats.py", TESTS),
+        (
+            "README.md",
+            "# Stats\n\n>>> from stats import rate\n>>> rate(1, 2)\n0.5\n",
+        ),
+    ];
+    let run = async |refused: Option<&str>| {
+        let mut bed = Bed::new(&files, never_asked())
+            .tests(test_rate)
+            .with(|task| task.text = "Rename `rate` to `error_rate`.".to_owned());
+        bed.lists = true;
+        *bed.editor.refuses.lock().unwrap() = refused.map(str::to_owned);
+        let events = bed.run().await;
+        (files.map(|file| bed.read(file.0)), events)
+    };
+    let (texts, events) = run(None).await;
+    assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+    for (text, (file, _)) in texts.iter().zip(files) {
+        let text = text.replace("test_rate", "");
+        assert!(text.contains("error_rate"), "{file}: {text}");
+        assert!(
+            !text.replace("error_rate", "").contains("rate"),
+            "{file}: {text}"
+        );
+    }
+    let made = |event: &Event| matches!(event, Event::ProposalMade { .. });
+    let is_applied = |event: &Event| matches!(event, Event::ProposalApplied { .. });
+    let (last, first) = (
+        events.iter().rposition(made),
+        events.iter().position(is_applied),
+    );
+    assert!(last < first, "{events:#?}");
+    let (texts, events) = run(Some("README.md")).await;
+    assert_eq!(texts, files.map(|file| file.1), "{events:#?}");
 }
 
 #[tokio::test(start_paused = true)]

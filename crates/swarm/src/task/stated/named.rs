@@ -22,6 +22,8 @@ pub(crate) enum Named {
 pub(crate) struct Word {
     pub name: String,
     pub within: Vec<SymbolPath>,
+    /// Whether functions, methods or classes have this name, and may be meant.
+    pub is_symbol: bool,
 }
 
 impl Named {
@@ -32,6 +34,15 @@ impl Named {
             Named::Variable(variable) => &variable.name,
             Named::Word(word) => &word.name,
             Named::File(file) => file.as_str(),
+        }
+    }
+
+    /// Returns whether the index knows the definitions of the name.
+    pub fn is_defined(&self) -> bool {
+        match self {
+            Named::Symbol(_) | Named::Variable(_) => true,
+            Named::Word(word) => word.is_symbol,
+            Named::File(_) => false,
         }
     }
 }
@@ -74,9 +85,18 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
         false => name.rsplit(['.', ':']).next().unwrap_or(name),
     };
     let modules = places.files.into_iter().map(SymbolPath::module);
-    let within = places.symbols.into_iter().chain(modules).collect();
-    let name = name.to_owned();
-    let mut word = Word { name, within };
+    let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
+    let is_parameter = wish.kind == Some(Kind::FileChange);
+    let may_be_it = |symbol: &SymbolPath| {
+        let is_within = within.is_empty() || within.iter().any(|one| one.encloses(symbol));
+        symbol.base_name() == name && !is_test_file(&symbol.file) && is_within
+    };
+    let definitions = lookup.index().definitions_of(name);
+    let mut word = Word {
+        is_symbol: !is_parameter && definitions.iter().any(|one| may_be_it(&one.symbol)),
+        name: name.to_owned(),
+        within,
+    };
     let mut stands = super::unmet::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
         // The place in the task may only be near the name.
@@ -186,7 +206,7 @@ fn file(lookup: &Lookup, word: &str, kind: Option<Kind>) -> Option<FilePath> {
 }
 
 /// Returns the module that a stub file describes.
-fn original_of(stub: &FilePath) -> Option<FilePath> {
+pub(super) fn original_of(stub: &FilePath) -> Option<FilePath> {
     let path = stub.as_str().strip_suffix(".pyi")?;
     Some(FilePath::new(format!("{path}.py")))
 }

@@ -339,3 +339,107 @@ fn what_is_not_done_is_told() {
         assert_eq!(unmet_after(task, old, new), why, "{task}: {old} -> {new}");
     }
 }
+
+/// What of a task is not done when these files become others.
+fn unmet_between(task: &str, files: &[(&str, &str)], changes: &[(&str, &str)]) -> Option<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path().to_owned()).unwrap();
+    let world = |changes: &[(&str, &str)]| {
+        let overlay: Overlay = files
+            .iter()
+            .chain(changes)
+            .map(|(name, text)| (FilePath::new(*name), Some((*text).into())))
+            .collect();
+        let world = workspace.snapshot(overlay);
+        Lookup::new(world.clone(), Arc::new(Index::new(world)))
+    };
+    let (before, after) = (world(&[]), world(changes));
+    let stated = of(&before, task).all;
+    assert_eq!(stated.len(), 1, "{task}");
+    unmet::unmet(&stated[0], &before, &after)
+}
+
+const NOTIFY: &str = "from abc import ABC, abstractmethod\n\n\nclass Notifier(ABC):\n    @abstractmethod\n    def \
+                      can_reach(self):\n        ...\n\n\nclass Sms(Notifier):\n    def can_reach(self):\n        return True\n";
+
+#[test]
+fn a_use_of_a_name_that_nothing_defines_is_told() {
+    let renamed = NOTIFY.replace("can_reach", "reaches");
+    let half = NOTIFY.replacen("can_reach", "reaches", 1);
+    let remind = "def remind(notifier):\n    return notifier.can_reach()\n";
+    let followed = remind.replace("can_reach", "reaches");
+    let files = [("notify.py", NOTIFY), ("reminders.py", remind)];
+    let left = "`can_reach` is still used at reminders.py:2";
+    for task in [
+        "Rename the method `can_reach` of the notifiers to `reaches`, in all and where it is called.",
+        "Rename `can_reach` to `reaches`",
+        "Rename the method can_reach of Notifier and Sms to reaches",
+        "Rename Notifier.can_reach to reaches",
+    ] {
+        let unmet = |changes: &[(&str, &str)]| unmet_between(task, &files, changes);
+        let why = unmet(&[("notify.py", &renamed)]);
+        assert_eq!(why.as_deref(), Some(left), "{task}");
+        let all = [("notify.py", &*renamed), ("reminders.py", &followed)];
+        assert_eq!(unmet(&all), None, "{task}");
+        let why = unmet(&[("notify.py", &half), ("reminders.py", &followed)]);
+        let is_half = "`can_reach` is still in notify.py:11";
+        assert_eq!(why.as_deref(), Some(is_half), "{task}");
+    }
+    let mixin = "class Share:\n    def share(self):\n        return self.short()\n";
+    let note =
+        "from mixin import Share\n\n\nclass Note(Share):\n    def short(self):\n        return 1\n";
+    let brief = note.replace("short", "brief");
+    let why = unmet_between(
+        "rename Note.short to brief",
+        &[("mixin.py", mixin), ("note.py", note)],
+        &[("note.py", &brief)],
+    );
+    assert_eq!(why.as_deref(), Some("`short` is still used at mixin.py:3"));
+}
+
+#[test]
+fn a_use_that_may_be_of_outside_types_is_no_alarm() {
+    let store = "class Store:\n    def fetch_all(self):\n        return 1\n\n    def strip(self):\n        return 2\n";
+    let user = "def f(text):\n    return text.strip(), text.fetch_all()\n";
+    let foreign = format!("import requests\n\n\n{user}");
+    let other = "class Other:\n    def fetch_all(self):\n        return 3\n";
+    let strip = store.replace("strip", "peel");
+    let fetch = store.replace("fetch_all", "load");
+    for (task, user, more, changed) in [
+        ("rename Store.strip to peel", user, "", &strip),
+        ("rename Store.fetch_all to load", &foreign, "", &fetch),
+        ("rename Store.fetch_all to load", user, other, &fetch),
+        (
+            "rename Store.fetch_all to load",
+            "f = print(text.fetch_all, **dict(fetch_all=1))\n",
+            "",
+            &fetch,
+        ),
+    ] {
+        let files = [("store.py", store), ("user.py", user), ("other.py", more)];
+        let why = unmet_between(task, &files, &[("store.py", changed)]);
+        assert_eq!(why, None, "{task}: {user}");
+    }
+}
+
+#[test]
+fn a_parameter_that_a_stub_keeps_is_told() {
+    let stats = "def variance(xs, ddof=0):\n    return len(xs) - ddof\n";
+    let stub = "def variance(xs: list[float], ddof: int = ...) -> float: ...\n";
+    let files = [("stats.py", stats), ("stats.pyi", stub)];
+    let renamed = stats.replace("ddof", "dof");
+    let stub_too = stub.replace("ddof", "dof");
+    for task in [
+        "Rename the parameter `ddof` of variance to `dof` everywhere",
+        "Rename the parameter ddof to dof everywhere",
+    ] {
+        let why = unmet_between(task, &files, &[("stats.py", &renamed)]);
+        assert_eq!(
+            why.as_deref(),
+            Some("`ddof` is still in stats.pyi"),
+            "{task}"
+        );
+        let both = [("stats.py", &*renamed), ("stats.pyi", &stub_too)];
+        assert_eq!(unmet_between(task, &files, &both), None, "{task}");
+    }
+}

@@ -1,10 +1,11 @@
 //! Detects renames and deletions that a task states and the run did not carry out.
 
 use super::Stated;
-use super::named::{Named, Word, is_part, stub_of};
+use super::named::{Named, Word, is_part, original_of, stub_of};
 use crate::lookup::Lookup;
-use crate::task::in_strings::{put_together, stands_in};
-use starling_syntax::{FilePath, Language, SymbolPath};
+use crate::task::in_strings::{first_of, put_together, stands_in};
+use starling_index::newly_undefined;
+use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
 
 /// Describes why a stated change is not done; `None` if it is done.
@@ -22,7 +23,9 @@ pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<
             let left = left(after, &symbol.file, is_there);
             left.map(|file| format!("`{}` is still in {file}", symbol.name))
                 .or_else(|| missing(after, to))
+                .or_else(|| half_done(before, after, symbol.base_name(), to))
                 .or_else(|| left_in_strings(after, symbol.base_name()))
+                .or_else(|| still_used(before, after, symbol.base_name()))
         }
         Named::Variable(variable) => {
             let name = &variable.name;
@@ -34,12 +37,19 @@ pub(super) fn unmet(stated: &Stated, before: &Lookup, after: &Lookup) -> Option<
             left.map(|file| format!("`{name}` is still in {file}"))
                 .or_else(|| missing(after, to))
                 .or_else(|| left_in_strings(after, name))
+                .or_else(|| still_used(before, after, name))
         }
         Named::File(file) => {
             let is_there = |file: &FilePath| after.files().binary_search(file).is_ok();
             is_there(file).then(|| format!("`{file}` is still there"))
         }
-        Named::Word(word) => unmet_word(word, to, before, after),
+        Named::Word(word) => unmet_word(word, to, before, after)
+            .or_else(|| left_in_stub(word, before, after))
+            .or_else(|| match word.is_symbol {
+                true => half_done(before, after, &word.name, to)
+                    .or_else(|| still_used(before, after, &word.name)),
+                false => None,
+            }),
     }
 }
 
@@ -75,6 +85,74 @@ fn left_in_strings(lookup: &Lookup, name: &str) -> Option<String> {
     }
 }
 
+/// Describes where a name is left whose other definitions have the new name.
+fn half_done(before: &Lookup, after: &Lookup, old: &str, to: Option<&str>) -> Option<String> {
+    let half = after.index().half_renamed(before.index(), old, to?);
+    half.first()
+        .map(|one| format!("`{old}` is still in {}:{}", one.file, one.line))
+}
+
+/// Describes the code that still uses a name that nothing defines any more.
+fn still_used(before: &Lookup, after: &Lookup, name: &str) -> Option<String> {
+    let index = after.index();
+    if index.is_defined(name) {
+        return None;
+    }
+    let mut places: Vec<(FilePath, u32)> = index
+        .left_uses(name)
+        .into_iter()
+        .map(|one| (one.file, one.line))
+        .collect();
+    let changed: Vec<FilePath> = index.snapshot().overlay().keys().cloned().collect();
+    let dangling = index.newly_dangling(before.index(), &changed).into_iter();
+    let dangling = dangling.filter(|one| one.name == name);
+    places.extend(dangling.map(|one| (one.file, one.line)));
+    for file in &changed {
+        let trees = (before.tree(file), after.tree(file));
+        if let (Ok(old), Ok(new)) = trees {
+            let undefined = newly_undefined(&old, &new).into_iter();
+            let undefined = undefined.filter(|one| one.name == name);
+            places.extend(undefined.map(|one| (file.clone(), one.line)));
+        }
+    }
+    places.sort();
+    places.dedup();
+    let places = places.iter().map(|(file, line)| format!("{file}:{line}"));
+    let places = first_of(places.collect());
+    (!places.is_empty()).then(|| format!("`{name}` is still used at {places}"))
+}
+
+/// Describes the stub in which a name is left that its module lost in the same function.
+fn left_in_stub(word: &Word, before: &Lookup, after: &Lookup) -> Option<String> {
+    let in_symbol = |lookup: &Lookup, symbol: &SymbolPath| {
+        lookup.symbol(symbol).map_or(0, |found| {
+            in_range(lookup, &symbol.file, Some(found.symbol.span), &word.name)
+        })
+    };
+    let stubs = after.files().iter().filter(|file| {
+        let module = original_of(file);
+        module.is_some_and(|module| after.files().binary_search(&module).is_ok())
+    });
+    for stub in stubs {
+        let (Some(module), Ok(tree)) = (original_of(stub), after.tree(stub)) else {
+            continue;
+        };
+        let is_left = |symbol: &&Symbol| {
+            let own = SymbolPath::new(module.clone(), symbol.path.name.clone());
+            let is_leaf = matches!(symbol.kind, SymbolKind::Function | SymbolKind::Method);
+            is_leaf
+                && in_symbol(before, &own) > 0
+                && in_symbol(after, &own) == 0
+                && after.symbol(&own).is_ok()
+                && in_symbol(after, &symbol.path) > 0
+        };
+        if tree.symbols().iter().any(|symbol| is_left(&symbol)) {
+            return Some(format!("`{}` is still in {stub}", word.name));
+        }
+    }
+    None
+}
+
 /// Describes why the change of a word is not done. It is done if the old name is gone from its
 /// places, or if the changed text contains the new name.
 fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) -> Option<String> {
@@ -88,6 +166,7 @@ fn unmet_word(word: &Word, to: Option<&str>, before: &Lookup, after: &Lookup) ->
     let new = Word {
         name: to.to_owned(),
         within: Vec::new(),
+        is_symbol: false,
     };
     let is_new = count(after, &new) > count(before, &new);
     match (is_new, stood) {

@@ -1,0 +1,236 @@
+//! Attributes of values of unknown type whose name nothing in the workspace has, and names that are
+//! renamed in one place and not in a place that belongs to it.
+
+use super::dangling::{Dangling, Holder};
+use super::kin::is_common;
+use super::module::is_standard;
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Def, Value};
+use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Bases outside the workspace that give a class no attributes of its own kind.
+const PLAIN_BASES: [&str; 8] = [
+    "ABC",
+    "Enum",
+    "Exception",
+    "Generic",
+    "IntEnum",
+    "NamedTuple",
+    "Protocol",
+    "object",
+];
+
+/// The body of a module or a class, by the name of the class.
+pub(crate) type Body = (FileId, String);
+
+impl<S: Source> Resolver<'_, S> {
+    /// Whether a value of unknown type may have an attribute of this name: the workspace defines or
+    /// assigns it, or outside types have it.
+    pub(crate) fn is_attribute_of_some(&mut self, name: &str) -> bool {
+        self.start();
+        if is_common(name) {
+            return true;
+        }
+        let files = self.source.mentioning(name);
+        let holds = |this: &mut Self, file: FileId| {
+            let names = this.names(file);
+            let id = names.find(name);
+            id.is_some_and(|id| this.has_another(file, &names, id, None))
+        };
+        files.into_iter().any(|file| holds(self, file)) || self.is_exhausted()
+    }
+
+    /// Returns the reads of an attribute in a file of which it is not known what has it, among
+    /// those that `wanted` selects.
+    pub(crate) fn attributes_of_unknown(
+        &mut self,
+        file: FileId,
+        wanted: &dyn Fn(&Names, &Occurrence) -> bool,
+    ) -> Vec<Dangling> {
+        self.start();
+        let names = self.names(file);
+        let mut found = Vec::new();
+        for (index, one) in names.occurrences().iter().enumerate() {
+            let is_read = matches!(one.role, Role::Read | Role::Call) && one.receiver().is_some();
+            if !is_read || !wanted(&names, one) || self.is_exhausted() {
+                continue;
+            }
+            let targets = self.targets(file, OccurrenceId(index as u32));
+            let is_unknown = targets.is_unknown && targets.list.is_empty();
+            if !is_unknown || self.may_be_made(file, &names, one) {
+                continue;
+            }
+            let path = self.path(file);
+            let symbol = self.source.symbol(file, names.owner(one.at));
+            found.push(Dangling {
+                line: names.line(one.at),
+                offset: one.at,
+                symbol: symbol.unwrap_or_else(|| SymbolPath::module(path.clone())),
+                name: names.name(one.name).to_owned(),
+                file: path,
+                of: Holder::Unknown,
+            });
+        }
+        found
+    }
+
+    /// Whether a class of the value may make the attribute at run time.
+    fn may_be_made(&mut self, file: FileId, names: &Names, one: &Occurrence) -> bool {
+        let values = self.values(file, one.receiver(), None);
+        values.iter().any(|value| match value {
+            Value::Class(class) | Value::Instance(class) => {
+                self.has_not(*class, names.name(one.name)).is_none()
+            }
+            Value::Module(_)
+            | Value::Function(..)
+            | Value::Callable(_)
+            | Value::Super { .. }
+            | Value::Sequence(_)
+            | Value::Tuple(_)
+            | Value::Outside => false,
+        })
+    }
+
+    /// Returns the names that the classes of a file bind and that cannot come from a base outside
+    /// the workspace.
+    pub(crate) fn own_attributes(&mut self, file: FileId) -> Vec<Body> {
+        self.start();
+        let names = self.names(file);
+        let mut bound = Vec::new();
+        for class in names.classes() {
+            let def = Def {
+                file,
+                symbol: class.symbol,
+            };
+            if self.has_foreign_base(def) {
+                continue;
+            }
+            let of_class = names.bindings_of(class.scope).iter();
+            bound.extend(of_class.map(|one| (file, names.name(one.name).to_owned())));
+        }
+        bound
+    }
+
+    fn has_foreign_base(&mut self, class: Def) -> bool {
+        let line = self.line(class);
+        if line.is_whole {
+            return false;
+        }
+        let classes = line.classes.clone();
+        classes.into_iter().any(|one| {
+            let names = self.names(one.file);
+            let bases = names.class(one.symbol).map(|class| class.bases);
+            names.run(bases.unwrap_or_default()).iter().any(|base| {
+                let values = self.values(one.file, *base, None);
+                let is_own = values.iter().any(|value| matches!(value, Value::Class(_)));
+                !is_own && !PLAIN_BASES.contains(&names.last_name(*base))
+            })
+        })
+    }
+
+    /// Returns the classes that bind a name that no common type has.
+    pub(crate) fn classes_with(&mut self, name: &str) -> Vec<Body> {
+        let mut bodies = match is_common(name) {
+            true => Vec::new(),
+            false => self.bodies_with(name),
+        };
+        bodies.retain(|(_, class)| !class.is_empty());
+        bodies
+    }
+
+    /// Whether a class certainly has no attribute of this name, or is not there.
+    pub(crate) fn lacks_attribute(&mut self, class: &Body, name: &str) -> bool {
+        self.start();
+        let class = self.class_named(class);
+        class.is_none_or(|class| self.has_not(class, name).is_some())
+    }
+
+    /// Whether a file imports packages from outside, and nothing of the workspace: the objects in it
+    /// are likely those of the packages.
+    pub(crate) fn is_all_foreign(&mut self, file: FileId) -> bool {
+        let (of_packages, is_own) = self.kinds_of_imports(file);
+        of_packages && !is_own
+    }
+
+    /// Whether a file imports packages from outside.
+    pub(crate) fn imports_packages(&mut self, file: FileId) -> bool {
+        self.kinds_of_imports(file).0
+    }
+
+    /// Returns whether a file imports packages from outside, and whether it imports something of the
+    /// workspace.
+    fn kinds_of_imports(&mut self, file: FileId) -> (bool, bool) {
+        self.start();
+        let names = self.names(file);
+        let (mut of_packages, mut is_own) = (false, false);
+        for import in names.imports() {
+            let parts = import.parts as usize;
+            let first = names.module_parts(import).next();
+            if import.level > 0 || self.imported_module(file, &names, import, parts).is_some() {
+                is_own = true;
+            } else {
+                of_packages |= first.is_some_and(|first| first != "pytest" && !is_standard(first));
+            }
+        }
+        (of_packages, is_own)
+    }
+
+    /// Returns the bodies of modules and classes that bind a name.
+    pub(crate) fn bodies_with(&mut self, name: &str) -> Vec<Body> {
+        self.start();
+        let mut bodies = Vec::new();
+        for file in self.source.mentioning(name) {
+            let bound = self.bound_names(file).into_iter();
+            let of_name = bound.filter(|(_, bound)| bound == name);
+            bodies.extend(of_name.map(|(body, _)| (file, body)));
+        }
+        bodies
+    }
+
+    /// Whether a name of one body is the same thing as in the other: a class and one that it
+    /// inherits from, or a module and its stub.
+    pub(crate) fn belong_together(&mut self, one: &Body, other: &Body) -> bool {
+        let (a, b) = (self.path(one.0), self.path(other.0));
+        if one.1 == other.1 && (is_stub_of(&a, &b) || is_stub_of(&b, &a)) {
+            return true;
+        }
+        let classes = (self.class_named(one), self.class_named(other));
+        let (Some(one), Some(other)) = classes else {
+            return false;
+        };
+        let inherits = |this: &mut Self, one, other| this.line(one).classes.contains(&other);
+        one != other && (inherits(self, one, other) || inherits(self, other, one))
+    }
+
+    fn class_named(&mut self, (file, name): &Body) -> Option<Def> {
+        let names = self.names(*file);
+        let mut classes = names.classes().iter().map(|class| class.symbol);
+        let symbol = classes.find(|symbol| {
+            let path = self.source.symbol(*file, *symbol);
+            path.is_some_and(|path| path.name == *name)
+        })?;
+        Some(Def {
+            file: *file,
+            symbol,
+        })
+    }
+
+    /// Returns the line on which a body binds a name.
+    pub(crate) fn line_of_binding(&mut self, body: &Body, name: &str) -> Option<u32> {
+        let names = self.names(body.0);
+        let scope = match self.class_named(body) {
+            Some(class) => names.class(class.symbol)?.scope,
+            None => ScopeId::MODULE,
+        };
+        let id: NameId = names.find(name)?;
+        let binding = names.bindings(scope, id).first()?;
+        let at = names.occurrence(binding.occurrence)?.at;
+        Some(names.line(at))
+    }
+}
+
+fn is_stub_of(stub: &FilePath, module: &FilePath) -> bool {
+    stub.as_str().strip_suffix('i') == Some(module.as_str())
+}

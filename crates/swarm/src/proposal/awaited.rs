@@ -1,0 +1,68 @@
+//! Attributes that a change uses and that nothing has yet: the change waits while other agents work that
+//! may define them.
+
+use std::sync::Arc;
+
+use crate::check::names_check;
+use crate::evidence::check_results::DiagnosticEvidence;
+use crate::state::draft::Draft;
+use crate::state::proposals::Stage;
+use crate::state::run_context::RunContext;
+use starling_core::Approval;
+use starling_syntax::FilePath;
+use starling_workspace::Snapshot;
+
+/// Adds the attributes that a draft waits for.
+pub(crate) fn of_draft(
+    run: &RunContext,
+    draft: &Draft,
+    found: DiagnosticEvidence,
+) -> DiagnosticEvidence {
+    let world = run.world().snapshot.clone();
+    let after = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+    of(
+        run,
+        (&world, &after),
+        std::slice::from_ref(&draft.file),
+        found,
+    )
+}
+
+/// Adds the attributes that the change of `files` between two worlds waits for.
+pub(crate) fn of(
+    run: &RunContext,
+    (before, after): (&Snapshot, &Snapshot),
+    files: &[FilePath],
+    found: DiagnosticEvidence,
+) -> DiagnosticEvidence {
+    let is_enough = found.stopping().next().is_some();
+    if is_enough || run.task.approval == Approval::Ask || !others_may_define(run, after) {
+        return found;
+    }
+    found.and(names_check::awaited(run, before, after, files))
+}
+
+/// Takes the attributes away when nobody is left who could define them, except those that a waiting
+/// change defines. Returns whether there were any.
+pub(crate) fn give_up(run: &RunContext, found: &mut DiagnosticEvidence) -> bool {
+    let waiting: Vec<Arc<str>> = {
+        let proposals = run.proposals();
+        let drafts = proposals.waiting.values().map(|one| &one.draft.text);
+        drafts.cloned().collect()
+    };
+    names_check::without_awaited(found, &waiting)
+}
+
+/// Whether an agent is at work whose change is neither in `after` nor ready and waiting for others.
+fn others_may_define(run: &RunContext, after: &Snapshot) -> bool {
+    let mut at_work = run.at_work();
+    at_work.retain(|actor| actor.symbol().is_some());
+    for one in run.proposals().waiting.values() {
+        let text = after.read(&one.draft.file);
+        let is_in = text.is_ok_and(|text| text == one.draft.text);
+        if is_in || one.stage == Stage::NeedsOthers {
+            at_work.retain(|actor| actor.symbol() != Some(&one.symbol));
+        }
+    }
+    !at_work.is_empty()
+}
