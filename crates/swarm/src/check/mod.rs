@@ -15,6 +15,7 @@ pub(crate) mod original_tests;
 pub(crate) mod other_names;
 pub(crate) mod own_tests;
 pub(crate) mod reached;
+pub(crate) mod read_data;
 pub(crate) mod scripts;
 pub(crate) mod selection;
 pub(crate) mod standalone;

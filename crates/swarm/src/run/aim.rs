@@ -9,7 +9,7 @@ use crate::evidence::proposal::failing_ids;
 use crate::lookup::Lookup;
 use crate::run::ending::{is_documentation, some_of};
 use crate::state::run_context::RunContext;
-use crate::task::goal::Goal;
+use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
 use crate::task::required::{self, has_word, imports};
 use starling_core::TestCase;
@@ -40,6 +40,12 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
     let Some(names) = run.state().task_names.clone() else {
         return Aim::default();
     };
+    if let Some(missed) = missed_document(run, changed) {
+        return Aim {
+            missed: Some(missed),
+            ..Aim::default()
+        };
+    }
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
         true => changed.iter().collect(),
         false => changing.to_vec(),
@@ -73,6 +79,31 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
         named: in_words(names.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
     }
+}
+
+/// Describes the documents that the task asks to change, if none of them was changed.
+fn missed_document(run: &RunContext, changed: &[SymbolPath]) -> Option<String> {
+    let words = goal::documents_to_change(&run.task.text);
+    let is_meant = |file: &FilePath| {
+        let path = file.as_str().to_lowercase();
+        let name = file.name().to_lowercase();
+        let stem = name.split('.').next().unwrap_or_default();
+        let mut words = words.iter();
+        words.any(|word| *word == path || path.ends_with(&format!("/{word}")) || word == stem)
+    };
+    let text = run.task.text.replace('@', " ");
+    let mut named = run.lookup().files_named_in(&text);
+    named.retain(is_meant);
+    let is_changed = |file: &FilePath| changed.iter().any(|symbol| symbol.file == *file);
+    if changed.is_empty() || named.is_empty() || named.iter().any(is_changed) {
+        return None;
+    }
+    let names: Vec<String> = named.iter().map(ToString::to_string).collect();
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    Some(format!(
+        "{}, which the task names, {verb} not changed",
+        some_of(&names)
+    ))
 }
 
 /// Returns the tests that failed before the run, with their messages.
@@ -153,7 +184,14 @@ impl Around {
         let is_it = |named: &SymbolPath| {
             named.encloses(changed) || changed.encloses(named) || is_gone(named)
         };
-        if self.named.iter().any(is_it) || self.users.hold(changed) {
+        if self.named.iter().any(is_it) {
+            return true;
+        }
+        // Who asks for words about a symbol, does not ask for words about its users.
+        if goal == Goal::Documentation {
+            return false;
+        }
+        if self.users.hold(changed) {
             return true;
         }
         let lookup = match self.after.symbol(changed) {
@@ -165,13 +203,17 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol lies in the same file as named code and the task adds or
-    /// cleans up code, or whether the symbol mentions named code.
+    /// Returns whether a changed symbol lies in the same file as named code and the task adds code
+    /// there, or the symbol is new, or whether the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
-            Goal::Feature | Goal::Refactoring | Goal::NewTest | Goal::Documentation => true,
-            Goal::Bug | Goal::RedTests | Goal::Question => is_new,
+            Goal::Feature | Goal::NewTest => true,
+            Goal::Bug
+            | Goal::RedTests
+            | Goal::Refactoring
+            | Goal::Documentation
+            | Goal::Question => is_new,
         };
         let found = lookup.symbol(changed).ok();
         let source = found.as_ref().map_or("", |found| found.source());

@@ -1,7 +1,9 @@
 //! The end of a run: one sentence for people, and whether tests prove the run's changes.
 
 mod not_applied;
+mod shown;
 mod unchanged;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -10,13 +12,17 @@ use serde::{Deserialize, Serialize};
 use crate::check::new_tests::WithoutChange;
 use crate::event::events::StopReason;
 use crate::run::aim::Aim;
-use crate::task::goal::{self, Goal};
+use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
 pub(crate) use not_applied::{left_out, rejected};
+use shown::{are_all_fixed, did_fail, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
+pub(crate) use words::is_documentation;
+use words::{is_all_documentation, only_words};
 
 use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::SymbolPath;
 
 /// How the reason of a run begins whose last proposal was sent back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
@@ -24,15 +30,16 @@ pub const NOT_ACCEPTED: &str = "no proposal was accepted";
 const NAMES_MOST: usize = 4;
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
-/// File name extensions of documentation.
-const DOCUMENTATION: [&str; 4] = ["md", "markdown", "rst", "adoc"];
 
 /// Whether tests prove what a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, and they pass.
+    /// Tests ran on the workspace as the run leaves it, they pass, and one of them fails without the
+    /// run's change.
     Proven,
+    /// Tests pass as they did before, and the task asks for no other behaviour, as for a renaming.
+    AsBefore,
     /// The task needed no change, or a change of documentation alone.
     NothingToProve,
     /// Changes are in the workspace, and no test proves them.
@@ -55,6 +62,7 @@ impl Ending {
         ending(&RunFacts {
             stop_reason,
             task: "",
+            goal: Goal::Bug,
             changed: &[],
             taken_back: TakenBack::No,
             last_check: LastCheck::Absent {
@@ -88,6 +96,7 @@ impl Ending {
 pub(crate) struct RunFacts<'a> {
     pub stop_reason: &'a StopReason,
     pub task: &'a str,
+    pub goal: Goal,
     /// Symbols whose changes are in the workspace at the end.
     pub changed: &'a [SymbolPath],
     pub taken_back: TakenBack<'a>,
@@ -152,12 +161,14 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
         StopReason::Settled => {
             let (proof, headline) = done(facts);
             let (proof, headline) = match proof {
-                Proof::Proven | Proof::NothingToProve if !facts.left_out.is_empty() => {
+                Proof::Proven | Proof::AsBefore | Proof::NothingToProve
+                    if !facts.left_out.is_empty() =>
+                {
                     (Proof::Unproven, without_the_refused(facts, &headline))
                 }
-                Proof::Proven => {
+                Proof::Proven | Proof::AsBefore => {
                     let beside = without_change(facts.new_tests);
-                    (Proof::Proven, format!("{headline}{beside}"))
+                    (proof, format!("{headline}{beside}"))
                 }
                 Proof::Unproven if is_mostly_refused(facts) => {
                     (proof, partly_done(facts, what_is_done(&headline)))
@@ -382,7 +393,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             )
         }
         (Checked::Fails(what), Some(passed), None) => {
-            let passed = match goal::of(facts.task) == Goal::NewTest {
+            let passed = match facts.goal == Goal::NewTest {
                 // The tests that were added ran and pass, or the change would not have been accepted.
                 true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
                     0 | 1 => "the new test passes".to_owned(),
@@ -390,14 +401,14 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
                 },
                 false => format!("{} {}", counted(passed, "test"), pass(passed)),
             };
-            let headline = format!("Done and proven: {passed}; {what}, no part of the task");
-            (Proof::Proven, headline)
+            let (proof, headline) = whole(facts, &passed);
+            (proof, format!("{headline}; {what}, no part of the task"))
         }
         (Checked::Passes(what), _, None) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {what}", only_words(facts)),
         ),
-        (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
+        (Checked::Passes(what), _, None) => whole(facts, &what),
         (Checked::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
@@ -410,11 +421,19 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let passing = passing(facts);
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (Checked::Fails(what), None, _) => (
-            Proof::Unproven,
-            format!("Done, but {}{what}", passing(facts)),
-        ),
-        (Checked::Untested(why), ..) => (Proof::Unproven, format!("Done, untested: {why}")),
+        (Checked::Fails(what), None, _) => {
+            let passing = passing(facts);
+            let passing = passing.trim_end_matches("; ");
+            let beside = match passing.is_empty() {
+                true => String::new(),
+                false => format!("; {passing}"),
+            };
+            (Proof::Unproven, format!("Done, but {what}{beside}"))
+        }
+        (Checked::Untested(why), ..) => match &facts.aim.missed {
+            Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
+            None => (Proof::Unproven, format!("Done, untested: {why}")),
+        },
     }
 }
 
@@ -436,7 +455,7 @@ fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
 
 /// Returns that no test fails without the change of one of the changed functions.
 fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
-    let is_meant = !facts.unshown_parts.is_empty() && goal::of(facts.task) != Goal::Refactoring;
+    let is_meant = !facts.unshown_parts.is_empty() && facts.goal != Goal::Refactoring;
     let names = facts.unshown_parts.iter().map(ToString::to_string);
     let names: Vec<String> = names.collect();
     is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
@@ -457,9 +476,9 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         return Some(missed.clone());
     }
     let is_aside = |id: &String| facts.aim.aside.contains(id);
-    let are_all_fixed = report.outcome == TestOutcome::Passed
-        && (facts.failed_before.iter()).any(|id| !is_aside(id) && !facts.unsteady.contains(id));
-    if fixed().any(|case| !is_aside(&case.id)) || are_all_fixed || facts.new_tests.show_the_change()
+    if fixed().any(|case| !is_aside(&case.id))
+        || are_all_fixed(facts, report)
+        || facts.new_tests.show_the_change()
     {
         return None;
     }
@@ -468,7 +487,7 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         return Some(format!("no test reaches {}", some_of(&names)));
     }
     // Who asks for a document, or for an answer, asks for no change of code.
-    let asks_for_behaviour = match goal::of(facts.task) {
+    let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
         Goal::NewTest | Goal::Refactoring => false,
     };
@@ -493,8 +512,12 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
-    let is_told = match goal::of(facts.task) {
-        Goal::Bug | Goal::RedTests => !facts.required.is_empty() || facts.beside_failures,
+    let is_told = match facts.goal {
+        Goal::Bug | Goal::RedTests => {
+            let excluded = Excluded::of(facts.task);
+            let are_left = failing_ids(report).iter().all(|id| excluded.holds(id));
+            !facts.required.is_empty() || facts.beside_failures || are_left
+        }
         Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring
@@ -576,23 +599,33 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
 fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
-    let did_fail = facts.report_before.is_some_and(|before| {
-        let is_same = before.command == report.command;
-        is_same && before.outcome == TestOutcome::Failed && before.exit != Some(0)
-    });
-    match (did_fail, passed) {
+    match (did_fail(facts, report), passed) {
         (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
         (true, _) => Checked::Passes(format!(
             "`{command}` failed before and passes now ({printed} by what it printed)"
         )),
         (false, 0) => {
             let status = report.exit.unwrap_or_default();
+            let why = match hidden(report) {
+                Some(why) => format!("; it does not see {why}"),
+                None => String::new(),
+            };
             Checked::Untested(format!(
-                "the test command ran no test that Starling can see (its exit status was {status})"
+                "the test command ran no test that Starling can see (its exit status was {status}{why})"
             ))
         }
-        (false, _) => Checked::Fails(format!("{printed} only by what `{command}` printed")),
+        (false, _) => {
+            let why = hidden(report).map(|why| format!("; Starling does not see {why}"));
+            let why = why.unwrap_or_default();
+            Checked::Fails(format!("{printed} only by what `{command}` printed{why}"))
+        }
     }
+}
+
+/// Returns why the test runner's own results are not seen, as the runner notes it below the output.
+fn hidden(report: &TestReport) -> Option<&str> {
+    let mut lines = report.output.lines().rev();
+    lines.find_map(|line| line.strip_prefix("note: Starling does not see "))
 }
 
 /// How a test run that did not come to its end was stopped.
@@ -721,45 +754,6 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
         true => stays,
         false => format!("{kept}; still {stays}"),
     }
-}
-
-/// Returns whether a run changed only documents, comments and docstrings, and no test shows the
-/// change, as an example in a docstring can do.
-fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
-    let WithoutChange {
-        fails,
-        passes,
-        changed_fail,
-    } = facts.new_tests;
-    let is_shown = [fails, passes, changed_fail]
-        .iter()
-        .any(|tests| !tests.is_empty());
-    let is_fixed = |case: &TestCase| {
-        case.status == TestStatus::Passed && facts.failed_before.contains(&case.id)
-    };
-    let fixes = match facts.last_check {
-        LastCheck::Known(report) => report.cases.iter().any(is_fixed),
-        LastCheck::Absent { .. } => false,
-    };
-    let is_of_tests = goal::of(facts.task) == Goal::NewTest;
-    !is_of_tests && !is_shown && !fixes && (facts.only_words || are_documents(facts))
-}
-
-fn are_documents(facts: &RunFacts<'_>) -> bool {
-    let mut files = facts.changed.iter().map(|symbol| &symbol.file);
-    files.all(is_documentation)
-}
-
-fn only_words(facts: &RunFacts<'_>) -> &'static str {
-    match are_documents(facts) {
-        true => "only documentation was changed",
-        false => "only comments and docstrings were changed",
-    }
-}
-
-pub(crate) fn is_documentation(file: &FilePath) -> bool {
-    let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| DOCUMENTATION.contains(&extension))
 }
 
 fn with_status(report: &TestReport, status: TestStatus) -> usize {

@@ -26,6 +26,7 @@ use crate::run::{aim, scout, settle, unsettled};
 use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
 use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
 use crate::task::required;
 use crate::task::stated;
 use starling_core::{
@@ -372,7 +373,7 @@ fn no_files(run: &RunContext) -> String {
 /// or if the task is about failing tests and names none. Otherwise the named tests run.
 async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let lookup = run.lookup();
-    let named = selection::named_in(&lookup, &run.task.text);
+    let named = selection::named_in(&lookup, &Excluded::of(&run.task.text).rest());
     run.state().named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
@@ -686,6 +687,7 @@ fn with_facts<R>(
     read(&RunFacts {
         stop_reason,
         task: &run.task.text,
+        goal,
         changed,
         taken_back: match &state.taken_back {
             Some(patch) => TakenBack::Yes(patch.as_deref()),

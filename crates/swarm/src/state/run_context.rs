@@ -48,6 +48,8 @@ pub(crate) struct RunContext {
     /// The part of every prompt that stays the same during the run. Agents wait until it is set.
     pub frozen: SetOnce<String>,
     stated: OnceLock<Statements>,
+    /// Data files that only tests and the test command read; unset until they are looked for.
+    pub read_data: OnceLock<BTreeSet<FilePath>>,
     /// Limits the number of concurrent test runs.
     pub testing: Semaphore,
     /// Raised when a waiting proposal, a draft, a set or an agent's activity changes.
@@ -83,6 +85,8 @@ pub(crate) struct State {
     pub required: BTreeSet<String>,
     /// Failing tests that use a file named in the task. The task may be about these tests.
     pub near: BTreeSet<String>,
+    /// Failing tests that the task says to leave.
+    pub excluded: BTreeSet<String>,
     /// The symbols and files that the task names; `None` until they have been looked up.
     pub task_names: Option<Names>,
     /// Symbols that the task names or the scout picked.
@@ -253,6 +257,7 @@ impl RunContext {
             targets: Vec::new(),
             failing: BTreeSet::new(),
             near: BTreeSet::new(),
+            excluded: BTreeSet::new(),
             task_names: None,
             failing_before: BTreeSet::new(),
             expected: BTreeSet::new(),
@@ -302,6 +307,7 @@ impl RunContext {
             cancel: CancellationToken::new(),
             frozen: SetOnce::new(),
             stated: OnceLock::new(),
+            read_data: OnceLock::new(),
             testing: Semaphore::new(cores),
             waited: Signal::default(),
             learning: tokio::sync::Mutex::new(()),
