@@ -24,7 +24,7 @@ use starling_index::{Index, is_test_file};
 use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::{Policy, Shadows, take_part};
-use starling_swarm::{DiagnosticEvidence, Evidence, Gate, TestEvidence};
+use starling_swarm::{Checker, DiagnosticEvidence, Evidence, TestEvidence};
 use starling_syntax::{FilePath, SymbolKind};
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
@@ -80,8 +80,8 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
     let index = Arc::new(Index::open(snapshot.clone(), cache));
     index.warm();
     let language = Arc::new(service(&snapshot, server));
-    let gate = Gate::new(index.clone(), tests.clone(), language, DEADLINE);
-    let Some((file, text)) = chosen(&gate, &tests, &snapshot, &index, seconds).await else {
+    let checker = Checker::standalone(index.clone(), tests.clone(), language, DEADLINE);
+    let Some((file, text)) = chosen(&checker, &tests, &snapshot, &index, seconds).await else {
         println!("no function was found whose nearest tests take {seconds} s");
         return;
     };
@@ -91,7 +91,7 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
         // The text differs each time, so that no cached diagnostics are used.
         let text = text.replace(MARK, &format!("{MARK} {time}")).into();
         let began = Instant::now();
-        let evidence = gate.check(&file, text).await;
+        let evidence = checker.check_text(&file, text).await;
         checks.push(began.elapsed());
         report = Some(evidence);
     }
@@ -102,7 +102,7 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
 
 /// Returns a change of a function whose nearest tests pass in about this time.
 async fn chosen(
-    gate: &Gate,
+    checker: &Checker,
     tests: &Noted,
     snapshot: &Snapshot,
     index: &Index,
@@ -129,7 +129,7 @@ async fn chosen(
         let mut lines: Vec<String> = tree.text().lines().map(str::to_owned).collect();
         lines[symbol.lines.1 as usize - 1].push_str(MARK);
         let text: Arc<str> = format!("{}\n", lines.join("\n")).into();
-        let evidence = gate.check(file, Arc::clone(&text)).await;
+        let evidence = checker.check_text(file, Arc::clone(&text)).await;
         let took = by_itself(tests, snapshot.root()).as_secs_f64();
         println!("{:.2} s alone: {}", took, brief(&evidence));
         let passes = matches!(&evidence.tests, TestEvidence::Known { passed, broken, still_failing, .. }

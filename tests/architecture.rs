@@ -271,6 +271,20 @@ fn no_source_names_what_its_crate_must_not_know() {
 }
 
 #[test]
+fn session_module_does_not_use_the_lsp() {
+    let module = Path::new("crates/server/src/session");
+    let is_inside = |file: &Path| file.starts_with(module) || file == module.with_extension("rs");
+    let sources = product_sources();
+    let files: Vec<_> = sources.iter().filter(|(file, _)| is_inside(file)).collect();
+    assert!(files.len() > 10, "the session module has moved");
+    for (file, code) in files {
+        for word in ["tower_lsp", "lsp_types", "crate::", "super::super"] {
+            assert!(!code.contains(word), "{} names {word}", file.display());
+        }
+    }
+}
+
+#[test]
 fn no_file_is_over_800_lines_without_tests() {
     for (file, code) in product_sources() {
         let lines = code.lines().count();

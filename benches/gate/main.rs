@@ -2,8 +2,8 @@
 //! must not. The gate uses diagnostics alone, or also the tests that it selects.
 //!
 //! ```sh
-//! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
-//! cargo bench --no-default-features --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
+//! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
+//! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER COUNT ENVIRONMENTS CACHE ROWS
 //! ```
 //!
 //! `INSTANCES` is a file of JSON lines in the format of SWE-bench. `CHECKOUTS` contains the tree of
@@ -108,13 +108,13 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
         };
         let project = Project::open(shared, &root, None).await;
         let good = project
-            .gate
-            .check(&change.file, Arc::clone(&change.new))
+            .checker
+            .check_text(&change.file, Arc::clone(&change.new))
             .await;
         rows.add(Row::of(id, GOOD, &good));
         for kind in Kind::ALL.into_iter().filter(|kind| kind.shows()) {
             for text in broken::variants(&change.file, &change.old, &change.new, kind) {
-                let evidence = project.gate.check(&change.file, text.into()).await;
+                let evidence = project.checker.check_text(&change.file, text.into()).await;
                 rows.add(Row::of(id, kind.words(), &evidence));
             }
         }
@@ -149,7 +149,7 @@ async fn with_tests(
         let project = Project::open(shared, &root, environments.get(id)).await;
         if wants_good {
             let text = Arc::clone(&change.new);
-            let evidence = project.gate.check(&change.file, text).await;
+            let evidence = project.checker.check_text(&change.file, text).await;
             let mut row = Row::of(id, GOOD, &evidence);
             let broken = evidence.tests.broken();
             if let (Said::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
@@ -165,7 +165,7 @@ async fn with_tests(
             if rows.count(kind.words()) < each
                 && let Some(text) = variant(&project, instance, &root, &change, kind).await
             {
-                let evidence = project.gate.check(&change.file, text).await;
+                let evidence = project.checker.check_text(&change.file, text).await;
                 rows.add(Row::of(id, kind.words(), &evidence));
                 break;
             }

@@ -15,7 +15,7 @@ use starling_index::Index;
 use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::Shadows;
-use starling_swarm::Gate;
+use starling_swarm::Checker;
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
@@ -34,7 +34,7 @@ pub struct Project<'s> {
     shared: &'s Shared,
     root: PathBuf,
     environment: Option<(&'s Environment, PathBuf)>,
-    pub gate: Gate,
+    pub checker: Checker,
 }
 
 impl<'s> Project<'s> {
@@ -68,7 +68,7 @@ impl<'s> Project<'s> {
         let language = Arc::new(service(shared, &snapshot));
         let index = Arc::new(Index::open(snapshot, shared.cache.join("index")));
         Project {
-            gate: Gate::new(index, tests, language, DEADLINE),
+            checker: Checker::standalone(index, tests, language, DEADLINE),
             shared,
             root,
             environment,

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::code::args::{
     DefinitionArgs, IndexArgs, LocateArgs, MapArgs, ReferencesArgs, SymbolsArgs,
 };
+#[cfg(feature = "bench")]
 use super::swebench::args::SwebenchCommand;
 use starling_config::Trust;
 use starling_core::{Approval, Driver};
@@ -16,8 +17,17 @@ use starling_swarm::ProposalId;
 
 /// A coding assistant in the editor: one agent per symbol, every change proven and approved.
 #[derive(Debug, Parser)]
-#[command(name = "starling", version, about, max_term_width = 100)]
+#[command(name = "starling", version, about, max_term_width = 100, after_help = NOT_BUILT)]
 pub struct Cli {
+    /// Write to this file when each request, run, turn of an agent, call of a model and run of tests
+    /// began and ended: a flame chart for Perfetto, chrome://tracing or speedscope.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Global options"
+    )]
+    pub log_file: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -93,11 +103,39 @@ pub enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     /// SWE-bench and data sets of its kind.
+    #[cfg(feature = "bench")]
     #[command(subcommand)]
     Swebench(Box<SwebenchCommand>),
+    /// Not in this build: SWE-bench and data sets of its kind.
+    #[cfg(not(feature = "bench"))]
+    #[command(disable_help_flag = true)]
+    Swebench(NotBuilt),
     /// Trust a project: its own .starling/config.toml is read from now on.
     Trust(TrustArgs),
 }
+
+/// Said by `starling swebench` in a build without the feature `bench`.
+#[cfg(not(feature = "bench"))]
+pub const WITHOUT_BENCH: &str = "this build has no benchmarks and trainers: build it with \
+                                 `cargo build --release --features bench`";
+
+/// The arguments of a command that is not in this build.
+#[cfg(not(feature = "bench"))]
+#[derive(Debug, Args)]
+pub struct NotBuilt {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// Names the parts of Starling that are not in this build, each with the cargo feature that adds it.
+const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local")) {
+    (true, true) => "",
+    (true, false) => "Not in this build: models in this process (feature local)",
+    (false, true) => "Not in this build: starling swebench (feature bench)",
+    (false, false) => {
+        "Not in this build: starling swebench (feature bench), models in this process (feature local)"
+    }
+};
 
 /// What every command with runs takes.
 #[derive(Debug, Clone, Default, Args)]

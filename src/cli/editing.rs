@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::compose;
 use starling_sandbox::Scratch;
-use starling_server::protocol::{EditedDocument, FileState};
+use starling_server::protocol::{EditedDocument, ProposedFile};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
@@ -22,7 +22,7 @@ pub struct Editing {
 /// A file that the user edits.
 struct Opened {
     path: PathBuf,
-    file: FileState,
+    file: ProposedFile,
     /// The text on which the user's version is based.
     before: String,
 }
@@ -34,7 +34,7 @@ impl Editing {
     /// # Errors
     /// There is no proposed file, a file conflicts with the user's text, or the files cannot be
     /// written.
-    pub fn begin(files: Vec<FileState>, mine: &[EditedDocument]) -> anyhow::Result<Editing> {
+    pub fn begin(files: Vec<ProposedFile>, mine: &[EditedDocument]) -> anyhow::Result<Editing> {
         anyhow::ensure!(!files.is_empty(), "nothing waits that could be edited");
         let folder = Scratch::temporary()?;
         let mut opened = Vec::new();
@@ -123,8 +123,8 @@ fn over(mine: &EditedDocument, now: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn state(before: &str, after: &str) -> FileState {
-        FileState {
+    fn state(before: &str, after: &str) -> ProposedFile {
+        ProposedFile {
             uri: "file:///w/a.py".parse().unwrap(),
             version: None,
             creates: false,

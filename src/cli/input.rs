@@ -1,21 +1,28 @@
 //! User input during a run: keys, lines, or Ctrl-C.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use crossterm::event::KeyEvent;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Interval at which the key reader checks whether to stop.
-const GLANCE: Duration = Duration::from_millis(100);
+use super::keys::Decoder;
+
+/// Interval at which the key reader checks whether to stop, and whether a key was pressed alone.
+const GLANCE: Duration = Duration::from_millis(25);
 
 /// A single input of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
+    /// A key that was pressed alone.
     Key(KeyEvent),
+    /// Keys that came together, or shortly after something else. They never accept anything.
+    Keys(Vec<KeyEvent>),
     /// Text from the clipboard, which is never an answer by itself.
     Pasted(String),
     Resized,
@@ -83,7 +90,7 @@ impl Inputs {
     pub async fn pause(&mut self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
         // The reader may already wait for a key.
-        tokio::time::sleep(2 * GLANCE).await;
+        tokio::time::sleep(4 * GLANCE).await;
         while self.inputs.try_recv().is_ok() {}
     }
 
@@ -119,6 +126,7 @@ impl Inputs {
             Source::Keys => {
                 let over = Arc::clone(&inputs.over);
                 let paused = Arc::clone(&inputs.paused);
+                tokio::spawn(tell_sizes(tell.clone()));
                 std::thread::spawn(move || read_keys(&tell, &over, &paused));
             }
             Source::Lines => {
@@ -139,27 +147,58 @@ impl Drop for Inputs {
     }
 }
 
+async fn tell_sizes(tell: mpsc::UnboundedSender<Input>) {
+    let Ok(mut sizes) = signal(SignalKind::window_change()) else {
+        return;
+    };
+    while sizes.recv().await.is_some() && tell.send(Input::Resized).is_ok() {}
+}
+
 fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool, paused: &AtomicBool) {
+    let mut decoder = Decoder::default();
     while !over.load(Ordering::Relaxed) {
         if paused.load(Ordering::Relaxed) {
+            decoder = Decoder::default();
             std::thread::sleep(GLANCE);
             continue;
         }
-        let input = match event::poll(GLANCE) {
-            Ok(false) => continue,
-            Ok(true) => match event::read() {
-                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => Input::Key(key),
-                Ok(Event::Paste(text)) => Input::Pasted(text),
-                Ok(Event::Resize(..)) => Input::Resized,
-                Ok(_) => continue,
-                Err(_) => Input::Closed,
-            },
-            Err(_) => Input::Closed,
+        let (inputs, is_last) = match read_bytes() {
+            Ok(None) => (decoder.tick(Instant::now()), false),
+            Ok(Some(bytes)) if !bytes.is_empty() => (decoder.take(&bytes, Instant::now()), false),
+            Ok(Some(_)) | Err(_) => (vec![Input::Closed], true),
         };
-        let last = input == Input::Closed;
-        if tell.send(input).is_err() || last {
+        for input in inputs {
+            if tell.send(input).is_err() {
+                return;
+            }
+        }
+        if is_last {
             return;
         }
+    }
+}
+
+/// Returns the next bytes of the terminal, none at its end, or `None` if nothing comes for a while.
+fn read_bytes() -> io::Result<Option<Vec<u8>>> {
+    let stdin = rustix::stdio::stdin();
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(GLANCE.subsec_nanos()),
+    };
+    let mut bytes = vec![0; 4096];
+    let read = match poll(&mut ready, Some(&wait)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(None),
+        Ok(_) => rustix::io::read(stdin, &mut bytes),
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(length) => {
+            bytes.truncate(length);
+            Ok(Some(bytes))
+        }
+        Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

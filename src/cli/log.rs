@@ -1,23 +1,44 @@
 //! Logs to stderr, or to the live view while there is one.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::{EnvFilter, fmt};
+
+use super::WrongUse;
+use super::trace::{Trace, is_traced};
 
 static VIEW: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
 
-/// Starts logging with the filter in `STARLING_LOG`; the default is warnings.
-pub fn start() {
+/// Starts logging messages with the filter in `STARLING_LOG`; the default is warnings. Spans are
+/// written to `file`, if there is one.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn start(file: Option<&Path>) -> Result<(), WrongUse> {
     let filter = EnvFilter::try_from_env("STARLING_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let messages = fmt::layer()
         .with_writer(|| Log)
         .with_ansi(false)
         .with_target(false)
         .without_time()
+        .with_filter(filter);
+    let trace = file.map(|path| {
+        Trace::create(path)
+            .map_err(|error| WrongUse(format!("--log-file {}: {error}", path.display())))
+    });
+    let trace = trace
+        .transpose()?
+        .map(|trace| trace.with_filter(filter_fn(is_traced)));
+    tracing_subscriber::registry()
+        .with(messages)
+        .with(trace)
         .init();
+    Ok(())
 }
 
 /// Redirects log lines to the returned receiver until the receiver is dropped.

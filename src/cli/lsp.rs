@@ -12,7 +12,7 @@ use super::Outcome;
 use super::args::WorldArgs;
 use super::services::services;
 use super::slices;
-use starling_server::{Leave, Restore, serve};
+use starling_server::{ExitKind, RestorePolicy, serve};
 
 /// Increment of the niceness of worker threads.
 const LESS: i32 = 10;
@@ -22,11 +22,11 @@ pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
     slices::of_all_threads(slices::SHORTEST);
     let workers = workers().context("no threads can be started")?;
     let served = async {
-        let services = services(args, workers.handle().clone(), Restore::All)?;
+        let services = services(args, workers.handle().clone(), RestorePolicy::All)?;
         let leave = serve(tokio::io::stdin(), tokio::io::stdout(), services).await;
         anyhow::Ok(match leave {
-            Leave::Taken => Outcome::Settled,
-            Leave::Abrupt => Outcome::NotSettled,
+            ExitKind::AfterShutdown => Outcome::Settled,
+            ExitKind::Abrupt => Outcome::NotSettled,
         })
     };
     let outcome = served.await;

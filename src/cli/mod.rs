@@ -13,6 +13,7 @@ mod fetch;
 mod first_model;
 mod init;
 mod input;
+mod keys;
 mod languages;
 mod log;
 mod lsp;
@@ -25,8 +26,10 @@ mod services;
 mod session_file;
 mod slices;
 mod status;
+#[cfg(feature = "bench")]
 mod swebench;
 mod terminal;
+mod trace;
 mod trust;
 mod undo;
 mod view;
@@ -67,15 +70,13 @@ pub struct WrongUse(pub String);
 /// Runs the program and returns its exit code: 0 settled, 1 not settled, 2 wrong use, 3 changes
 /// without proof.
 pub fn main() -> ExitCode {
-    #[cfg(feature = "local")]
-    {
-        let beside_editor = std::env::args_os()
-            .nth(1)
-            .is_some_and(|command| command == "lsp");
-        starling_local::threads::limit_thread_pools(beside_editor);
-    }
     let cli = Cli::parse();
-    log::start();
+    #[cfg(feature = "local")]
+    starling_local::threads::limit_thread_pools(matches!(cli.command, Command::Lsp(_)));
+    if let Err(error) = log::start(cli.log_file.as_deref()) {
+        eprintln!("starling: {error}");
+        return ExitCode::from(2);
+    }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -128,7 +129,10 @@ async fn dispatch(command: Command) -> anyhow::Result<Outcome> {
         Command::Config(ConfigCommand::Explain { key, json, world }) => {
             explain(key.as_deref(), json, &world)
         }
+        #[cfg(feature = "bench")]
         Command::Swebench(command) => swebench::run(*command).await,
+        #[cfg(not(feature = "bench"))]
+        Command::Swebench(_) => Err(WrongUse(args::WITHOUT_BENCH.to_owned()).into()),
         Command::Trust(args) => trust::run(&args),
     }
 }

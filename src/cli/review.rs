@@ -24,7 +24,7 @@ use starling_core::Verdict;
 use starling_headless::HeadlessEditor;
 use starling_history::{self, DiskEditor, PastRun};
 use starling_server::protocol::{EventParams, RunReply};
-use starling_server::{self, HeldRun, Restore, WaitingReview, WaitingRun};
+use starling_server::{self, LockedRun, RestorePolicy, WaitingReview, WaitingRun};
 use starling_swarm::{Event, FileChange, ProposalId, Record};
 use starling_text::{harmless, new_file_diff, unified_diff};
 
@@ -40,28 +40,28 @@ pub enum Reviewed {
 pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
     let root = project::root(args.repo.as_deref())?;
     let trajectories = trajectories()?;
-    let mut runs = starling_server::waiting(&trajectories, &root);
+    let mut runs = starling_server::waiting_runs(&trajectories, &root);
     if let Some(prefix) = &args.run {
         let found = starling_history::find(&trajectories, &root, prefix).map_err(told)?;
         runs.retain(|run| run.id == found.id);
         if runs.is_empty() {
             // Report an error if the trajectory is damaged.
             PastRun::read(&found.path)?;
-            let mut held = starling_server::held(&trajectories, &root);
+            let mut held = starling_server::locked_runs(&trajectories, &root);
             held.retain(|run| run.id == found.id);
             let line = format!("run {}: nothing waits for review", found.id.0);
             return say_nothing(args.json, &held, &line);
         }
     }
     if runs.is_empty() {
-        let held = starling_server::held(&trajectories, &root);
+        let held = starling_server::locked_runs(&trajectories, &root);
         let line = "nothing waits for review in this project";
         return say_nothing(args.json, &held, line);
     }
     let before = applied(&runs);
     let names: Vec<_> = runs.iter().map(|run| run.id.clone()).collect();
     review(&runs, &root, args.json).await?;
-    let still = starling_server::waiting(&trajectories, &root);
+    let still = starling_server::waiting_runs(&trajectories, &root);
     let still = still.iter().filter(|run| names.contains(&run.id));
     let still: usize = still.map(|run| run.reviews.len()).sum();
     if !args.json {
@@ -85,7 +85,7 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Reports why there is nothing to review: `nothing`, or the program that has the runs open.
-fn say_nothing(json: bool, held: &[HeldRun], nothing: &str) -> anyhow::Result<Outcome> {
+fn say_nothing(json: bool, held: &[LockedRun], nothing: &str) -> anyhow::Result<Outcome> {
     if held.is_empty() {
         say(json, nothing)?;
         return Ok(Outcome::Settled);
@@ -158,7 +158,7 @@ async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<
         false => Source::Lines,
     });
     for run in runs {
-        let only = Restore::Only(run.id.clone());
+        let only = RestorePolicy::Only(run.id.clone());
         let services = services(&WorldArgs::default(), Handle::current(), only)?;
         let editor = HeadlessEditor::start(services, root).await?;
         let followed = editor.follow(RunReply {

@@ -22,7 +22,7 @@ use super::project::{self, Project};
 use super::review::{Ended, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
-use super::view::prompt::{self, Asked, Prompt, Said};
+use super::view::prompt::{self, Asked, NextLine, Prompt, Said};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{Traces, Tree, summary};
 use super::view::text::{Line, Style};
@@ -32,13 +32,18 @@ use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
 use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
-use starling_server::{Restore, WaitingRun};
+use starling_server::{RestorePolicy, WaitingRun};
 use starling_swarm::{Proof, ProposalId};
 use starling_workspace::{PathPolicy, private_file};
 
 /// Time after a question appears in which keys are dropped, because the user cannot have read it.
-/// Keys that follow a dropped key within this time are dropped as well.
 const READING: Duration = Duration::from_millis(400);
+/// Keys that follow a dropped key within this time are dropped as well: they are the rest of a word.
+const WORD: Duration = Duration::from_secs(1);
+/// Said about a key that came before its question can have been read.
+const EARLY: &str = "typed too early: wait a second, then press the key again";
+/// Said about keys that do not answer because they came together.
+const TOGETHER: &str = "keys that come together answer nothing: wait a second, then press one key";
 /// Interval at which the live view is redrawn without events.
 const FRAME: Duration = Duration::from_millis(120);
 
@@ -187,8 +192,11 @@ pub async fn follow(
     stdin: Stdin,
     tree: Tree,
 ) -> anyhow::Result<Outcome> {
-    let editor =
-        HeadlessEditor::start(services(world, Handle::current(), Restore::Nothing)?, root).await?;
+    let editor = HeadlessEditor::start(
+        services(world, Handle::current(), RestorePolicy::Nothing)?,
+        root,
+    )
+    .await?;
     let screen = match show {
         Show::Json => Screen::json(Box::new(io::stdout())),
         Show::Terminal => Screen::lively(),
@@ -222,6 +230,8 @@ pub struct Viewer<'a> {
     tree: Tree,
     /// Lines that were entered before their questions, in order.
     lines: VecDeque<String>,
+    /// What the next line is, and the review that it is about.
+    next_line: Option<(NextLine, Review)>,
     /// Whether the user has already asked to stop.
     stopping: bool,
     /// The completed run under review.
@@ -250,6 +260,7 @@ impl<'a> Viewer<'a> {
             asked: None,
             tree: Tree::Stays,
             lines: VecDeque::new(),
+            next_line: None,
             stopping: false,
             ended: None,
             mine: BTreeMap::new(),
@@ -428,7 +439,8 @@ impl<'a> Viewer<'a> {
     }
 
     /// Whether to drop a key because it was typed before the user can have read the question, or
-    /// directly after a dropped key. Ctrl-C is never dropped. Text that was started before the
+    /// directly after a dropped key. Ctrl-C is never dropped, nor a key that begins a text: the
+    /// letters of that text would answer. Text that was started before the
     /// question continues, but Enter is dropped because it may have been meant for something else.
     fn is_too_early(&self, key: KeyEvent) -> bool {
         if self.asked.is_none() || key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -436,7 +448,10 @@ impl<'a> Viewer<'a> {
         }
         let just_asked = self.asked_at.elapsed() < READING;
         match self.prompt {
-            Prompt::Choosing | Prompt::Kept(_) => just_asked || self.is_in_dropped_burst(),
+            Prompt::Choosing | Prompt::Kept(_) => {
+                self.is_in_dropped_word()
+                    || just_asked && !self.prompt.opens_text(key, self.awaited())
+            }
             Prompt::Ahead(_) | Prompt::Rejecting(_) | Prompt::Steering(_) => {
                 just_asked && key.code == KeyCode::Enter
             }
@@ -444,19 +459,35 @@ impl<'a> Viewer<'a> {
     }
 
     /// Whether the last key was dropped so recently that the next one belongs to it.
-    fn is_in_dropped_burst(&self) -> bool {
-        self.dropped_at.is_some_and(|at| at.elapsed() < READING)
+    fn is_in_dropped_word(&self) -> bool {
+        self.dropped_at.is_some_and(|at| at.elapsed() < WORD)
     }
 
-    /// Drops an early key. Only the first key of a burst causes a message.
-    fn drop_key(&mut self) -> io::Result<()> {
-        let is_told = self.is_in_dropped_burst();
+    /// Drops a key. Only the first key of a word causes a message.
+    fn drop_key(&mut self, why: &str) -> io::Result<()> {
+        let is_told = self.is_in_dropped_word();
         self.dropped_at = Some(Instant::now());
         if is_told {
             return Ok(());
         }
-        let line = "typed too early: press the key again";
-        self.screen.say(&[Line::of(Style::Warning, line)])
+        self.screen.say(&[Line::of(Style::Warning, why)])
+    }
+
+    /// Handles keys that came together. What follows the first key that is not used is dropped with
+    /// it, as the rest of a word.
+    fn burst(&mut self, keys: &[KeyEvent], asked: Asked) -> io::Result<Option<Said>> {
+        for key in keys {
+            if self.is_too_early(*key) {
+                self.drop_key(EARLY)?;
+                continue;
+            }
+            match self.prompt.key_of_burst(*key, asked) {
+                (Some(said), _) => return Ok(Some(said)),
+                (None, true) => {}
+                (None, false) => self.drop_key(TOGETHER)?,
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the kind of question that waits for an answer.
@@ -472,17 +503,22 @@ impl<'a> Viewer<'a> {
         let asked = self.awaited();
         let said = match input {
             Input::Key(key) if self.is_too_early(key) => {
-                self.drop_key()?;
+                self.drop_key(EARLY)?;
                 None
             }
             Input::Key(key) => self.prompt.key(key, asked),
+            Input::Keys(keys) => self.burst(&keys, asked)?,
             Input::Pasted(text) => {
                 self.prompt.paste(&text);
                 None
             }
             Input::Interrupt => Some(Said::Quit),
             // Quitting takes effect at once, unless earlier lines wait for their questions.
-            Input::Line(line) if self.lines.is_empty() && prompt::line(&line) == Said::Quit => {
+            Input::Line(line)
+                if self.lines.is_empty()
+                    && self.next_line.is_none()
+                    && prompt::line(&line) == Said::Quit =>
+            {
                 Some(Said::Quit)
             }
             Input::Line(line) => {
@@ -505,12 +541,39 @@ impl<'a> Viewer<'a> {
         while !self.state.reviews.is_empty()
             && let Some(line) = self.lines.pop_front()
         {
-            if let Next::Stop = self.follow(self.said(&line), run).await? {
+            let Some(said) = self.said_by_line(&line)? else {
+                continue;
+            };
+            if let Next::Stop = self.follow(said, run).await? {
                 return Ok(Next::Stop);
             }
             self.ask()?;
         }
         Ok(Next::Go)
+    }
+
+    /// Returns the answer that a line completes. A line that names an answer without its text makes
+    /// the next line that text, whatever it says.
+    fn said_by_line(&mut self, line: &str) -> io::Result<Option<Said>> {
+        if let Some((next, review)) = self.next_line.take() {
+            if self.state.reviews.front() != Some(&review) {
+                let why = format!("not used, because its question is gone: {}", line.trim());
+                self.screen.say(&[Line::of(Style::Warning, &why)])?;
+                return Ok(None);
+            }
+            let said = next.said(line);
+            if said.is_none() {
+                self.screen.say(&[Line::plain(self.state.choices())])?;
+            }
+            return Ok(said);
+        }
+        let next = NextLine::after(line, self.awaited());
+        if let (Some(next), Some(review)) = (next, self.state.reviews.front()) {
+            self.next_line = Some((next, review.clone()));
+            self.screen.say(&[Line::plain(next.question())])?;
+            return Ok(None);
+        }
+        Ok(Some(self.said(line)))
     }
 
     /// Parses an answer that was entered as a line.
@@ -692,7 +755,7 @@ mod tests {
     use crate::cli::view::text::Paint;
     use starling_core::{IntentView, ProposalView};
     use starling_headless::testing::{
-        Scene, editor, finished, folder, review_asked, said, symbol, task,
+        RunScript, editor, finished, folder, review_asked, said, symbol, task,
     };
     use starling_swarm::{ActorId, Ending, Event, ProposalId, Spent, StopReason};
 
@@ -718,7 +781,7 @@ mod tests {
     }
 
     /// Asks about an intent and then about two proposals, unless cancelled.
-    async fn asks(scene: Scene) {
+    async fn asks(scene: RunScript) {
         let view = |id| ProposalView {
             id,
             symbol: symbol("a.py::f"),
@@ -943,7 +1006,7 @@ mod tests {
     /// Moves time forward so that keys are no longer too early.
     fn age(viewer: &mut Viewer<'_>) {
         viewer.asked_at -= READING;
-        viewer.dropped_at = viewer.dropped_at.map(|at| at - READING);
+        viewer.dropped_at = viewer.dropped_at.map(|at| at - WORD);
     }
 
     #[tokio::test]
@@ -952,24 +1015,92 @@ mod tests {
         let editor = editor(&folder, asks).await;
         let paper = Paper::default();
         let (mut viewer, run) = asked(&editor, &paper).await;
-        viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
+        viewer.input(key(KeyCode::Char('n')), &run).await.unwrap();
         // By now the question may have been read, but the other letters belong to the first one.
         viewer.asked_at -= READING;
         for code in [
-            KeyCode::Char('b'),
+            KeyCode::Char('o'),
             KeyCode::Char('a'),
-            KeyCode::Char('d'),
+            KeyCode::Char('r'),
             KeyCode::Enter,
         ] {
             viewer.input(key(code), &run).await.unwrap();
         }
         assert_eq!(viewer.state.reviews.len(), 1, "nothing was answered");
         assert_eq!(viewer.prompt, Prompt::Choosing);
-        let told = "typed too early: press the key again\n";
-        assert_eq!(paper.text().matches(told).count(), 1, "once for a burst");
+        assert_eq!(paper.text().matches(EARLY).count(), 1, "once for a burst");
         age(&mut viewer);
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert!(viewer.state.reviews.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_reason_on_a_line_of_its_own_is_never_an_acceptance() {
+        let say = |text: &str| Input::Line(text.to_owned());
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let (tell, heard) = Inputs::channel();
+        for line in [
+            "r",
+            "",
+            "r",
+            "a plain x",
+            "a, but shorter",
+            "s",
+            "y",
+            "r no",
+        ] {
+            tell.send(say(line)).unwrap();
+        }
+        tell.send(Input::Closed).unwrap();
+        let paper = Paper::default();
+        let viewer = Viewer::new(&editor, lines(paper.clone()));
+        viewer.show(folder.path(), task("x"), heard).await.unwrap();
+        let text = paper.text();
+        let verdicts: Vec<&str> = text.lines().filter(|line| line.starts_with('•')).collect();
+        let expected = [
+            "• a.py::f rejected by you: a plain x",
+            "• #1 steered by you: y",
+            "• #2 rejected by you: no",
+        ];
+        assert_eq!(verdicts, expected, "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_reason_that_is_begun_early_is_a_reason() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let paper = Paper::default();
+        let (mut viewer, run) = asked(&editor, &paper).await;
+        viewer.input(key(KeyCode::Char('r')), &run).await.unwrap();
+        age(&mut viewer);
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert_eq!(viewer.state.reviews.len(), 1);
+        assert_eq!(viewer.prompt, Prompt::Rejecting("a".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn keys_that_come_together_do_not_accept() {
+        let folder = folder(&[]);
+        let editor = editor(&folder, asks).await;
+        let paper = Paper::default();
+        let (mut viewer, run) = asked(&editor, &paper).await;
+        age(&mut viewer);
+        let keys = |text: &str| {
+            let keys = text.chars().map(KeyCode::Char);
+            Input::Keys(
+                keys.map(|code| KeyEvent::new(code, KeyModifiers::NONE))
+                    .collect(),
+            )
+        };
+        viewer.input(keys("a"), &run).await.unwrap();
+        viewer.input(keys("ba"), &run).await.unwrap();
+        viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
+        assert_eq!(viewer.state.reviews.len(), 1, "{}", paper.text());
+        assert_eq!(paper.text().matches(TOGETHER).count(), 1);
+        age(&mut viewer);
+        viewer.input(keys("rad"), &run).await.unwrap();
+        assert_eq!(viewer.prompt, Prompt::Rejecting("ad".to_owned()));
     }
 
     #[tokio::test]
@@ -1062,7 +1193,7 @@ mod tests {
     #[tokio::test]
     async fn a_second_interrupt_does_not_wait_for_the_run() {
         let folder = folder(&[]);
-        let editor = editor(&folder, async |scene: Scene| {
+        let editor = editor(&folder, async |scene: RunScript| {
             scene.log.event(said("deaf"));
             std::future::pending::<()>().await;
         })

@@ -25,7 +25,7 @@ use starling_models::weights::{self, DEFAULT_MODEL, Progress};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::{Bounds, Container, Policy, Shadows, Unconfined, cache_dir, sweep_scratch};
 use starling_server::protocol::{ModelItem, ModelsReply, ProviderKey};
-use starling_server::{Defaults, Opened, Opening, Restore, Services, swarm};
+use starling_server::{OpenRequest, OpenedRun, RestorePolicy, RunDefaults, Services, swarm};
 use starling_swarm::RoleModels;
 use starling_workspace::{Workspace, sweep_leftovers};
 
@@ -36,7 +36,11 @@ const SWEEP_AFTER: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// There is no cache directory.
-pub fn services(args: &WorldArgs, workers: Handle, restore: Restore) -> anyhow::Result<Services> {
+pub fn services(
+    args: &WorldArgs,
+    workers: Handle,
+    restore: RestorePolicy,
+) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
         "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
     )?;
@@ -190,7 +194,7 @@ struct OpenModels {
 }
 
 impl World {
-    async fn open(self: Arc<Self>, opening: Opening) -> anyhow::Result<Opened> {
+    async fn open(self: Arc<Self>, opening: OpenRequest) -> anyhow::Result<OpenedRun> {
         let workspace = Workspace::open(opening.root)?;
         let workspace_root = workspace.root().to_owned();
         let loaded = configuration(workspace.root(), &self.args)?;
@@ -242,7 +246,7 @@ impl World {
         let places = places(&workspace_root, &self.args);
         let wanted = wanted(&config.language);
         let language = self.servers.service(index.snapshot(), &places, &wanted);
-        Ok(Opened {
+        Ok(OpenedRun {
             defaults,
             models: RoleModels {
                 scout: models.scout,
@@ -361,8 +365,8 @@ fn wanted(language: &starling_config::Language) -> Wanted {
     }
 }
 
-fn defaults(config: &Config) -> Defaults {
-    Defaults {
+fn defaults(config: &Config) -> RunDefaults {
+    RunDefaults {
         driver: config.run.driver,
         approval: config.run.approve,
         ask_intent: config.run.ask_intent,

@@ -17,8 +17,8 @@ use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_core::Editor;
 use starling_history::{
-    self, Change, DiskEditor, FilePlan, Found, HistoryError, OpenRun, PastRun, Refusal, State,
-    Step, UndoOutcome,
+    self, ChangeRecord, ChangeState, DiskEditor, FileUndoPlan, HistoryError, OpenRun, PastRun,
+    RunFile, UndoOutcome, UndoRefusal, UndoStep,
 };
 use starling_sandbox::cache_dir;
 use starling_swarm::{ProposalId, RunId, broken_in_words};
@@ -158,7 +158,7 @@ async fn choose(
     root: &Path,
     named: Option<&str>,
     editor: &dyn Editor,
-) -> anyhow::Result<Option<Found>> {
+) -> anyhow::Result<Option<RunFile>> {
     if let Some(prefix) = named {
         return Ok(Some(
             starling_history::find(trajectories, root, prefix).map_err(told)?,
@@ -239,7 +239,7 @@ impl Undo<'_> {
     ) -> anyhow::Result<Outcome> {
         let plan = starling_history::plan(self.editor.as_ref(), &open.run.changes, wanted).await;
         let dependencies = starling_history::dependencies(&open.run.changes);
-        let breaks = |gone: BTreeSet<ProposalId>, refused: &[Refusal]| {
+        let breaks = |gone: BTreeSet<ProposalId>, refused: &[UndoRefusal]| {
             broken_in_words(&dependencies.broken_without(&gone))
                 .or_else(|| left_alone(refused, &gone))
         };
@@ -266,7 +266,7 @@ impl Undo<'_> {
                 return Ok(Outcome::NotSettled);
             }
         }
-        let mut outcome = open.take_back(&self.editor, self.root, wanted).await?;
+        let mut outcome = open.undo(&self.editor, self.root, wanted).await?;
         outcome.refused = self.explained(&open.run, outcome.refused).await;
         let undone = outcome.undone.iter().copied().collect();
         let warning = breaks(undone, &outcome.refused);
@@ -278,7 +278,7 @@ impl Undo<'_> {
     }
 
     /// Adds the later runs that block the undo.
-    async fn explained(&self, run: &PastRun, mut refused: Vec<Refusal>) -> Vec<Refusal> {
+    async fn explained(&self, run: &PastRun, mut refused: Vec<UndoRefusal>) -> Vec<UndoRefusal> {
         if refused
             .iter()
             .any(|one| one.blocker.is_none() && one.lines.is_some())
@@ -295,7 +295,7 @@ impl Undo<'_> {
             }
             for one in &mut refused {
                 let changes = later.iter().map(|run| (&run.id, &run.changes[..]));
-                one.blame(&run.changes, changes);
+                one.find_blocker_in_later_runs(&run.changes, changes);
             }
         }
         refused
@@ -304,7 +304,7 @@ impl Undo<'_> {
 
 /// Warns if an undo reverts only some of the chosen proposals. Proposals of one run may depend on
 /// each other without a record, because each was checked on top of the earlier ones.
-fn left_alone(refused: &[Refusal], gone: &BTreeSet<ProposalId>) -> Option<String> {
+fn left_alone(refused: &[UndoRefusal], gone: &BTreeSet<ProposalId>) -> Option<String> {
     let staying: BTreeSet<ProposalId> = refused.iter().map(|one| one.proposal).collect();
     let names = |ids: &BTreeSet<ProposalId>| {
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -324,8 +324,8 @@ fn left_alone(refused: &[Refusal], gone: &BTreeSet<ProposalId>) -> Option<String
 fn shown(
     run: &PastRun,
     wanted: &BTreeSet<ProposalId>,
-    plans: &[FilePlan],
-    refused: &[Refusal],
+    plans: &[FileUndoPlan],
+    refused: &[UndoRefusal],
 ) -> Vec<Line> {
     let task = run.task.trim().lines().next().unwrap_or_default();
     let head = format!("run {}", run.id.0);
@@ -356,21 +356,21 @@ fn shown(
     }
     for plan in plans {
         match plan.step() {
-            Step::Change => lines.extend(diff(&plan.diff())),
-            Step::Remove => {
+            UndoStep::Change => lines.extend(diff(&plan.diff())),
+            UndoStep::Remove => {
                 let line = format!("removes {}, which the run created", plan.file);
                 lines.push(Line::of(Style::Warning, &line));
                 lines.extend(diff(&plan.diff()));
             }
-            Step::Nothing if plan.undone.is_empty() => {}
-            Step::Nothing if plan.is_gone_already() => {
+            UndoStep::Nothing if plan.undone.is_empty() => {}
+            UndoStep::Nothing if plan.is_gone_already() => {
                 let line = format!(
                     "{}: is not there any more; if you renamed it, the text of the run is in the new file",
                     plan.file
                 );
                 lines.push(Line::of(Style::Warning, &line));
             }
-            Step::Nothing => {
+            UndoStep::Nothing => {
                 let line = format!("{}: is as it was before already", plan.file);
                 lines.push(Line::of(Style::Dim, &line));
             }
@@ -381,7 +381,7 @@ fn shown(
 }
 
 /// Formats the diffs of the proposals that stay, and why they stay.
-fn stay(run: &PastRun, refused: &[Refusal]) -> Vec<Line> {
+fn stay(run: &PastRun, refused: &[UndoRefusal]) -> Vec<Line> {
     let mut lines = Vec::new();
     for one in refused.iter().filter(|one| !one.diff.is_empty()) {
         let head = format!("  taking {} back would have been:", one.proposal);
@@ -512,7 +512,7 @@ struct Stays<'a> {
 
 impl<'a> Taken<'a> {
     fn of(run: Option<&'a RunId>, outcome: &'a UndoOutcome) -> Self {
-        let stays = |one: &'a Refusal| Stays {
+        let stays = |one: &'a UndoRefusal| Stays {
             proposal: one.proposal,
             file: one.file.as_ref().map(|file| file.as_str()),
             lines: one.lines,
@@ -547,11 +547,11 @@ struct Listed {
 }
 
 impl Listed {
-    async fn of(found: &Found, editor: &dyn Editor) -> Listed {
+    async fn of(found: &RunFile, editor: &dyn Editor) -> Listed {
         match PastRun::read(&found.path) {
             Ok(mut run) => {
                 run.settle(editor).await;
-                let undone = |one: &&Change| one.state == State::Undone;
+                let undone = |one: &&ChangeRecord| one.state == ChangeState::Undone;
                 Listed {
                     started: run.started().map(moment),
                     running: run.is_running(),
@@ -658,7 +658,7 @@ mod tests {
                 .map(|id| ProposalId(*id))
                 .collect::<BTreeSet<_>>()
         };
-        let refused = |id: u32| Refusal {
+        let refused = |id: u32| UndoRefusal {
             proposal: ProposalId(id),
             file: None,
             lines: None,

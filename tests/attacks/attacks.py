@@ -582,6 +582,28 @@ for _ in range(12):
     if number < 0: refused("shmget")
     at = shmat(number, None, 0); ctypes.memset(at, 1, 50 << 20); libc.shmdt(ctypes.c_void_p(at))
 time.sleep(LONG)
+#: memory_in_page_tables | limits | limit | alone
+libc.mmap.restype = ctypes.c_void_p
+for _ in range(4):
+    at = libc.mmap(None, ctypes.c_size_t(1 << 37), 1, 0x4022, -1, ctypes.c_long(0))
+    if at in (None, ctypes.c_void_p(-1).value): refused("mmap")
+    libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(1 << 37), 15)
+    for page in range(at, at + (1 << 37), 2 << 20): ctypes.c_char.from_address(page).value
+time.sleep(LONG)
+#: memory_in_message_queues | limits | limit | alone
+text = ctypes.create_string_buffer(struct.pack("l", 1) + bytes(8000)); sent = 0
+while sent < 600 << 20:
+    number = libc.msgget(0, 0o1600)
+    if number < 0: refused("msgget")
+    while libc.msgsnd(number, text, ctypes.c_size_t(8000), 0o4000) == 0: sent += 8000
+time.sleep(LONG)
+#: memory_in_semaphores | limits | limit | alone
+for _ in range(400):
+    if libc.semget(0, 32000, 0o1600) < 0: refused("semget")
+time.sleep(LONG)
+#: memory_of_empty_files | limits | limit | alone
+for n in range(600000): os.close(os.open("/tmp/%06d" % n, os.O_CREAT | os.O_WRONLY))
+time.sleep(LONG)
 #: files_in_tmp | limits | limit | alone
 for n in range(12): open("/tmp/%d" % n, "wb").write(b"x" * (50 << 20))
 time.sleep(LONG)
@@ -603,6 +625,11 @@ for n in range(12): open("/dev/%d" % n, "wb").write(b"x" * (50 << 20))
 time.sleep(LONG)
 #: disk | limits | limit | alone
 for n in range(12): open("fill-%d" % n, "wb").write(b"x" * (50 << 20))
+time.sleep(LONG)
+#: disk_without_a_name | limits | limit | alone
+held = []
+for n in range(12):
+    file = open("gone-%d" % n, "wb"); os.unlink(file.name); file.write(b"x" * (50 << 20)); file.flush(); held.append(file)
 time.sleep(LONG)
 #: huge_file | limits | limit | alone
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -4,7 +4,7 @@ use super::*;
 
 /// Writes a recording in which the model replies with these texts in order, and returns its model
 /// name.
-fn told(bed: &Bed, texts: &[&str]) -> String {
+pub fn told(bed: &Bed, texts: &[&str]) -> String {
     let exchange = |(ordinal, text): (usize, &&str)| {
         let reply = json!({
             "model": "recorded", "text": text, "tool_calls": [], "finish": "stop",

@@ -4,6 +4,7 @@
 
 mod ask;
 mod endpoint;
+mod log_file;
 mod terminal;
 mod undo;
 
@@ -1093,4 +1094,28 @@ fn line_breaks_tabs_and_marks_are_kept() {
         assert_eq!(run.code, Some(0), "{mark:?} {end:?} {run:?}");
         assert_eq!(bed.work(), text(1), "{mark:?} {end:?}");
     }
+}
+
+#[test]
+#[cfg(not(feature = "bench"))]
+fn a_build_without_benchmarks_says_so() {
+    let bed = Bed::new();
+    let help = bed.say(&["--help"]);
+    assert!(help.out.contains("Not in this build: "), "{help:?}");
+    assert!(
+        help.out.contains("starling swebench (feature bench)"),
+        "{help:?}"
+    );
+    for args in [&["swebench"][..], &["swebench", "run", "--dataset", "x"]] {
+        bed.say(args)
+            .is_wrong_use("build it with `cargo build --release --features bench`");
+    }
+}
+
+#[test]
+#[cfg(feature = "bench")]
+fn a_build_with_benchmarks_lists_them() {
+    let help = Bed::new().say(&["--help"]);
+    assert!(help.out.contains("\n  swebench "), "{help:?}");
+    assert!(!help.out.contains("feature bench"), "{help:?}");
 }

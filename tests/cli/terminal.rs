@@ -65,13 +65,48 @@ fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
     );
     assert!(
         said.out
-            .contains("  s       steer: type what to do instead"),
+            .contains("  s       steer: what to do instead comes next"),
         "{said:?}"
     );
     let enter = "press Enter after the key";
     assert_eq!(said.out.matches(enter).count(), 1, "{said:?}");
     assert!(said.out.contains("#1 accepted by you"), "{said:?}");
     assert_eq!(bed.work(), NEW);
+}
+
+#[test]
+fn in_a_dumb_terminal_a_reason_that_begins_like_yes_rejects() {
+    let bed = Bed::new();
+    let model = bed.tape(&[NEW]);
+    let args = ["run", "--model", model.as_str(), "Simplify f."];
+    let said = in_terminal(&bed, "dumb", "r\na plain 1 is nicer\nq\n", &args);
+    assert!(
+        said.out.contains("#1 rejected by you: a plain 1 is nicer"),
+        "{said:?}"
+    );
+    assert_eq!(bed.work(), OLD, "{said:?}");
+}
+
+#[test]
+fn a_terminals_own_strings_accept_nothing() {
+    for string in [
+        "\u{1b}_Ga\u{1b}\\",
+        "\u{9f}Ga",
+        "\u{1b}[>1a",
+        "\u{1b}a",
+        "\u{1b}[200~x\u{1b}[201~a",
+    ] {
+        let bed = Bed::new();
+        let model = bed.tape(&[NEW]);
+        let args = ["run", "--model", model.as_str(), "Simplify f."];
+        // Sent one second after the question, then Ctrl-C three seconds later.
+        let output = python(&bed, LATE, &[string, "\u{3}"], &args)
+            .env("TERM", "xterm")
+            .output();
+        let said = Said::of(&output.unwrap());
+        assert_eq!(bed.work(), OLD, "{string:?}: {said:?}");
+        assert!(said.out.contains("Stopped by you"), "{string:?}: {said:?}");
+    }
 }
 
 #[test]
@@ -100,15 +135,40 @@ fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
-    let said = in_terminal(&bed, "xterm", "rbad\r\u{3}", &args);
+    let said = in_terminal(&bed, "xterm", "bad\r\u{3}", &args);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
-        said.out.contains("typed too early: press the key again"),
+        said.out.contains("typed too early: wait a second"),
         "{said:?}"
     );
     assert!(said.out.contains("Stopped by you"), "{said:?}");
     assert_eq!(bed.work(), OLD);
 }
+
+/// Sends the first text one second after the first question, and the second one later.
+const LATE: &str = r#"
+import os, pty, signal, sys, threading
+signal.alarm(60)
+first, second, *command = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(command[0], command)
+seen, is_timed = b"", False
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if not is_timed and b"[a]ccept" in seen:
+        is_timed = True
+        for seconds, text in [(1, first), (2, second)]:
+            threading.Timer(seconds, os.write, (terminal, text.encode())).start()
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
 
 /// Answers each question with the next key, one second after the question. Between two questions an
 /// editor is open and a message is printed.

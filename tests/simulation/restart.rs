@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
-use starling_history::{Found, OpenRun, State};
+use starling_history::{ChangeState, OpenRun, RunFile};
 use starling_swarm::{ProposalId, RunId, Writing};
 use starling_syntax::FilePath;
 
@@ -63,7 +63,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
     let root = world.desk().root.clone();
     let path = root.with_file_name("1-simulated.jsonl");
     std::fs::write(&path, world.trajectory.lock().unwrap().as_bytes()).unwrap();
-    let found = Found {
+    let found = RunFile {
         id: RunId("1-simulated".to_owned()),
         path,
     };
@@ -78,7 +78,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
     let wanted: BTreeSet<ProposalId> = open.run.applied().map(|one| one.proposal).collect();
 
     let mut replayed = at_first.clone();
-    let was_undone = |one: &starling_history::Change| one.state == State::Undone;
+    let was_undone = |one: &starling_history::ChangeRecord| one.state == ChangeState::Undone;
     let is_plain = !open.run.changes.iter().any(was_undone) && !world.judge().took_back();
     for change in &open.run.changes {
         let made = change.made.as_ref().expect("its texts are recorded");
@@ -94,7 +94,7 @@ pub async fn check(world: &Arc<World>, at_first: &Texts) {
         world.judge().tree_after_kill(&files);
     }
 
-    let outcome = open.take_back(&editor, &root, &wanted).await.unwrap();
+    let outcome = open.undo(&editor, &root, &wanted).await.unwrap();
     let undone = world.desk().texts(&world.project);
     // Changes that belong to the same set as a change of a touched file are not undone either.
     let stays = |file: &String| {

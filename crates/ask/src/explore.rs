@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
+use tracing::Instrument;
 
 use super::Models;
 use super::call::{CallFailed, Caller, Conversation};
@@ -157,7 +158,9 @@ impl<'a> Exploring<'a> {
                 true => Vec::new(),
                 false => tools::specs(calling, Seat::Reader),
             };
-            let reply = self.say(&mut conversation, offered).await?;
+            let span = tracing::info_span!("turn", agent = READER, number = turn);
+            let said = self.say(&mut conversation, offered);
+            let reply = said.instrument(span.clone()).await?;
             let paths = self.code.unusual_paths();
             let calls = match last {
                 true => Vec::new(),
@@ -178,7 +181,7 @@ impl<'a> Exploring<'a> {
                 conversation.user("The answer was empty. Answer, or look further.");
                 continue;
             }
-            let results = self.carry_out(calls, &mut seen).await;
+            let results = self.carry_out(calls, &mut seen).instrument(span).await;
             conversation.messages.extend(tools::results(results));
         }
         Ok(Ended::Undecided)

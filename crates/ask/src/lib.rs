@@ -113,6 +113,7 @@ impl AskError {
 ///
 /// # Errors See [`AskError`]. If the work ends early (budget, time limit, failing model), the
 /// function returns the best answer so far, with the reason in [`Answer::ended`].
+#[tracing::instrument(name = "question", skip_all, parent = None)]
 pub async fn ask(
     query: Query,
     index: Arc<Index>,

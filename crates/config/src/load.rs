@@ -85,13 +85,6 @@ impl Loaded {
     pub fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }
-
-    /// Every key that was set, with its origin.
-    pub fn set_keys(&self) -> impl Iterator<Item = (&str, &Origin)> {
-        self.origins
-            .iter()
-            .map(|(key, origin)| (key.as_str(), origin))
-    }
 }
 
 /// Reads all layers.

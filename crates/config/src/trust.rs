@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::project::Fingerprint;
+use starling_workspace::replace_private_file;
 
 /// What the user said about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,13 +129,7 @@ impl TrustList {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
-        let next = self
-            .path
-            .with_extension(format!("{}.new", std::process::id()));
-        let mut options = fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600);
-        serde_json::to_writer_pretty(file.open(&next)?, all)?;
-        fs::rename(&next, &self.path)
+        replace_private_file(&self.path, &serde_json::to_vec_pretty(all)?)
     }
 
     fn io(&self, source: io::Error) -> TrustError {

@@ -161,6 +161,11 @@ pub trait TestRunner: Send + Sync {
         None
     }
 
+    /// Whether a package brings a top module of this name into the environment of the tests.
+    fn has_installed(&self, _module: &str) -> bool {
+        false
+    }
+
     /// Whether a selection of tests makes a difference to the command.
     fn selects(&self) -> bool;
 

@@ -19,9 +19,9 @@ use starling_rpc::{Connection, Incoming, Reply, RequestError};
 use starling_server::protocol::{
     ACCEPT, AcceptParams, CANCEL, CancelParams, EDIT, EditParams, EditedDocument, EventParams,
     IntentParams, PROPOSAL, ProposalParams, ProposalReply, REJECT, RUN, RejectParams, RunParams,
-    RunReply, STEER, SteerParams, Target, UNDO, UndoParams, UndoneParams,
+    RunReply, STEER, SteerParams, TargetParams, UNDO, UndoParams, UndoneParams,
 };
-use starling_server::{Leave, Services, serve};
+use starling_server::{ExitKind, Services, serve};
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, Encoding};
@@ -94,7 +94,7 @@ struct State {
 pub struct HeadlessEditor {
     connection: Connection,
     state: Arc<Mutex<State>>,
-    server: JoinHandle<Leave>,
+    server: JoinHandle<ExitKind>,
 }
 
 impl HeadlessEditor {
@@ -173,7 +173,7 @@ impl HeadlessEditor {
     ///
     /// # Errors
     /// Fails if the target is not waiting for an answer.
-    pub async fn accept(&self, run: &RunId, target: Target) -> Result<(), HeadlessError> {
+    pub async fn accept(&self, run: &RunId, target: TargetParams) -> Result<(), HeadlessError> {
         let run = run.clone();
         self.tell(ACCEPT, AcceptParams { run, target }).await
     }
@@ -185,7 +185,7 @@ impl HeadlessEditor {
     pub async fn reject(
         &self,
         run: &RunId,
-        target: Target,
+        target: TargetParams,
         reason: &str,
     ) -> Result<(), HeadlessError> {
         let params = RejectParams {
@@ -203,7 +203,7 @@ impl HeadlessEditor {
     pub async fn steer(
         &self,
         run: &RunId,
-        target: Target,
+        target: TargetParams,
         text: &str,
     ) -> Result<(), HeadlessError> {
         let params = SteerParams {

@@ -14,7 +14,7 @@ use super::{HeadlessEditor, HeadlessRun, RunNote};
 /// Starts a headless editor over a folder. Its runs execute `script`.
 pub async fn editor<F, Fut>(folder: &TempDir, script: F) -> HeadlessEditor
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     let trajectories = folder.path().join(".trajectories");

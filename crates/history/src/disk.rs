@@ -1,4 +1,5 @@
-//! The user's text where no editor holds it: the files of the project.
+//! An editor that reads and writes the files of a project on disk. It is used where no other editor
+//! has them open.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +13,8 @@ use starling_workspace::{
     MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_source, write_atomically,
 };
 
-/// Longer files are not undone. An edit may have made a file longer than those that agents read.
+/// Maximum size in bytes of a file that can be undone. It is larger than the limit for agents
+/// because an edit may have made a file longer.
 const MAX_BYTES: u64 = 8 * MAX_FILE_BYTES;
 
 /// Reads and writes the files of one project.
@@ -28,7 +30,7 @@ impl DiskEditor {
         }
     }
 
-    /// The text of a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
     /// See [`EditorError`].
@@ -56,7 +58,7 @@ impl DiskEditor {
         }
     }
 
-    /// Removes a file, and never what a link of this name leads to.
+    /// Removes a file. A link is never followed.
     fn remove(&self, file: &FilePath) -> Result<(), ApplyError> {
         let real = self.policy.may_read(file);
         let real = real.map_err(|error| ApplyError::Forbidden {
@@ -116,7 +118,7 @@ mod tests {
     use starling_text::ChangeSet;
 
     #[tokio::test]
-    async fn a_file_in_another_encoding_is_read_and_written_in_it() {
+    async fn keeps_encoding_of_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, b"# coding: latin-1\n# caf\xe9\nx = 1\n").unwrap();

@@ -1,19 +1,21 @@
-//! Runs that are over, as their trajectories tell them: what they applied, and how it is undone. The
-//! server and the command line undo by the same code.
+//! Past runs, read from their trajectories: which changes they applied, and how to undo them. The
+//! server and the command line share this code.
 
 mod disk;
-mod intent;
-mod take_back;
+mod execute;
+mod plan;
 mod trajectory;
-mod undo;
+mod unfinished;
 
 #[cfg(test)]
 mod tests;
 
 pub use disk::DiskEditor;
-pub use intent::{Unfinished, unfinished};
-pub use take_back::{OpenRun, is_interrupted, record, record_in, take_back};
-pub use trajectory::{
-    Change, Found, HistoryError, PastRun, State, changes, find, newest_first, started,
+pub use execute::{OpenRun, is_interrupted, record, record_in, undo};
+pub use plan::{
+    BlockingChange, FileUndoPlan, UndoOutcome, UndoPlan, UndoRefusal, UndoStep, dependencies, plan,
 };
-pub use undo::{Blocker, FilePlan, Plan, Refusal, Step, UndoOutcome, dependencies, plan};
+pub use trajectory::{
+    ChangeRecord, ChangeState, HistoryError, PastRun, RunFile, changes, find, newest_first, started,
+};
+pub use unfinished::{UnfinishedChange, unfinished};

@@ -1,4 +1,4 @@
-//! Undoing: exact where nothing else was changed in the same lines, refused where something was.
+//! An undo is exact where nothing else changed the same lines, and is refused otherwise.
 
 mod together;
 
@@ -15,11 +15,11 @@ use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, 
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 
-/// Texts that nobody can write.
-struct Texts(BTreeMap<FilePath, String>);
+/// An editor whose texts cannot be written.
+struct ReadOnlyTexts(BTreeMap<FilePath, String>);
 
 #[async_trait]
-impl Editor for Texts {
+impl Editor for ReadOnlyTexts {
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let text = self.0.get(file).ok_or_else(missing)?;
@@ -45,16 +45,16 @@ fn made(before: &str, after: &str) -> AppliedChange {
     }
 }
 
-/// Proposals that lead from one text to the next.
-fn proposals(texts: &[&str]) -> Vec<Change> {
+/// Returns proposals that lead from each text to the next.
+fn proposals(texts: &[&str]) -> Vec<ChangeRecord> {
     let pairs = texts.windows(2).zip(1..);
     pairs
-        .map(|(pair, id)| Change {
+        .map(|(pair, id)| ChangeRecord {
             proposal: ProposalId(id),
             symbols: Vec::new(),
-            state: State::Applied,
+            state: ChangeState::Applied,
             made: Some(AppliedChange {
-                // Later ones find a text that may be empty.
+                // Only the first proposal creates the file; later ones may find an empty text.
                 created: id == 1 && pair[0].is_empty(),
                 ..made(pair[0], pair[1])
             }),
@@ -62,12 +62,16 @@ fn proposals(texts: &[&str]) -> Vec<Change> {
         .collect()
 }
 
-/// The text of `a.py` after an undo of these proposals, with what was refused.
-fn undone(current: &str, changes: &[Change], chosen: &[u32]) -> (Option<String>, Vec<Refusal>) {
-    let texts = Texts([(FilePath::new("a.py"), current.to_owned())].into());
+/// Returns the text of `a.py` after an undo of the chosen proposals, and the refusals.
+fn undone(
+    current: &str,
+    changes: &[ChangeRecord],
+    chosen: &[u32],
+) -> (Option<String>, Vec<UndoRefusal>) {
+    let texts = ReadOnlyTexts([(FilePath::new("a.py"), current.to_owned())].into());
     let chosen: BTreeSet<ProposalId> = chosen.iter().map(|id| ProposalId(*id)).collect();
     let planned = futures::executor::block_on(plan(&texts, changes, &chosen));
-    let Plan { mut files, refused } = planned;
+    let UndoPlan { mut files, refused } = planned;
     assert!(files.len() <= 1, "{files:?}");
     let text = match files.pop() {
         None => Some(current.to_owned()),
@@ -79,7 +83,7 @@ fn undone(current: &str, changes: &[Change], chosen: &[u32]) -> (Option<String>,
 const BASE: &str = "a\nb\nc\nd\ne\n";
 
 #[test]
-fn one_of_several_is_undone_and_the_others_stay() {
+fn undoes_one_of_several_proposals() {
     let changes = proposals(&[BASE, "a\nB\nc\nd\ne\n", "a\nB\nc\nD\nnew\ne\n"]);
     let now = "a\nB\nc\nD\nnew\ne\n";
     let text = |chosen: &[u32]| undone(now, &changes, chosen).0.unwrap();
@@ -89,7 +93,7 @@ fn one_of_several_is_undone_and_the_others_stay() {
 }
 
 #[test]
-fn edits_of_neighbouring_lines_stay() {
+fn keeps_edits_of_neighbouring_lines() {
     for (after, typed, expected) in [
         // The line above and the line below are changed.
         (
@@ -97,17 +101,17 @@ fn edits_of_neighbouring_lines_stay() {
             "a\nb!\nX\n  d\ne\n",
             "a\nb!\nc\n  d\ne\n",
         ),
-        // Lines come directly before and after it.
+        // Lines are inserted directly before and after the change.
         (
             "a\nb\nX\nd\ne\n",
             "a\nb\n1\nX\n2\nd\ne\n",
             "a\nb\n1\nc\n2\nd\ne\n",
         ),
-        // The neighbours are removed.
+        // The neighbouring lines are removed.
         ("a\nb\nX\nd\ne\n", "a\nX\ne\n", "a\nc\ne\n"),
-        // The proposal removed a line, and the next one is indented since.
+        // The proposal removed a line, and the user indented the next one.
         ("a\nb\nd\ne\n", "a\nb\n  d\ne\n", "a\nb\nc\n  d\ne\n"),
-        // The proposal added lines, and the line before is longer since.
+        // The proposal added lines, and the user extended the line before them.
         (
             "a\nb\nX\nY\nc\nd\ne\n",
             "a\nb!\nX\nY\nc\nd\ne\n",
@@ -124,7 +128,7 @@ fn edits_of_neighbouring_lines_stay() {
 }
 
 #[test]
-fn line_ends_marks_and_missing_last_newlines_are_exact() {
+fn keeps_line_endings_bom_and_missing_final_newline() {
     for (before, after) in [
         ("\u{feff}a\r\nb\r\n", "\u{feff}a\r\nX\r\nY\r\n"),
         ("a\nb", "a\nb\nc"),
@@ -139,7 +143,7 @@ fn line_ends_marks_and_missing_last_newlines_are_exact() {
 }
 
 #[test]
-fn the_same_line_is_refused_with_its_place() {
+fn refuses_undo_of_edited_line() {
     let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
     let typed = "# mine\na\nb\nX + 1\nd\ne\n";
     let (text, refused) = undone(typed, &changes, &[1]);
@@ -157,7 +161,7 @@ fn the_same_line_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_later_proposal_in_the_way_is_named() {
+fn names_the_blocking_later_proposal() {
     let texts = [
         BASE,
         "a\nb\nX\nd\ne\n",
@@ -173,26 +177,26 @@ fn the_later_proposal_in_the_way_is_named() {
         undone(texts[3], &changes, &[1, 2, 3]).0.as_deref(),
         Some(BASE)
     );
-    // Another run did it.
+    // The change that blocks the undo belongs to another run.
     let mut refused = undone(texts[3], &changes[..1], &[1]).1;
     let run = RunId("17-1".to_owned());
-    refused[0].blame(&changes[..1], [(&run, &changes[1..])]);
+    refused[0].find_blocker_in_later_runs(&changes[..1], [(&run, &changes[1..])]);
     let expected =
         "#3 of the later run 17-1 changed the same lines; undo it first: `starling undo 17-1`";
     assert!(refused[0].why.ends_with(expected), "{}", refused[0].why);
 }
 
 #[test]
-fn a_change_that_was_undone_already_changes_nothing() {
+fn repeated_undo_changes_nothing() {
     let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
     for now in [BASE, "0\na\nb\nc\nd\ne\nf\n"] {
         assert_eq!(undone(now, &changes, &[1]), (Some(now.to_owned()), vec![]));
     }
 }
 
-/// The user changed the line of the proposal and typed it again in another function.
+/// The user changed the line of the proposal and typed the same line into another function.
 #[test]
-fn nothing_is_undone_in_a_look_alike() {
+fn does_not_undo_in_a_similar_function() {
     let before = "def fee(days):\n    # c\n    return days * 3\n\n\ndef tax(a):\n    return a\n";
     let after = before.replace("days * 3", "days * 2");
     let below = "days * 4\n\n\ndef fee2(days):\n    return days * 2";
@@ -209,14 +213,14 @@ fn nothing_is_undone_in_a_look_alike() {
 }
 
 #[test]
-fn what_was_added_to_a_new_file_stays() {
+fn keeps_text_added_to_a_new_file() {
     let changes = proposals(&["", "def f():\n    pass\n"]);
     let (text, refused) = undone("# mine\ndef f():\n    pass\n", &changes, &[1]);
     assert_eq!((text.as_deref(), refused), (Some("# mine\n"), vec![]));
 }
 
 #[test]
-fn a_change_without_its_texts_is_refused() {
+fn refuses_change_without_recorded_texts() {
     let mut changes = proposals(&[BASE, "a\n"]);
     changes[0].made = None;
     let (_, refused) = undone("a\n", &changes, &[1]);
@@ -226,14 +230,14 @@ fn a_change_without_its_texts_is_refused() {
     );
 }
 
-/// What happens to a line.
+/// An edit of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {
     Keep,
     Replace,
     Indent,
     Delete,
-    /// Two lines come behind it.
+    /// Two lines are inserted after the line.
     Add,
 }
 
@@ -257,7 +261,7 @@ fn text(ops: &[(Op, Op)], agents: bool, user: bool) -> String {
     text
 }
 
-/// For each line, what agents do to it or what the user does to it, never both.
+/// Generates for each line an edit of the agents or an edit of the user, never both.
 fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
     let agent = prop_oneof![
         Just(Op::Replace),
@@ -278,8 +282,8 @@ fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
     prop::collection::vec(line, 1..24)
 }
 
-/// Whether the user changed the lines on both sides of lines that an agent removed: nobody can tell
-/// where these belong then.
+/// Returns whether the user changed the lines on both sides of lines that an agent removed. The
+/// removed lines have no unique position then.
 fn is_walled_in(ops: &[(Op, Op)]) -> bool {
     let touched = |one: Option<&(Op, Op)>| one.is_some_and(|(_, user)| *user != Op::Keep);
     let stays = |(agent, _): &&(Op, Op)| *agent != Op::Delete;
@@ -294,9 +298,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn edits_elsewhere_stay_and_the_rest_is_as_before(ops in edits(), parts in 1usize..4) {
+    fn undo_restores_text_except_user_edits(ops in edits(), parts in 1usize..4) {
         let before = text(&ops, false, false);
-        // Several proposals, each with a share of the lines.
+        // Each of several proposals changes a share of the lines.
         let share = |upto: usize| -> String {
             let ops: Vec<(Op, Op)> = ops.iter().enumerate().map(|(at, (agent, user))| {
                 (if at % parts < upto { *agent } else { Op::Keep }, *user)
@@ -312,7 +316,7 @@ proptest! {
         let (text_now, refused) = undone(texts[parts], &changes, &all);
         prop_assert_eq!(text_now.unwrap_or_default(), before);
         prop_assert!(refused.is_empty());
-        // Something was.
+        // The user changed other lines since.
         let (typed, expected) = (text(&ops, true, true), text(&ops, false, true));
         let (text_now, refused) = undone(&typed, &changes, &all);
         if refused.is_empty() {
@@ -323,19 +327,19 @@ proptest! {
     }
 }
 
-/// A project with a trajectory of a run that applied these changes.
-struct Bed {
+/// A project with the trajectories of its runs.
+struct TestProject {
     dir: tempfile::TempDir,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        let bed = Bed {
+impl TestProject {
+    fn new() -> TestProject {
+        let project = TestProject {
             dir: tempfile::tempdir().unwrap(),
         };
-        std::fs::create_dir(bed.root()).unwrap();
-        std::fs::create_dir(bed.runs()).unwrap();
-        bed
+        std::fs::create_dir(project.root()).unwrap();
+        std::fs::create_dir(project.runs()).unwrap();
+        project
     }
 
     fn root(&self) -> PathBuf {
@@ -346,7 +350,7 @@ impl Bed {
         self.dir.path().join("runs")
     }
 
-    fn recorded(&self, name: &str, root: &Path, changes: &[AppliedChange]) -> Found {
+    fn recorded(&self, name: &str, root: &Path, changes: &[AppliedChange]) -> RunFile {
         let log = EventLog::new();
         log.event(Event::RunStarted {
             run: RunId(name.to_owned()),
@@ -371,14 +375,14 @@ impl Bed {
             .map(|one| serde_json::to_string(&**one).unwrap() + "\n");
         let path = self.runs().join(format!("{name}.jsonl"));
         std::fs::write(&path, lines.collect::<String>()).unwrap();
-        Found {
+        RunFile {
             id: RunId(name.to_owned()),
             path,
         }
     }
 
-    /// A run that was killed after it had recorded that it applies a change.
-    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> Found {
+    /// Writes the trajectory of a run that was killed after it recorded that it applies a change.
+    fn killed(&self, name: &str, applied: &[AppliedChange], applying: AppliedChange) -> RunFile {
         let found = self.recorded(name, &self.root(), applied);
         let whole = std::fs::read_to_string(&found.path).unwrap();
         let record = Stamped {
@@ -403,75 +407,81 @@ impl Bed {
         std::fs::read_to_string(self.root().join("a.py")).unwrap()
     }
 
-    /// The kinds of events after the first so many records, whose numbers have no gap.
-    fn events_from(&self, found: &Found, from: usize) -> Vec<String> {
-        let story = std::fs::read_to_string(&found.path).unwrap();
-        let records = story.lines().enumerate().map(|(at, line)| {
+    /// Returns the kinds of the events after the first `from` records. Their numbers must have no
+    /// gap.
+    fn events_from(&self, found: &RunFile, from: usize) -> Vec<String> {
+        let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
+        let records = trajectory_text.lines().enumerate().map(|(at, line)| {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(record["seq"], at, "{story}");
+            assert_eq!(record["seq"], at, "{trajectory_text}");
             record["event"]["event"].as_str().unwrap().to_owned()
         });
         records.skip(from).collect()
     }
 
-    async fn open(&self, found: &Found) -> Result<OpenRun, HistoryError> {
+    async fn open(&self, found: &RunFile) -> Result<OpenRun, HistoryError> {
         OpenRun::open(found, &DiskEditor::new(&self.root()), &self.root()).await
     }
 
-    /// Undoes everything of a run.
-    async fn undo(&self, found: &Found) -> UndoOutcome {
+    /// Undoes all changes of a run.
+    async fn undo(&self, found: &RunFile) -> UndoOutcome {
         let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&self.root()));
         let mut open = self.open(found).await.unwrap();
         let chosen = open.run.applied().map(|one| one.proposal).collect();
-        open.take_back(&editor, &self.root(), &chosen)
-            .await
-            .unwrap()
+        open.undo(&editor, &self.root(), &chosen).await.unwrap()
     }
 }
 
 #[tokio::test]
-async fn an_undo_is_recorded_and_locks_the_run() {
-    let bed = Bed::new();
-    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n")]);
-    std::fs::write(bed.root().join("a.py"), "x\n").unwrap();
+async fn undo_is_recorded_and_locks_the_run() {
+    let project = TestProject::new();
+    let found = project.recorded("1-1", &project.root(), &[made(BASE, "x\n")]);
+    std::fs::write(project.root().join("a.py"), "x\n").unwrap();
     let writer = std::fs::File::open(&found.path).unwrap();
     writer.try_lock().unwrap();
-    let open = bed.open(&found).await.map(|_| ()).unwrap_err();
+    let open = project.open(&found).await.map(|_| ()).unwrap_err();
     assert!(open.to_string().contains("still at work"), "{open}");
     drop(writer);
-    // A line that was cut off when its writer died is no record.
+    // A last line that was cut off when its writer was killed is ignored.
     let whole = std::fs::read_to_string(&found.path).unwrap();
     std::fs::write(&found.path, format!("{whole}{{\"seq\": 2, \"at")).unwrap();
-    assert_eq!(bed.undo(&found).await.undone, [ProposalId(1)]);
+    assert_eq!(project.undo(&found).await.undone, [ProposalId(1)]);
     assert_eq!(
-        std::fs::read_to_string(bed.root().join("a.py")).unwrap(),
+        std::fs::read_to_string(project.root().join("a.py")).unwrap(),
         BASE
     );
     let run = PastRun::read(&found.path).unwrap();
-    assert_eq!((run.changes[0].state, run.records), (State::Undone, 3));
-    let story = std::fs::read_to_string(&found.path).unwrap();
+    assert_eq!(
+        (run.changes[0].state, run.records),
+        (ChangeState::Undone, 3)
+    );
+    let trajectory_text = std::fs::read_to_string(&found.path).unwrap();
     assert!(
-        story.starts_with(&whole) && story.contains("\"seq\":2"),
-        "{story}"
+        trajectory_text.starts_with(&whole) && trajectory_text.contains("\"seq\":2"),
+        "{trajectory_text}"
     );
     assert!(!found.path.with_extension("undo").exists());
-    // Recorded once.
+    // The event is recorded only once.
     let proposal = ProposalId(1);
     record(&found, vec![Event::ProposalUndone { proposal }]).unwrap();
     assert_eq!(PastRun::read(&found.path).unwrap().records, 3);
 }
 
 #[tokio::test]
-async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
-    let bed = Bed::new();
+async fn finishes_undo_killed_before_it_was_recorded() {
+    let project = TestProject::new();
     let (one, other) = ("a\nb\nc\n", "a\nB1\nc\n");
     let later = "a\nB1\nB2\n";
-    let found = bed.recorded("1-1", &bed.root(), &[made(one, other), made(other, later)]);
-    let file = bed.root().join("a.py");
+    let found = project.recorded(
+        "1-1",
+        &project.root(),
+        &[made(one, other), made(other, later)],
+    );
+    let file = project.root().join("a.py");
     std::fs::write(&file, later).unwrap();
     let before = std::fs::read(&found.path).unwrap();
-    bed.undo(&found).await;
-    // As if the record had not been written.
+    project.undo(&found).await;
+    // The state as if the process had been killed before the record was written.
     let journal = serde_json::json!({
         "chosen": [1, 2], "file": "a.py", "undone": [2, 1], "directories": [],
         "after": starling_text::ContentHash::of(one),
@@ -479,7 +489,7 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
     std::fs::write(&found.path, before).unwrap();
     std::fs::write(found.path.with_extension("undo"), journal.to_string()).unwrap();
     assert!(is_interrupted(&found));
-    let open = bed.open(&found).await.unwrap();
+    let open = project.open(&found).await.unwrap();
     assert_eq!(
         open.interrupted,
         Some([ProposalId(1), ProposalId(2)].into())
@@ -490,50 +500,50 @@ async fn an_undo_that_was_killed_before_it_was_recorded_is_finished() {
 }
 
 #[tokio::test]
-async fn nothing_outside_the_project_is_written_or_removed() {
-    let bed = Bed::new();
-    let outside = bed.dir.path().join("outside.py");
-    let found = bed.recorded("1-1", &bed.root(), &[made("", "x\n")]);
+async fn never_writes_or_removes_files_outside_the_project() {
+    let project = TestProject::new();
+    let outside = project.dir.path().join("outside.py");
+    let found = project.recorded("1-1", &project.root(), &[made("", "x\n")]);
     std::fs::write(&outside, "x\n").unwrap();
-    std::os::unix::fs::symlink(&outside, bed.root().join("a.py")).unwrap();
-    let outcome = bed.undo(&found).await;
+    std::os::unix::fs::symlink(&outside, project.root().join("a.py")).unwrap();
+    let outcome = project.undo(&found).await;
     assert_eq!(
         (outcome.undone.len(), outcome.refused.len()),
         (0, 1),
         "{outcome:?}"
     );
-    // Neither is a file of the project that a link has the name of.
-    std::fs::remove_file(bed.root().join("a.py")).unwrap();
-    std::fs::write(bed.root().join("b.py"), "x\n").unwrap();
-    std::os::unix::fs::symlink("b.py", bed.root().join("a.py")).unwrap();
-    let outcome = bed.undo(&found).await;
+    // A link to another file of the project is not followed either.
+    std::fs::remove_file(project.root().join("a.py")).unwrap();
+    std::fs::write(project.root().join("b.py"), "x\n").unwrap();
+    std::os::unix::fs::symlink("b.py", project.root().join("a.py")).unwrap();
+    let outcome = project.undo(&found).await;
     assert!(outcome.refused[0].why.contains("link"), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
     assert_eq!(
-        std::fs::read_to_string(bed.root().join("b.py")).unwrap(),
+        std::fs::read_to_string(project.root().join("b.py")).unwrap(),
         "x\n"
     );
-    // A path that leads out is refused, too.
+    // A path that leads out of the project is refused as well.
     let up = AppliedChange {
         file: FilePath::new("../outside.py"),
         ..made("y\n", "x\n")
     };
-    let found = bed.recorded("2-1", &bed.root(), &[up]);
-    assert_eq!(bed.undo(&found).await.refused.len(), 1);
+    let found = project.recorded("2-1", &project.root(), &[up]);
+    assert_eq!(project.undo(&found).await.refused.len(), 1);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "x\n");
 }
 
 #[test]
-fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
-    let bed = Bed::new();
-    let (root, runs) = (bed.root(), bed.runs());
+fn finds_runs_by_project_and_prefix() {
+    let project = TestProject::new();
+    let (root, runs) = (project.root(), project.runs());
     assert!(newest_first(&runs, &root).is_empty());
     for (name, root) in [
         ("11-1", &root),
         ("12-1", &root),
         ("13-1", &PathBuf::from("/else")),
     ] {
-        bed.recorded(name, root, &[]);
+        project.recorded(name, root, &[]);
     }
     std::fs::write(runs.join("14-1.jsonl"), "{").unwrap();
     let names: Vec<String> = newest_first(&runs, &root)
@@ -550,9 +560,13 @@ fn runs_are_found_by_project_and_by_the_beginning_of_their_names() {
 }
 
 #[test]
-fn a_damaged_line_is_named() {
-    let bed = Bed::new();
-    let found = bed.recorded("1-1", &bed.root(), &[made(BASE, "x\n"), made("x\n", "y\n")]);
+fn names_damaged_line() {
+    let project = TestProject::new();
+    let found = project.recorded(
+        "1-1",
+        &project.root(),
+        &[made(BASE, "x\n"), made("x\n", "y\n")],
+    );
     let whole = std::fs::read_to_string(&found.path).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     std::fs::write(&found.path, format!("{}\n{{]\n{}\n", lines[0], lines[2])).unwrap();
@@ -561,7 +575,7 @@ fn a_damaged_line_is_named() {
     assert!(error.contains("by hand"), "{error}");
     std::fs::write(found.path.with_extension("patch"), "").unwrap();
     let error = PastRun::read(&found.path).unwrap_err().to_string();
-    // The project has no repository.
+    // The project has no repository, so the message names `patch`.
     assert!(
         error.contains("1-1.patch: `patch -R -p1 -i` takes it back"),
         "{error}"
@@ -569,9 +583,9 @@ fn a_damaged_line_is_named() {
 }
 
 #[test]
-fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
+fn text_decides_whether_unfinished_change_arrived() {
     let after = "a\nb\nX\nd\ne\n";
-    let unfinished = |before: &str, after: &str| Unfinished {
+    let unfinished = |before: &str, after: &str| UnfinishedChange {
         proposal: ProposalId(1),
         symbols: Vec::new(),
         change: made(before, after),
@@ -582,7 +596,8 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
         (BASE, false),
         ("0\na\nb\nX\nd\ne\nf\n", true),
         ("0\na\nb\nc\nd\ne\nf\n", false),
-        // Somebody has changed the very line: an undo must not touch it.
+        // The user changed the same line, so the change counts as present and an undo does not
+        // touch it.
         ("a\nb\nX and more\nd\ne\n", true),
         ("", true),
     ] {
@@ -591,7 +606,7 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
     assert!(!one.is_in(None), "the file is gone");
     let created = unfinished("", "x\n");
     assert!(created.is_in(Some("x\n")) && !created.is_in(Some("")) && !created.is_in(None));
-    // Lines that were only added, and only removed.
+    // Changes that only add lines, and that only remove lines.
     let added = unfinished("a\nb\n", "a\nnew\nb\n");
     assert!(added.is_in(Some("a\nnew\nb\nc\n")) && !added.is_in(Some("a\nb\nc\n")));
     let removed = unfinished("a\nold\nb\n", "a\nb\n");
@@ -599,7 +614,7 @@ fn the_text_of_the_file_tells_whether_an_unfinished_change_is_there() {
 }
 
 #[test]
-fn an_unfinished_change_ends_with_what_became_of_it() {
+fn result_event_finishes_a_change() {
     let proposal = ProposalId(1);
     let applying = || Event::ProposalApplying {
         proposal,
@@ -639,62 +654,62 @@ fn an_unfinished_change_ends_with_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_change_that_a_killed_run_did_not_record_is_undone() {
-    let bed = Bed::new();
+async fn undoes_change_that_killed_run_did_not_record() {
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     for typed in ["", "# typed since\n"] {
-        let found = bed.killed("1-1", &[made(one, two)], made(two, three));
-        bed.write(&format!("{typed}{three}"));
-        let outcome = bed.undo(&found).await;
+        let found = project.killed("1-1", &[made(one, two)], made(two, three));
+        project.write(&format!("{typed}{three}"));
+        let outcome = project.undo(&found).await;
         assert_eq!(outcome.taken_back(), [ProposalId(2), ProposalId(1)]);
-        assert_eq!(bed.read(), format!("{typed}{one}"));
+        assert_eq!(project.read(), format!("{typed}{one}"));
         assert_eq!(
-            bed.events_from(&found, 3),
+            project.events_from(&found, 3),
             ["proposal_applied", "proposal_undone", "proposal_undone"]
         );
-        // Once.
-        assert!(bed.undo(&found).await.undone.is_empty());
+        // A second undo does nothing.
+        assert!(project.undo(&found).await.undone.is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_change_that_a_killed_run_did_not_make_is_no_change() {
-    let bed = Bed::new();
+async fn ignores_change_that_killed_run_did_not_make() {
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
-    let found = bed.killed("1-1", &[made(one, two)], made(two, three));
-    bed.write(two);
-    assert_eq!(bed.undo(&found).await.taken_back(), [ProposalId(1)]);
-    assert_eq!(bed.read(), one);
-    assert_eq!(bed.events_from(&found, 3), ["proposal_undone"]);
+    let found = project.killed("1-1", &[made(one, two)], made(two, three));
+    project.write(two);
+    assert_eq!(project.undo(&found).await.taken_back(), [ProposalId(1)]);
+    assert_eq!(project.read(), one);
+    assert_eq!(project.events_from(&found, 3), ["proposal_undone"]);
 }
 
 #[tokio::test]
-async fn an_undo_leaves_alone_what_was_typed_into_a_change_that_was_not_recorded() {
-    let bed = Bed::new();
-    let found = bed.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
-    bed.write("a\nB, typed\nc\n");
-    let outcome = bed.undo(&found).await;
+async fn keeps_typing_in_unrecorded_change() {
+    let project = TestProject::new();
+    let found = project.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
+    project.write("a\nB, typed\nc\n");
+    let outcome = project.undo(&found).await;
     assert_eq!((outcome.undone.len(), outcome.refused.len()), (0, 1));
     assert_eq!(outcome.refused[0].lines, Some((2, 2)));
-    assert_eq!(bed.read(), "a\nB, typed\nc\n");
+    assert_eq!(project.read(), "a\nB, typed\nc\n");
 }
 
 #[tokio::test]
-async fn an_undo_tells_changes_that_are_not_there_from_those_that_it_took_back() {
-    let bed = Bed::new();
+async fn distinguishes_absent_from_undone_changes() {
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
-    let found = bed.recorded("1-1", &bed.root(), &[made(one, two), made(two, three)]);
-    // The second one was taken out by other means.
-    bed.write(two);
-    let outcome = bed.undo(&found).await;
+    let found = project.recorded("1-1", &project.root(), &[made(one, two), made(two, three)]);
+    // The second change was removed by other means.
+    project.write(two);
+    let outcome = project.undo(&found).await;
     assert_eq!(outcome.undone, [ProposalId(2), ProposalId(1)]);
     assert_eq!(outcome.absent, [ProposalId(2)]);
     assert_eq!(outcome.taken_back(), [ProposalId(1)]);
-    assert_eq!(bed.read(), one);
+    assert_eq!(project.read(), one);
     let gone = AppliedChange {
         file: FilePath::new("new.py"),
         ..made("", "x\n")
     };
-    let found = bed.recorded("1-2", &bed.root(), &[gone]);
-    assert_eq!(bed.undo(&found).await.taken_back(), []);
+    let found = project.recorded("1-2", &project.root(), &[gone]);
+    assert_eq!(project.undo(&found).await.taken_back(), []);
 }

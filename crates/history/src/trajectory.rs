@@ -1,4 +1,4 @@
-//! Reads the trajectory of a run: what it applied, and what of it was undone.
+//! Reads the trajectory of a run: which changes it applied, and which of them were undone.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::intent::{self, Unfinished};
+use super::unfinished::{self, UnfinishedChange};
 use starling_core::Editor;
 use starling_swarm::{AppliedChange, Event, FileChange, ProposalId, Record, RunId, Stamped};
 use starling_syntax::SymbolPath;
@@ -33,7 +33,7 @@ pub enum HistoryError {
     Open(String),
     #[error(
         "{}:{line}: this line of the trajectory cannot be read ({why}), so nobody can tell what the run \
-         changed; nothing was undone. {}", .path.display(), by_hand(.path)
+         changed; nothing was undone. {}", .path.display(), manual_undo_hint(.path)
     )]
     Damaged {
         path: PathBuf,
@@ -44,8 +44,8 @@ pub enum HistoryError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// How to undo a run without its trajectory.
-pub(super) fn by_hand(trajectory: &Path) -> String {
+/// Explains how to undo a run whose trajectory cannot be read.
+pub(super) fn manual_undo_hint(trajectory: &Path) -> String {
     let patch = trajectory.with_extension("patch");
     match patch.is_file() {
         true => format!(
@@ -57,41 +57,44 @@ pub(super) fn by_hand(trajectory: &Path) -> String {
     }
 }
 
-/// The project of a run.
+/// Returns the root directory of the project of a run.
 fn root_of(trajectory: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     let file = File::open(trajectory).ok()?;
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-    let Event::RunStarted { root, .. } = serde_json::from_slice::<Line>(&line).ok()?.event? else {
+    let Event::RunStarted { root, .. } = serde_json::from_slice::<TrajectoryLine>(&line)
+        .ok()?
+        .event?
+    else {
         return None;
     };
     Some(root.into())
 }
 
-/// How an applied change stands.
+/// Whether an applied change is still in the user's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ChangeState {
     Applied,
     Undone,
 }
 
 /// A proposal that was applied.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct ChangeRecord {
     pub proposal: ProposalId,
     pub symbols: Vec<SymbolPath>,
-    pub state: State,
-    /// `None` if the trajectory was written by a version that did not keep the texts.
+    pub state: ChangeState,
+    /// `None` if the trajectory was written by a version that did not record the texts.
     pub made: Option<AppliedChange>,
 }
 
-impl Change {
-    /// The event that tells that the change is in the user's text.
+impl ChangeRecord {
+    /// Returns the event which records that the change is in the user's text.
     pub(super) fn applied(&self) -> Event {
         let diff = self
             .made
             .as_ref()
-            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::undo::after(made)));
+            .map(|made| unified_diff(made.file.as_str(), &made.before, &super::plan::after(made)));
         Event::ProposalApplied {
             proposal: self.proposal,
             symbols: self.symbols.clone(),
@@ -101,34 +104,34 @@ impl Change {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug, Clone)]
 pub struct PastRun {
     pub id: RunId,
     pub task: String,
     pub path: PathBuf,
-    /// In the order in which they were applied.
-    pub changes: Vec<Change>,
-    /// Whether the trajectory holds the end of the run.
+    /// The changes in the order in which they were applied.
+    pub changes: Vec<ChangeRecord>,
+    /// Whether the trajectory contains the end of the run.
     pub is_finished: bool,
-    /// Changes that were sent and of which the trajectory does not hold the end.
-    pub(super) unfinished: Vec<Unfinished>,
-    /// The number of whole records.
+    /// Changes that were sent and whose result is not recorded.
+    pub(super) unfinished: Vec<UnfinishedChange>,
+    /// The number of complete records.
     pub(super) records: u64,
-    /// The bytes of the whole records: a last line that was cut off comes after them.
+    /// The length of the complete records in bytes. A last line that was cut off follows them.
     pub(super) length: u64,
 }
 
-/// A trajectory of the project.
+/// The trajectory of a run.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct RunFile {
     pub id: RunId,
     pub path: PathBuf,
 }
 
-/// A line, without the exchanges with models, which are long.
+/// One line of a trajectory. Exchanges with models are skipped because they are long.
 #[derive(Deserialize)]
-struct Line {
+struct TrajectoryLine {
     event: Option<Event>,
     exchange: Option<IgnoredAny>,
 }
@@ -137,7 +140,7 @@ impl PastRun {
     /// Reads a trajectory.
     ///
     /// # Errors
-    /// The file cannot be read, or one of its lines but the last.
+    /// The file cannot be read, or one of its lines except the last cannot be parsed.
     pub fn read(path: &Path) -> Result<PastRun, HistoryError> {
         let failed = |source| HistoryError::Io {
             path: path.to_owned(),
@@ -171,7 +174,7 @@ impl PastRun {
             line.clear();
             let read = lines.read_until(b'\n', &mut line).map_err(failed)?;
             if !line.ends_with(b"\n") {
-                // Nothing, or a line that was cut off when its writer died.
+                // The end of the file, or a line that was cut off when its writer was killed.
                 return Ok(run);
             }
             let damaged = |why: String| HistoryError::Damaged {
@@ -179,8 +182,8 @@ impl PastRun {
                 line: run.records + 1,
                 why,
             };
-            let event = match serde_json::from_slice::<Line>(&line) {
-                Ok(Line {
+            let event = match serde_json::from_slice::<TrajectoryLine>(&line) {
+                Ok(TrajectoryLine {
                     event, exchange, ..
                 }) if event.is_some() || exchange.is_some() => event,
                 Ok(_) => return Err(damaged("it is neither an event nor an exchange".to_owned())),
@@ -192,28 +195,28 @@ impl PastRun {
                 run.task = task;
             } else if let Some(event) = event {
                 run.is_finished |= matches!(event, Event::RunFinished { .. });
-                intent::note(&mut run.unfinished, &event);
-                take(&mut run.changes, event, &mut parts);
+                unfinished::note(&mut run.unfinished, &event);
+                apply_event(&mut run.changes, event, &mut parts);
             }
         }
     }
 
-    /// The changes that are still in the user's text.
-    pub fn applied(&self) -> impl DoubleEndedIterator<Item = &Change> {
+    /// Returns the changes that are still in the user's text.
+    pub fn applied(&self) -> impl DoubleEndedIterator<Item = &ChangeRecord> {
         self.changes
             .iter()
-            .filter(|change| change.state == State::Applied)
+            .filter(|change| change.state == ChangeState::Applied)
     }
 
-    /// Decides about the changes without an end by the texts of their files: those that are there count
-    /// as applied. Returns the events that the killed run did not record.
+    /// Decides by the current texts whether unfinished changes count as applied. Returns the events
+    /// that the killed run did not record.
     pub async fn settle(&mut self, editor: &dyn Editor) -> Vec<Event> {
         let mut events = Vec::new();
         for one in std::mem::take(&mut self.unfinished) {
             let now = editor.current(&one.change.file).await.ok();
             if one.is_in(now.as_ref().map(|now| &*now.text)) {
                 events.push(one.applied());
-                take(&mut self.changes, one.applied(), &mut Vec::new());
+                apply_event(&mut self.changes, one.applied(), &mut Vec::new());
             } else {
                 self.unfinished.push(one);
             }
@@ -221,18 +224,20 @@ impl PastRun {
         events
     }
 
-    /// Whether the run is still going on: its end is not recorded, and a program has its trajectory open.
+    /// Returns whether the run is still active: it has no recorded end, and a program has its
+    /// trajectory open.
     pub fn is_running(&self) -> bool {
         let is_held = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         !self.is_finished && File::open(&self.path).is_ok_and(is_held)
     }
 
-    /// Whether the last record about a change says the same as an event: that it is undone, or applied.
-    pub(super) fn holds(&self, event: &Event) -> bool {
+    /// Returns whether the last record about a change already says what an event says: undone, or
+    /// applied.
+    pub(super) fn already_records(&self, event: &Event) -> bool {
         let (id, state) = if let Event::ProposalUndone { proposal } = event {
-            (proposal, State::Undone)
+            (proposal, ChangeState::Undone)
         } else if let Event::ProposalApplied { proposal, .. } = event {
-            (proposal, State::Applied)
+            (proposal, ChangeState::Applied)
         } else {
             return false;
         };
@@ -241,20 +246,20 @@ impl PastRun {
         last.is_some_and(|change| change.state == state)
     }
 
-    /// When the run was started; its name says it.
+    /// Returns when the run was started, as its name says.
     pub fn started(&self) -> Option<SystemTime> {
         started(&self.id)
     }
 
-    /// Appends to the trajectory that proposals were undone, or applied again.
-    pub(super) fn append_and_take(
+    /// Appends events to the trajectory and updates `changes`.
+    pub(super) fn append_and_apply(
         &mut self,
         file: &mut File,
         events: Vec<Event>,
     ) -> io::Result<()> {
         self.append(file, events.clone())?;
         for event in events {
-            take(&mut self.changes, event, &mut Vec::new());
+            apply_event(&mut self.changes, event, &mut Vec::new());
         }
         Ok(())
     }
@@ -288,17 +293,17 @@ impl PastRun {
     }
 }
 
-/// The changes that a run applied, as its events tell them.
-pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<Change> {
+/// Returns the changes that a run applied, from its events.
+pub fn changes(events: impl IntoIterator<Item = Event>) -> Vec<ChangeRecord> {
     let (mut changes, mut parts) = (Vec::new(), Vec::new());
     for event in events {
-        take(&mut changes, event, &mut parts);
+        apply_event(&mut changes, event, &mut parts);
     }
     changes
 }
 
-/// Takes an event in. `parts` are the changes that were ever up for review.
-fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<FileChange>) {
+/// Updates `changes` with an event. `parts` are all changes that were ever reviewed.
+fn apply_event(changes: &mut Vec<ChangeRecord>, event: Event, parts: &mut Vec<FileChange>) {
     if let Event::ReviewAsked { parts: asked, .. } = event {
         parts.retain(|part| asked.iter().all(|one| one.proposal != part.proposal));
         parts.extend(asked);
@@ -311,29 +316,29 @@ fn take(changes: &mut Vec<Change>, event: Event, parts: &mut Vec<FileChange>) {
     {
         let of_review = || parts.iter().find(|part| part.proposal == proposal);
         let made = change.or_else(|| of_review().map(as_reviewed));
-        // One that was undone was made again.
-        changes.retain(|one| one.proposal != proposal || one.state == State::Applied);
-        changes.push(Change {
+        // A proposal that was undone can be applied again.
+        changes.retain(|one| one.proposal != proposal || one.state == ChangeState::Applied);
+        changes.push(ChangeRecord {
             proposal,
             symbols,
-            state: State::Applied,
-            made: made.filter(is_sound),
+            state: ChangeState::Applied,
+            made: made.filter(fits_its_text),
         });
     } else if let Event::ProposalUndone { proposal } = event {
         let mut last_first = changes.iter_mut().rev();
         if let Some(change) = last_first.find(|one| one.proposal == proposal) {
-            change.state = State::Undone;
+            change.state = ChangeState::Undone;
         }
     }
 }
 
-/// The time in the name of a run.
+/// Returns the start time of a run, which its name contains.
 pub fn started(id: &RunId) -> Option<SystemTime> {
     let millis = id.0.split('-').next()?.parse().ok()?;
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }
 
-/// The change as it was reviewed: older trajectories hold nothing else.
+/// Returns the change as it was reviewed. Older trajectories contain nothing else.
 fn as_reviewed(part: &FileChange) -> AppliedChange {
     AppliedChange {
         file: part.file.clone(),
@@ -345,28 +350,28 @@ fn as_reviewed(part: &FileChange) -> AppliedChange {
     }
 }
 
-/// Whether the changes fit the text that they were recorded with.
-fn is_sound(change: &AppliedChange) -> bool {
+/// Returns whether the changes fit the text with which they were recorded.
+fn fits_its_text(change: &AppliedChange) -> bool {
     change.changes.apply(&change.before).is_ok()
 }
 
-/// The trajectories of a project, the newest first. Runs of older versions, which do not name their
-/// project, are not among them.
-pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<Found> {
+/// Returns the trajectories of a project, the newest first. Runs of older versions that do not name
+/// their project are left out.
+pub fn newest_first(trajectories: &Path, root: &Path) -> Vec<RunFile> {
     let mut paths = all(trajectories);
     paths.reverse();
     let found = |path: PathBuf| {
-        let (id, about) = beginning(&path)?;
-        (about == root).then_some(Found { id, path })
+        let (id, about) = run_and_root(&path)?;
+        (about == root).then_some(RunFile { id, path })
     };
     paths.into_iter().filter_map(found).collect()
 }
 
-/// The one trajectory of the project whose name begins so.
+/// Returns the only trajectory of the project whose name begins with `prefix`.
 ///
 /// # Errors
-/// There is none, there are several, or it is about another project.
-pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, HistoryError> {
+/// There is no such trajectory, there are several, or it belongs to another project.
+pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<RunFile, HistoryError> {
     let name = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
@@ -376,12 +381,13 @@ pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, His
     if let Some(exact) = paths.iter().find(|path| name(path) == prefix) {
         paths = vec![exact.clone()];
     }
-    let about = |path: &PathBuf| beginning(path).map(|(_, about)| about);
+    let about = |path: &PathBuf| run_and_root(path).map(|(_, about)| about);
     let mut here = paths.clone();
-    // One whose beginning is damaged may be of this project: reading it tells what is wrong.
+    // A trajectory whose first line is damaged may belong to this project. Reading it reports the
+    // damage.
     here.retain(|path| about(path).is_none_or(|about| about == root));
     match (&here[..], &paths[..]) {
-        ([path], _) => Ok(Found {
+        ([path], _) => Ok(RunFile {
             id: RunId(name(path)),
             path: path.clone(),
         }),
@@ -397,7 +403,7 @@ pub fn find(trajectories: &Path, root: &Path, prefix: &str) -> Result<Found, His
     }
 }
 
-/// All trajectories, the oldest first. Their names begin with the time.
+/// Returns all trajectories, the oldest first. Their names begin with the start time.
 fn all(trajectories: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(trajectories) else {
         return Vec::new();
@@ -405,27 +411,27 @@ fn all(trajectories: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        // Nothing else is opened: a pipe would never end.
+        // Only regular files are opened: reading a pipe would never end.
         .filter(|path| path.metadata().is_ok_and(|found| found.is_file()))
         .collect();
     paths.sort();
     paths
 }
 
-/// The name of the run, and the project that it is about.
-fn beginning(path: &Path) -> Option<(RunId, PathBuf)> {
+/// Returns the run and the root directory of its project.
+fn run_and_root(path: &Path) -> Option<(RunId, PathBuf)> {
     let mut line = Vec::new();
     let file = File::open(path).ok()?;
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-    let line: Line = serde_json::from_slice(&line).ok()?;
+    let line: TrajectoryLine = serde_json::from_slice(&line).ok()?;
     match line.event? {
         Event::RunStarted { run, root, .. } if !root.is_empty() => Some((run, root.into())),
         _ => None,
     }
 }
 
-/// Opens a trajectory to append to it, and locks it against other programs.
-pub(super) fn open_locked(found: &Found) -> Result<File, HistoryError> {
+/// Opens a trajectory for appending and locks it against other programs.
+pub(super) fn open_locked(found: &RunFile) -> Result<File, HistoryError> {
     let failed = |source| HistoryError::Io {
         path: found.path.clone(),
         source,

@@ -287,10 +287,10 @@ impl Index {
         dynamic::dynamic_uses(&self.snapshot, name)
     }
 
-    /// Whether any class, function, module body or class body binds a name by other means than an
-    /// import.
+    /// Whether a class or function has this name, or any module body or class body binds the name by
+    /// other means than an import.
     pub fn is_defined(&self, name: &str) -> bool {
-        lookup::is_defined(self.code(), name)
+        lookup::is_defined(self.code(), name) || !self.definitions(name).is_empty()
     }
 
     /// Returns the names that are unresolved here but not in `before`; the two differ only in the
@@ -301,10 +301,14 @@ impl Index {
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
     }
 
-    /// The module that a new file would hide from files that import it: one beside a package of its name,
-    /// or one of Python's library.
-    pub fn shadowing(&self, new: &SymbolTree) -> Option<Shadowing> {
-        shadow::shadowing(self.code(), &self.snapshot, new)
+    /// The module that a new file would hide from files that import it, or from tools that run the tests:
+    /// one beside a package of its name, one of Python's library, or one that `is_installed` knows.
+    pub fn shadowing(
+        &self,
+        new: &SymbolTree,
+        is_installed: &dyn Fn(&str) -> bool,
+    ) -> Option<Shadowing> {
+        shadow::shadowing(self.code(), &self.snapshot, new, is_installed)
     }
 
     /// Returns the most relevant symbols for a text, such as a task or the output of failing tests.

@@ -12,12 +12,36 @@ use starling_workspace::Snapshot;
 
 /// Directories from which modules are imported everywhere.
 const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
+/// Those from which tools of the tests import, too: `python -m pytest` looks in the first one before it
+/// looks for its own parts.
+const ROOTS_OF_TOOLS: [&str; 2] = ["", "src"];
+
+/// The top modules of Python's library, of all versions that are in use.
+const LIBRARY: &str = "\
+    abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb \
+    binascii bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop \
+    collections colorsys compileall concurrent configparser contextlib contextvars copy copyreg \
+    crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest email \
+    encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib \
+    functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html \
+    http imaplib imghdr imp importlib inspect io ipaddress itertools json keyword linecache locale \
+    logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt \
+    multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os \
+    ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix \
+    posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri \
+    random re readline reprlib resource rlcompleter runpy sched secrets select selectors shelve \
+    shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile \
+    sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symtable \
+    sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit \
+    tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata \
+    unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml \
+    xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
 /// What a new file stands in for, and who imports that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowing {
     pub hidden: HiddenModule,
-    /// In the order of their paths; at least one.
+    /// In the order of their paths. None where tools of the tests may import it.
     pub importers: Vec<FilePath>,
 }
 
@@ -30,6 +54,8 @@ pub enum HiddenModule {
     Folder(String),
     /// A module of Python's library.
     Standard(String),
+    /// A module of a package in the environment of the tests.
+    Installed(String),
 }
 
 impl fmt::Display for HiddenModule {
@@ -38,13 +64,22 @@ impl fmt::Display for HiddenModule {
             HiddenModule::File(file) => write!(f, "{file}"),
             HiddenModule::Folder(folder) => write!(f, "the modules in {folder}/"),
             HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's library"),
+            HiddenModule::Installed(name) => {
+                write!(f, "the module `{name}` of an installed package")
+            }
         }
     }
 }
 
 /// What a new file, which is not in the code yet, would hide from files that import it. A package that binds
-/// all names of the module beside it may take its place.
-pub(super) fn shadowing(code: &Code, world: &Snapshot, new: &SymbolTree) -> Option<Shadowing> {
+/// all names of the module beside it may take its place. `is_installed` knows the modules of packages in
+/// the environment of the tests.
+pub(super) fn shadowing(
+    code: &Code,
+    world: &Snapshot,
+    new: &SymbolTree,
+    is_installed: &dyn Fn(&str) -> bool,
+) -> Option<Shadowing> {
     let stem = new.file().as_str().strip_suffix(".py")?;
     let package = stem.strip_suffix("/__init__");
     let place = package.unwrap_or(stem);
@@ -63,17 +98,37 @@ pub(super) fn shadowing(code: &Code, world: &Snapshot, new: &SymbolTree) -> Opti
         (None, _) if !is_package && holds_modules(world, place) => {
             HiddenModule::Folder(place.to_owned())
         }
-        (_, None) if !is_package && is_standard(name) && is_top(code, directory) => {
+        (_, None) if !is_package && is_library(name) && is_top(code, directory) => {
             HiddenModule::Standard(name.to_owned())
+        }
+        (_, None) if !is_package && is_installed(name) && is_top(code, directory) => {
+            HiddenModule::Installed(name.to_owned())
         }
         (Some(_) | None, _) => return None,
     };
+    let importers = importers(code, &hidden, place);
+    let by_tools = match &hidden {
+        // What tests may be called.
+        HiddenModule::Standard(name) => name != "test" && is_root_of_tools(world, directory),
+        HiddenModule::Installed(_) => is_root_of_tools(world, directory),
+        HiddenModule::File(_) | HiddenModule::Folder(_) => false,
+    };
+    (by_tools || !importers.is_empty()).then_some(Shadowing { hidden, importers })
+}
+
+fn is_library(name: &str) -> bool {
+    is_standard(name) || LIBRARY.split(' ').any(|known| known == name)
+}
+
+/// The files that import a module that a new one at `place` would hide.
+fn importers(code: &Code, hidden: &HiddenModule, place: &str) -> Vec<FilePath> {
+    let (directory, name) = place.rsplit_once('/').unwrap_or(("", place));
     let dotted = place
         .strip_prefix("src/")
         .unwrap_or(place)
         .replace('/', ".");
-    let imports = |names: &Names, import: &Import, file: &FilePath| match &hidden {
-        HiddenModule::Standard(_) => {
+    let imports = |names: &Names, import: &Import, file: &FilePath| match hidden {
+        HiddenModule::Standard(_) | HiddenModule::Installed(_) => {
             let below = file.as_str().strip_prefix(directory);
             let is_near =
                 ROOTS.contains(&directory) || below.is_some_and(|rest| rest.starts_with('/'));
@@ -88,8 +143,21 @@ pub(super) fn shadowing(code: &Code, world: &Snapshot, new: &SymbolTree) -> Opti
         let mut all = names.imports().iter();
         all.any(|import| imports(&names, import, code.path(*one)))
     });
-    let importers: Vec<FilePath> = importers.map(|one| code.path(one).clone()).collect();
-    (!importers.is_empty()).then_some(Shadowing { hidden, importers })
+    importers.map(|one| code.path(one).clone()).collect()
+}
+
+/// Whether tools that run the tests look for modules in a directory: the roots, and directories that
+/// hold tests themselves, which pytest puts on the path.
+fn is_root_of_tools(world: &Snapshot, directory: &str) -> bool {
+    let holds_tests = |file: &FilePath| {
+        let (folder, name) = file
+            .as_str()
+            .rsplit_once('/')
+            .unwrap_or(("", file.as_str()));
+        let is_test = name.starts_with("test_") || name.ends_with("_test.py");
+        folder == directory && name.ends_with(".py") && (is_test || name == "conftest.py")
+    };
+    ROOTS_OF_TOOLS.contains(&directory) || world.files().iter().any(holds_tests)
 }
 
 /// Whether the names that one module binds are all bound by the other.
@@ -142,7 +210,8 @@ mod tests {
     use super::*;
     use crate::Index;
 
-    const FILES: [(&str, &str); 9] = [
+    const FILES: [(&str, &str); 10] = [
+        ("unit/test_a.py", "import pytest\n"),
         ("a/__init__.py", ""),
         (
             "a/m.py",
@@ -160,7 +229,8 @@ mod tests {
     fn hidden(file: &str, text: &str) -> Option<(String, Vec<String>)> {
         let index = Index::new(snapshot_of(&FILES));
         let tree = SymbolTree::parse(FilePath::new(file), text.into());
-        let found = index.shadowing(&tree)?;
+        let is_installed = |name: &str| ["iniconfig", "yaml"].contains(&name);
+        let found = index.shadowing(&tree, &is_installed)?;
         let importers = found.importers.iter().map(ToString::to_string);
         Some((found.hidden.to_string(), importers.collect()))
     }
@@ -179,6 +249,31 @@ mod tests {
                 "typing/__init__.py",
                 "the module `typing` of Python's library",
                 &["run.py"],
+            ),
+            (
+                "decimal.py",
+                "the module `decimal` of Python's library",
+                &[],
+            ),
+            (
+                "unit/decimal.py",
+                "the module `decimal` of Python's library",
+                &[],
+            ),
+            (
+                "iniconfig.py",
+                "the module `iniconfig` of an installed package",
+                &[],
+            ),
+            (
+                "src/yaml/__init__.py",
+                "the module `yaml` of an installed package",
+                &[],
+            ),
+            (
+                "unit/yaml.py",
+                "the module `yaml` of an installed package",
+                &[],
             ),
             (
                 "tools/queue.py",
@@ -205,7 +300,10 @@ mod tests {
             "queue.txt",
             "a/free/__init__.py",
             "ns/__init__.py",
-            "decimal.py",
+            "a/decimal.py",
+            "a/yaml.py",
+            "tools/yaml.py",
+            "test/__init__.py",
             "tools/json.py",
             "tools/__init__.py",
         ] {

@@ -4,17 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use super::code::{Code, Known};
 use super::segment::{BadSegment, Segment, VERSION};
 use starling_syntax::FilePath;
-use starling_workspace::{Stamp, private_directory, private_file};
+use starling_workspace::{Stamp, private_directory, replace_private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
@@ -159,7 +158,7 @@ impl Store {
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
         let mapped = private_directory(&self.directory)
-            .and_then(|()| put(&path, segment.bytes()))
+            .and_then(|()| replace_private_file(&path, segment.bytes()))
             .and_then(|()| segment.mapped(&File::open(&path)?));
         mapped.unwrap_or(segment)
     }
@@ -184,8 +183,8 @@ impl Store {
                 Ok(()) | Err(_) => {}
             }
         }
-        put(&self.directory.join(MANIFEST), &bytes)?;
-        put(
+        replace_private_file(&self.directory.join(MANIFEST), &bytes)?;
+        replace_private_file(
             &self.directory.join(FOLDER),
             self.folder.as_os_str().as_encoded_bytes(),
         )?;
@@ -210,7 +209,7 @@ impl Store {
             let path = self.path_of(&name);
             // A segment in memory may replace a damaged file of the same name.
             if !segment.is_stored() || !path.exists() {
-                put(&path, segment.bytes())?;
+                replace_private_file(&path, segment.bytes())?;
             }
             segments.push(name);
         }
@@ -223,8 +222,8 @@ impl Store {
             files: files.collect(),
             segments,
         };
-        put(&self.directory.join(MANIFEST), &encode(&manifest))?;
-        put(
+        replace_private_file(&self.directory.join(MANIFEST), &encode(&manifest))?;
+        replace_private_file(
             &self.directory.join(FOLDER),
             self.folder.as_os_str().as_encoded_bytes(),
         )?;
@@ -297,21 +296,6 @@ pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
 
 fn name_of(segment: &Segment) -> String {
     format!("{:016x}", segment.identity())
-}
-
-/// Writes a file atomically: it appears complete or not at all.
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static WRITES: AtomicU64 = AtomicU64::new(0);
-    let number = WRITES.fetch_add(1, Ordering::Relaxed);
-    let new = path.with_extension(format!("{}-{number}.new", std::process::id()));
-    let written = private_file(&new)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // If this fails too, nothing more can be done.
-        let _ = fs::remove_file(&new);
-    }
-    written
 }
 
 /// Encodes a manifest as version, checksum and content.

@@ -14,6 +14,7 @@ mod sampled;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod traced;
 mod usage;
 
 pub mod verifier;

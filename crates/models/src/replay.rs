@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -22,7 +21,6 @@ pub struct Replay {
     profile: ModelProfile,
     replies: HashMap<(String, u32), Result<ChatReply, ModelError>>,
     next: Mutex<HashMap<String, u32>>,
-    pace: Duration,
 }
 
 /// A line of a trajectory as far as it matters here.
@@ -96,14 +94,7 @@ impl Replay {
             },
             replies,
             next: Mutex::default(),
-            pace: Duration::ZERO,
         })
-    }
-
-    /// The same with a pause before each answer, for demonstrations.
-    pub fn with_pace(mut self, pace: Duration) -> Self {
-        self.pace = pace;
-        self
     }
 
     fn take_ordinal(&self, conversation: &str) -> u32 {
@@ -139,7 +130,6 @@ impl ChatModel for Replay {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let ordinal = self.take_ordinal(&request.conversation);
-        tokio::time::sleep(self.pace).await;
         let key = (request.conversation.clone(), ordinal);
         let reply = self.replies.get(&key).cloned().unwrap_or_else(|| {
             let message = format!(
@@ -237,14 +227,5 @@ mod tests {
         assert!(message(&twice).contains("line 2"));
         let missing = Replay::open(profile("r"), Path::new("/no/such/file"));
         assert!(matches!(missing, Err(ModelError::Unavailable { .. })));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_pace_can_be_kept() {
-        let replay = Replay::parse(profile("r"), &line("a", 0, said("x"))).unwrap();
-        let start = tokio::time::Instant::now();
-        let replay = replay.with_pace(Duration::from_millis(300));
-        ask(&replay, "a").await.unwrap();
-        assert_eq!(start.elapsed().as_millis(), 300);
     }
 }

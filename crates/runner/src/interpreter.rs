@@ -1,7 +1,9 @@
 //! The project's Python.
 
+mod modules;
 mod places;
 
+pub(super) use modules::installed;
 pub(super) use places::candidates;
 
 use std::collections::BTreeMap;
@@ -187,14 +189,18 @@ fn is_installation(prefix: &Path) -> bool {
         && (prefix.join("pyvenv.cfg").is_file() || ["lib", "lib64"].into_iter().any(has_modules))
 }
 
+/// The value of a key in the settings of a virtual environment.
+fn base_setting<'s>(settings: &'s str, wanted: &str) -> Option<&'s str> {
+    settings.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == wanted).then(|| value.trim())
+    })
+}
+
 /// The installation that a virtual environment is made from.
 fn base(prefix: &Path) -> Option<PathBuf> {
     let settings = std::fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
-    let home = settings.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
-    })?;
-    let home = plain(&home)?;
+    let home = plain(Path::new(base_setting(&settings, "home")?))?;
     let names = ["python3", "python"];
     names.iter().find_map(|name| installation(&home.join(name)))
 }

@@ -29,6 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tracing::{Instrument, field};
 
 use candidates::Candidates;
 use command::Suite;
@@ -80,6 +81,8 @@ pub struct ProjectTests {
     secrets: SecretValues,
     /// Whether pytest can load Starling's plugin. Unset until a run has shown it.
     loads: Arc<OnceLock<bool>>,
+    /// The modules that packages bring into the interpreter of the tests.
+    installed: Arc<BTreeSet<String>>,
     /// Set after unittest has used Starling's reporter.
     reports: Arc<OnceLock<()>>,
 }
@@ -111,6 +114,7 @@ impl ProjectTests {
                 .flat_map(|python| interpreter::prefixes(python)),
         );
         keep.extend(settings.readable);
+        let installed = installed(&root, python, &environment);
         ProjectTests {
             root,
             shadows,
@@ -121,6 +125,7 @@ impl ProjectTests {
             results: ResultsFrom::default(),
             secrets,
             loads: Arc::default(),
+            installed: Arc::new(installed),
             reports: Arc::default(),
         }
     }
@@ -233,6 +238,24 @@ impl ProjectTests {
             Ok(suites) => suites.warnings(),
             Err(_) => &[],
         }
+    }
+
+    /// Runs the runners in their order until one runs a test.
+    async fn first_that_runs(&self, request: &TestRequest) -> TestReport {
+        let suites = match &self.suites {
+            Ok(suites) => suites,
+            Err(reason) => return not_run(String::new(), reason.clone()),
+        };
+        let mut empty = Vec::new();
+        for suite in suites.to_try(&request.select) {
+            let report = self.run_with(suite, request).await;
+            if suites.accept(suite, &report) {
+                return report;
+            }
+            empty.push(report);
+        }
+        let report = suites.none_ran(empty);
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
     }
 
     async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
@@ -379,6 +402,31 @@ fn hidden(suite: &Suite, output: &str) -> Option<String> {
     ))
 }
 
+/// Returns the modules that packages bring into the interpreter that runs the tests, or, where the user
+/// named another command, into any interpreter of the project.
+fn installed(
+    root: &Path,
+    python: Option<&Path>,
+    environment: &BTreeMap<OsString, OsString>,
+) -> BTreeSet<String> {
+    let variable = |name: &str| environment.get(&OsString::from(name));
+    let path = variable("PATH")
+        .map(OsString::as_os_str)
+        .unwrap_or_default();
+    let home = std::env::home_dir();
+    let found = |python: PathBuf| match python.components().count() {
+        1 => std::env::split_paths(path)
+            .map(|place| place.join(&python))
+            .find(|python| python.is_file()),
+        _ => Some(python),
+    };
+    let pythons = interpreter::candidates(root, python, environment);
+    let pythons = pythons.into_iter().filter_map(found);
+    pythons
+        .flat_map(|python| interpreter::installed(&python, home.as_deref()))
+        .collect()
+}
+
 /// Returns the end of an output with an explanation of failures that the sandbox caused.
 fn said(output: &str, environment: &BTreeMap<OsString, OsString>) -> String {
     let mut said = message::last(output, REPORT_BYTES).to_owned();
@@ -443,25 +491,33 @@ impl TestRunner for ProjectTests {
         version::of_program(&program?)
     }
 
+    fn has_installed(&self, module: &str) -> bool {
+        self.installed.contains(module)
+    }
+
     fn selects(&self) -> bool {
         let suites = self.suites.as_ref();
         suites.is_ok_and(|all| all.current().selects())
     }
 
     async fn run(&self, request: TestRequest) -> TestReport {
-        let suites = match &self.suites {
-            Ok(suites) => suites,
-            Err(reason) => return not_run(String::new(), reason.clone()),
-        };
-        let mut empty = Vec::new();
-        for suite in suites.to_try(&request.select) {
-            let report = self.run_with(suite, &request).await;
-            if suites.accept(suite, &report) {
-                return report;
-            }
-            empty.push(report);
-        }
-        let report = suites.none_ran(empty);
-        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
+        let span = tracing::info_span!(
+            "tests",
+            which = if request.select.is_empty() {
+                "all"
+            } else {
+                "selected"
+            },
+            selected = request.select.len(),
+            outcome = field::Empty,
+            results = field::Empty,
+        );
+        let report = self
+            .first_that_runs(&request)
+            .instrument(span.clone())
+            .await;
+        span.record("outcome", report.outcome.word());
+        span.record("results", report.cases.len());
+        report
     }
 }

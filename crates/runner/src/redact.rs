@@ -110,7 +110,9 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
             true => GIT_CONFIG,
             false => &name,
         };
-        values.extend(values_of(name, &decoded(&text)));
+        for text in decoded(&text) {
+            values.extend(values_of(name, &text));
+        }
     }
     values.truncate(VALUES_MOST);
     let read: Vec<String> = values.iter().filter_map(|value| unescaped(value)).collect();
@@ -147,18 +149,24 @@ fn in_ascii(text: &str) -> Vec<String> {
     vec![with(&units), with(&of_python)]
 }
 
-/// A text in UTF-8, or in UTF-16 by its mark.
-fn decoded(bytes: &[u8]) -> String {
+/// A text in UTF-8, or in UTF-16 by its mark. A text in neither may be read in Latin-1.
+fn decoded(bytes: &[u8]) -> Vec<String> {
     let unit: fn([u8; 2]) -> u16 = match bytes {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
         [0xfe, 0xff, ..] => u16::from_be_bytes,
-        _ => return String::from_utf8_lossy(bytes).into_owned(),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) => return vec![text.to_owned()],
+            Err(_) => {
+                let in_latin1 = bytes.iter().copied().map(char::from).collect();
+                return vec![in_latin1, String::from_utf8_lossy(bytes).into_owned()];
+            }
+        },
     };
     let units = bytes[2..]
         .chunks_exact(2)
         .map(|pair| unit([pair[0], pair[1]]));
     let units: Vec<u16> = units.collect();
-    String::from_utf16_lossy(&units)
+    vec![String::from_utf16_lossy(&units)]
 }
 
 /// A value as a program reads it that knows escapes, where that is another text: of shells, TOML and YAML.
@@ -189,7 +197,9 @@ fn escaped(value: &str) -> Vec<String> {
         true => char::from(byte).to_string(),
         false => format!("\\x{byte:02x}"),
     });
-    let mut forms = vec![by_python.replace('\'', "\\'"), by_python, json];
+    // PHP escapes slashes, too.
+    let by_php = json.replace('/', "\\/");
+    let mut forms = vec![by_python.replace('\'', "\\'"), by_python, by_php, json];
     forms.extend(ascii.into_iter().flatten());
     if !value.is_ascii() {
         forms.push(bytes.collect());
@@ -286,6 +296,11 @@ mod tests {
         fs::write(dir.path().join(".env"), env).unwrap();
         let yaml = "a: 'it''s-Pw-4455'\nb: \"q\\\"x-Pw-6677\"\n";
         fs::write(dir.path().join("secrets.yml"), yaml).unwrap();
+        let latin: Vec<u8> = "X_TOKEN=lätin9xK3value\nY_TOKEN=sl/ash-Pw-8899\n"
+            .chars()
+            .map(|char| char as u8)
+            .collect();
+        fs::write(dir.path().join(".env.latin"), latin).unwrap();
         let redact = |text: &str| {
             let values = SecretValues::default();
             unnumbered(&values.redact(dir.path(), text.to_owned()))
@@ -299,6 +314,9 @@ mod tests {
             "p\\u00e4ssw\\u00f6rd-\\u03a9mega",
             "p\\xe4ssw\\xf6rd-\\u03a9mega",
             "p\\xc3\\xa4ssw\\xc3\\xb6rd-\\xce\\xa9mega",
+            "lätin9xK3value",
+            "sl/ash-Pw-8899",
+            "sl\\/ash-Pw-8899",
         ] {
             assert_eq!(redact(&format!("<{printed}>")), "<[secret]>", "{printed}");
         }

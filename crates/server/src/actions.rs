@@ -1,5 +1,5 @@
-//! `textDocument/codeAction`: what can be asked for at a place. Each is a command; no model is asked to
-//! make it.
+//! `textDocument/codeAction`: the actions at a position. Each action is a command; no model is
+//! called to compute it.
 
 use ropey::Rope;
 use serde_json::{Value, json};
@@ -8,44 +8,47 @@ use tower_lsp::lsp_types::{
     NumberOrString, Position as LspPosition, Range,
 };
 
-use super::board::short;
-use super::documents::Sight;
-use super::offers::{Offer, command};
+use super::documents::DocumentView;
 use super::protocol::{ClientCommand, REJECT, RUN};
-use super::runs::reviews::REASONS;
-use super::settings::Settings;
+use super::review_actions::{ReviewAction, command};
+use super::review_dialogs::REASONS;
+use super::session::short;
+use super::settings::ClientSettings;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{Position, offset_of};
 
-/// What Starling alone does.
+/// The kind of actions that only Starling has.
 pub const KIND: CodeActionKind = CodeActionKind::new("starling");
 
-/// A comment further down in a selection is not looked for.
-const LINES: u32 = 100;
+/// Maximum number of lines of a selection that are searched for a TODO comment.
+const MAX_SELECTION_LINES: u32 = 100;
 
 pub fn actions(
     params: &CodeActionParams,
     file: &FilePath,
-    (offers, again): (&[Offer], Vec<Command>),
-    sight: &Sight,
-    client: &Settings,
+    (review_actions, again): (&[ReviewAction], Vec<Command>),
+    document: &DocumentView,
+    client: &ClientSettings,
 ) -> Vec<CodeActionOrCommand> {
-    let place = Place {
+    let context = ActionContext {
         file,
-        sight,
+        document,
         client,
     };
-    let symbol = place.symbol(params.range.start);
+    let symbol = context.symbol(params.range.start);
     let mut actions = Vec::new();
     for diagnostic in &params.context.diagnostics {
-        actions.push(place.fix(diagnostic));
+        actions.push(context.fix(diagnostic));
     }
-    actions.extend(place.comment(params.range, &symbol));
-    for offer in offers.iter().filter(|offer| offer.symbol.encloses(&symbol)) {
-        let commands = offer.commands(client);
+    actions.extend(context.comment(params.range, &symbol));
+    for action in review_actions
+        .iter()
+        .filter(|action| action.symbol.encloses(&symbol))
+    {
+        let commands = action.commands(client);
         let about = commands.first().map(|first| first.title.clone());
         let about = about.unwrap_or_default();
-        // The first of several is the name of the matter.
+        // If there are several commands, the title of the first one describes the others.
         let named = usize::from(commands.len() > 1);
         let commands = commands.into_iter().skip(named);
         let commands = commands.flat_map(|one| with_reasons(one, client));
@@ -54,18 +57,19 @@ pub fn actions(
                 0 => one.title.clone(),
                 _ => format!("{} ({about})", one.title),
             };
-            action(title, KIND, one)
+            code_action(title, KIND, one)
         }));
     }
     actions.extend(again.into_iter().map(|one| action_of(KIND, one)));
-    actions.extend(place.on_symbol(&symbol, params));
+    actions.extend(context.on_symbol(&symbol, params));
     let wanted = params.context.only.as_deref();
     actions
         .into_iter()
         .filter(|action| wanted.is_none_or(|kinds| is_wanted(action, kinds)))
         .filter_map(|action| match client.action_literals {
             true => Some(CodeActionOrCommand::CodeAction(action)),
-            // An older client; the title of an action says more than that of its command.
+            // Older clients accept only commands. The title of the action is more specific than the
+            // command's title.
             false => action.command.map(|command| {
                 let title = action.title;
                 CodeActionOrCommand::Command(Command { title, ..command })
@@ -74,8 +78,8 @@ pub fn actions(
         .collect()
 }
 
-/// Where the client shows no questions, each reason to reject is an action of its own.
-fn with_reasons(command: Command, client: &Settings) -> Vec<Command> {
+/// In a client that shows no questions, each reason for a rejection is an action of its own.
+fn with_reasons(command: Command, client: &ClientSettings) -> Vec<Command> {
     let argument = command.arguments.as_ref().and_then(|all| all.first());
     let is_about_proposal = argument.is_some_and(|one| one.get("proposal").is_some());
     if command.command != REJECT || client.questions || !is_about_proposal {
@@ -92,7 +96,7 @@ fn with_reasons(command: Command, client: &Settings) -> Vec<Command> {
     REASONS.iter().map(with).collect()
 }
 
-/// A kind stands for all that begin with it.
+/// A requested kind also includes its sub-kinds: `refactor` includes `refactor.rewrite`.
 fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     let own = action.kind.as_ref().map_or("", CodeActionKind::as_str);
     kinds.iter().any(|kind| {
@@ -103,26 +107,30 @@ fn is_wanted(action: &CodeAction, kinds: &[CodeActionKind]) -> bool {
     })
 }
 
-struct Place<'a> {
+struct ActionContext<'a> {
     file: &'a FilePath,
-    sight: &'a Sight,
-    client: &'a Settings,
+    document: &'a DocumentView,
+    client: &'a ClientSettings,
 }
 
-impl Place<'_> {
+impl ActionContext<'_> {
     fn symbol(&self, at: LspPosition) -> SymbolPath {
         let position = Position {
             line: at.line,
             column: at.character,
         };
-        let offset = offset_of(&self.sight.text, position, self.client.encoding);
-        let name = self.sight.marks.at(offset).map(|mark| mark.name.clone());
+        let offset = offset_of(&self.document.text, position, self.client.encoding);
+        let name = self
+            .document
+            .markers
+            .at(offset)
+            .map(|marker| marker.name.clone());
         SymbolPath::new(self.file.clone(), name.unwrap_or_default())
     }
 
     fn on_symbol(&self, symbol: &SymbolPath, params: &CodeActionParams) -> Vec<CodeAction> {
         let about = json!({
-            "symbol": symbol, "uri": self.sight.uri, "range": params.range,
+            "symbol": symbol, "uri": self.document.uri, "range": params.range,
         });
         let mut actions = Vec::new();
         if self.client.brings(ClientCommand::Change) {
@@ -170,10 +178,13 @@ impl Place<'_> {
         action
     }
 
-    /// What the first such comment in the range says is to be done.
+    /// Returns an action for the first TODO comment in the range.
     fn comment(&self, range: Range, symbol: &SymbolPath) -> Option<CodeAction> {
         let first = range.start.line;
-        let last = range.end.line.min(first.saturating_add(LINES));
+        let last = range
+            .end
+            .line
+            .min(first.saturating_add(MAX_SELECTION_LINES));
         (first..=last).find_map(|line| {
             let end = LspPosition::new(line, u32::MAX);
             let symbol = match line == first {
@@ -185,14 +196,14 @@ impl Place<'_> {
     }
 
     fn comment_on(&self, number: u32, symbol: &SymbolPath) -> Option<CodeAction> {
-        let line = line_of(&self.sight.text, number)?;
-        let wish = wish(&line)?;
+        let line = line_of(&self.document.text, number)?;
+        let todo = todo_text(&line)?;
         let task = format!(
-            "Do what this comment at {}:{}, in `{symbol}`, asks for, and remove the comment:\n{wish}",
+            "Do what this comment at {}:{}, in `{symbol}`, asks for, and remove the comment:\n{todo}",
             self.file,
             number + 1,
         );
-        let title = format!("Starling: do: {}", short(wish));
+        let title = format!("Starling: do: {}", short(todo));
         let run = command(title, RUN, beginning(&task, symbol));
         Some(action_of(CodeActionKind::REFACTOR_REWRITE, run))
     }
@@ -206,11 +217,11 @@ fn line_of(text: &Rope, line: u32) -> Option<String> {
     text.get_line(line as usize).map(|line| line.to_string())
 }
 
-/// The text behind TODO or FIXME in the comment of a line.
-fn wish(line: &str) -> Option<&str> {
+/// Returns the text after TODO or FIXME in the comment of a line.
+fn todo_text(line: &str) -> Option<&str> {
     let comment = ["#", "//"]
         .iter()
-        .filter_map(|mark| line.find(mark).map(|at| &line[at + mark.len()..]))
+        .filter_map(|marker| line.find(marker).map(|at| &line[at + marker.len()..]))
         .max_by_key(|comment| comment.len())?;
     let comment = comment.trim();
     let rest = ["TODO", "FIXME"]
@@ -220,15 +231,15 @@ fn wish(line: &str) -> Option<&str> {
         Some((_who, rest)) => rest,
         None => rest,
     };
-    let wish = rest.trim_start_matches(':').trim();
-    (!wish.is_empty()).then_some(wish)
+    let todo = rest.trim_start_matches(':').trim();
+    (!todo.is_empty()).then_some(todo)
 }
 
 fn action_of(kind: CodeActionKind, command: Command) -> CodeAction {
-    action(command.title.clone(), kind, command)
+    code_action(command.title.clone(), kind, command)
 }
 
-fn action(title: String, kind: CodeActionKind, command: Command) -> CodeAction {
+fn code_action(title: String, kind: CodeActionKind, command: Command) -> CodeAction {
     CodeAction {
         title,
         kind: Some(kind),
@@ -240,14 +251,14 @@ fn action(title: String, kind: CodeActionKind, command: Command) -> CodeAction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{BASE, client, doing, offers, sight, waiting};
+    use crate::samples::{BASE, client, document, doing, review_actions, waiting};
     use starling_swarm::RunId;
 
     fn asked(
         text: &str,
         context: Value,
         at: (u32, u32),
-        offers: &[Offer],
+        review_actions: &[ReviewAction],
         brings: &[ClientCommand],
     ) -> Vec<CodeAction> {
         let position = json!({"line": at.0, "character": at.1});
@@ -260,8 +271,8 @@ mod tests {
         let found = actions(
             &params,
             &file,
-            (offers, Vec::new()),
-            &sight(text),
+            (review_actions, Vec::new()),
+            &document(text),
             &client(brings),
         );
         let plain = |action| match action {
@@ -285,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_asked_for_at_a_place() {
+    fn lists_actions_at_a_position() {
         let none = json!({"diagnostics": []});
         let problem = json!({"diagnostics": [{
             "range": {"start": {"line": 6, "character": 8}, "end": {"line": 6, "character": 14}},
@@ -311,12 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn editors_without_lenses_find_the_offers_here() {
-        let mut board = waiting(&[(1, "a.py::C")]);
-        doing(&mut board, "a.py::g");
-        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+    fn review_actions_are_code_actions() {
+        let mut view = waiting(&[(1, "a.py::C")]);
+        doing(&mut view, "a.py::g");
+        let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
         let titles = |at| -> Vec<String> {
-            let actions = asked(BASE, json!({"diagnostics": []}), at, &offers, &[]);
+            let actions = asked(BASE, json!({"diagnostics": []}), at, &review_actions, &[]);
             actions.into_iter().map(|action| action.title).collect()
         };
         assert_eq!(
@@ -338,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wanted_kinds_are_answered() {
+    fn returns_only_requested_kinds() {
         let kinds = |only: &[&str]| -> Vec<String> {
             let context = json!({"diagnostics": [], "only": only});
             let actions = asked(BASE, context, (6, 10), &[], &ClientCommand::ALL);
@@ -355,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_read_from_a_comment() {
+    fn reads_task_from_todo_comment() {
         for (line, found) in [
             ("x = 1  # TODO: more", Some("more")),
             ("# FIXME(ann): ö\n", Some("ö")),
@@ -366,7 +377,7 @@ mod tests {
             ("TODO: no comment", None),
             ("", None),
         ] {
-            assert_eq!(wish(line), found, "{line}");
+            assert_eq!(todo_text(line), found, "{line}");
         }
     }
 }

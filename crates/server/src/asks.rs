@@ -1,4 +1,5 @@
-//! Questions about the code: begun at once, answered by notifications, never with an edit.
+//! Questions about the code. A request starts the answer; notifications deliver it. Questions never
+//! change files.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,75 +9,74 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::documents::Desk;
+use super::documents::DocumentStore;
 use super::outgoing::Plugin;
 use super::protocol::{
-    AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply, AskState,
+    AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply, AskSnapshot,
 };
-use super::pulse::{Around, Pulse};
-use super::runs::{RunError, overlay};
-use super::services::{Opened, Opening, Services};
-use super::settings::Settings;
-use super::windows::Windows;
+use super::refresh::ClientContext;
+use super::session::{OpenRequest, OpenedRun, RefreshNotifier, RunError, Services, overlay};
+use super::settings::ClientSettings;
+use super::window::ClientWindow;
 use starling_ask::session::Session;
 use starling_ask::step::Step;
 use starling_ask::{self, Answer, Models, Query};
 
-/// How many ended questions, and sessions, are kept.
-const KEPT: usize = 32;
+/// Maximum number of ended questions, and of sessions, that are kept.
+const MAX_KEPT: usize = 32;
 
 /// All questions of one client.
 #[derive(Clone)]
 pub struct Asks {
-    shared: Arc<Shared>,
+    shared: Arc<AsksShared>,
 }
 
-struct Shared {
+struct AsksShared {
     services: Services,
     plugin: Plugin,
-    desk: Desk,
-    pulse: Pulse,
-    windows: Arc<Windows>,
+    documents: DocumentStore,
+    refresh: RefreshNotifier,
+    window: Arc<ClientWindow>,
     tasks: TaskTracker,
-    state: Mutex<State>,
+    state: Mutex<AskTable>,
 }
 
 #[derive(Default)]
-struct State {
-    entries: Vec<Entry>,
-    /// What was learnt, by the client's names.
+struct AskTable {
+    entries: Vec<AskEntry>,
+    /// What was learned in each session, by the client's name for the session.
     sessions: BTreeMap<String, Session>,
 }
 
-struct Entry {
+struct AskEntry {
     id: AskId,
     question: String,
     session: Option<String>,
-    /// `None` when it has ended.
+    /// `None` if the question has ended.
     cancel: Option<CancellationToken>,
 }
 
-/// A question on its way.
-struct Plan {
+/// A question that is being answered.
+struct AskPlan {
     id: AskId,
     params: AskParams,
-    settings: Settings,
+    settings: ClientSettings,
     buffers: oneshot::Receiver<Vec<(std::path::PathBuf, Arc<str>)>>,
 }
 
 impl Asks {
-    pub fn new(services: Services, desk: Desk, around: Around) -> Asks {
-        let Around {
-            pulse,
-            windows,
+    pub fn new(services: Services, documents: DocumentStore, context: ClientContext) -> Asks {
+        let ClientContext {
+            refresh,
+            window,
             plugin,
-        } = around;
-        let shared = Shared {
+        } = context;
+        let shared = AsksShared {
             services,
             plugin,
-            desk,
-            pulse,
-            windows,
+            documents,
+            refresh,
+            window,
             tasks: TaskTracker::new(),
             state: Mutex::default(),
         };
@@ -85,23 +85,27 @@ impl Asks {
         }
     }
 
-    /// Begins to answer over the buffers as they are at this place in the order of messages.
+    /// Starts answering a question over the current buffers.
     ///
     /// # Errors
-    /// No folder is open.
-    pub fn begin(&self, params: AskParams, settings: &Settings) -> Result<AskReply, RunError> {
-        let buffers = self.shared.desk.read_all();
+    /// No project is open.
+    pub fn start(
+        &self,
+        params: AskParams,
+        settings: &ClientSettings,
+    ) -> Result<AskReply, RunError> {
+        let buffers = self.shared.documents.read_all();
         if settings.root.is_none() {
             return Err(RunError::NoRoot);
         }
         let (id, cancel) = (next_id(), CancellationToken::new());
-        self.lock().add(Entry {
+        self.lock().add(AskEntry {
             id: id.clone(),
             question: params.question.clone(),
             session: params.session.clone(),
             cancel: Some(cancel.clone()),
         });
-        let plan = Plan {
+        let plan = AskPlan {
             id: id.clone(),
             params,
             settings: settings.clone(),
@@ -111,11 +115,11 @@ impl Asks {
         let answered = async move { asks.answer(plan, cancel).await };
         let workers = &self.shared.services.workers;
         self.shared.tasks.spawn_on(answered, workers);
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
         Ok(AskReply { ask: id })
     }
 
-    /// Ends a question; one that has ended stays as it is.
+    /// Cancels a question. An ended question is left as it is.
     ///
     /// # Errors
     /// There is no such question.
@@ -129,16 +133,16 @@ impl Asks {
         Ok(())
     }
 
-    /// How many are being answered.
+    /// Returns the number of questions that are being answered.
     pub fn going(&self) -> usize {
         let state = self.lock();
         let going = state.entries.iter().filter(|entry| entry.cancel.is_some());
         going.count()
     }
 
-    pub fn state(&self) -> Vec<AskState> {
+    pub fn state(&self) -> Vec<AskSnapshot> {
         let state = self.lock();
-        let of = |entry: &Entry| AskState {
+        let of = |entry: &AskEntry| AskSnapshot {
             ask: entry.id.clone(),
             question: entry.question.clone(),
             session: entry.session.clone(),
@@ -147,14 +151,14 @@ impl Asks {
         state.entries.iter().map(of).collect()
     }
 
-    /// Ends all.
-    pub fn farewell(&self) {
+    /// Cancels all questions.
+    pub fn shutdown(&self) {
         for entry in &self.lock().entries {
             entry.cancel.iter().for_each(CancellationToken::cancel);
         }
     }
 
-    async fn answer(self, plan: Plan, cancel: CancellationToken) {
+    async fn answer(self, plan: AskPlan, cancel: CancellationToken) {
         let (id, shows) = (plan.id.clone(), !plan.settings.has_plugin());
         let (steps, told) = mpsc::unbounded_channel();
         let answered = async {
@@ -162,40 +166,40 @@ impl Asks {
                 end = self.answered(plan, steps) => end,
                 () = cancel.cancelled() => Err("the question was stopped".to_owned()),
             };
-            end.map_or_else(AnswerNews::Error, |answer| {
-                AnswerNews::Answer(Box::new(answer))
+            end.map_or_else(AnswerUpdate::Error, |answer| {
+                AnswerUpdate::Answer(Box::new(answer))
             })
         };
         let (end, ()) = tokio::join!(answered, self.forward(&id, told));
         if let Some(entry) = self.lock().find(&id) {
             entry.cancel = None;
         }
-        self.shared.pulse.beat();
+        self.shared.refresh.notify();
         let shown = match (&end, shows) {
-            (AnswerNews::Answer(answer), true) => Some(answer.answer.clone()),
-            (AnswerNews::Error(error), true) => Some(error.clone()),
-            (AnswerNews::Step(_), true) | (_, false) => None,
+            (AnswerUpdate::Answer(answer), true) => Some(answer.answer.clone()),
+            (AnswerUpdate::Error(error), true) => Some(error.clone()),
+            (AnswerUpdate::Step(_), true) | (_, false) => None,
         };
         self.tell(&id, end).await;
         if let Some(text) = shown {
             self.shared
-                .windows
-                .open(&format!("{}.md", id.0), &text)
+                .window
+                .show_document(&format!("{}.md", id.0), &text)
                 .await;
         }
     }
 
-    /// Sends steps in their order; ends when no more can come.
+    /// Sends steps in their order until no more can come.
     async fn forward(&self, id: &AskId, mut steps: mpsc::UnboundedReceiver<Step>) {
         while let Some(step) = steps.recv().await {
-            self.tell(id, AnswerNews::Step(step)).await;
+            self.tell(id, AnswerUpdate::Step(step)).await;
         }
     }
 
-    async fn tell(&self, id: &AskId, news: AnswerNews) {
+    async fn tell(&self, id: &AskId, update: AnswerUpdate) {
         let params = AnswerParams {
             ask: id.clone(),
-            news,
+            update,
         };
         let plugin = &self.shared.plugin;
         plugin.notify::<AnswerNotification>(params).await;
@@ -203,7 +207,7 @@ impl Asks {
 
     async fn answered(
         &self,
-        plan: Plan,
+        plan: AskPlan,
         steps: mpsc::UnboundedSender<Step>,
     ) -> Result<Answer, String> {
         let AskParams {
@@ -215,7 +219,7 @@ impl Asks {
         } = plan.params;
         let buffers = plan.buffers.await.unwrap_or_default();
         let root = plan.settings.root.unwrap_or_default();
-        let opening = Opening {
+        let opening = OpenRequest {
             overlay: overlay(&root, buffers),
             root,
             test: None,
@@ -223,7 +227,7 @@ impl Asks {
             model,
         };
         let opened = (self.shared.services.open)(opening).await;
-        let Opened {
+        let OpenedRun {
             defaults,
             models,
             index,
@@ -249,7 +253,7 @@ impl Asks {
             if let Step::Writing { .. } = step {
                 return;
             }
-            // Who stopped listening needs no more steps.
+            // If the receiver is gone, nobody needs the step.
             let _ = steps.send(step.clone());
         });
         let answered = starling_ask::ask(query, index, models, session, watcher).await;
@@ -266,22 +270,22 @@ impl Asks {
 
     fn keep(&self, name: String, session: Session) {
         let mut state = self.lock();
-        if state.sessions.len() >= KEPT && !state.sessions.contains_key(&name) {
+        if state.sessions.len() >= MAX_KEPT && !state.sessions.contains_key(&name) {
             state.sessions.pop_first();
         }
         state.sessions.insert(name, session);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AskTable> {
         let state = self.shared.state.lock();
         state.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Adds a question, and forgets the oldest of those that have ended.
-    fn add(&mut self, entry: Entry) {
-        if self.entries.len() >= KEPT
+impl AskTable {
+    /// Adds a question and removes the oldest ended one if there are too many.
+    fn add(&mut self, entry: AskEntry) {
+        if self.entries.len() >= MAX_KEPT
             && let Some(old) = self.entries.iter().position(|one| one.cancel.is_none())
         {
             self.entries.remove(old);
@@ -289,7 +293,7 @@ impl State {
         self.entries.push(entry);
     }
 
-    fn find(&mut self, id: &AskId) -> Option<&mut Entry> {
+    fn find(&mut self, id: &AskId) -> Option<&mut AskEntry> {
         self.entries.iter_mut().find(|entry| entry.id == *id)
     }
 }

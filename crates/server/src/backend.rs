@@ -1,5 +1,5 @@
-//! The handlers. Each posts or answers first; none waits for a model or a person, and only what must
-//! show a file that is not open reads the disk.
+//! The request handlers. A handler never waits for a model or a person. It reads the disk only to
+//! show a file that is not open.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,119 +20,151 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::actions::{self, actions};
 use super::asks::Asks;
-use super::commands::Command;
-use super::documents::{Desk, Post, Sight};
-use super::editor::ClientEditor;
-use super::follow::run_of;
-use super::lenses::{is_on_head, lenses};
-use super::mentions::Mentions;
+use super::commands::ServerCommand;
+use super::documents::{DocumentMessage, DocumentStore, DocumentView};
+use super::front_end::LspFrontEnd;
+use super::lenses::{is_on_header, lenses};
+use super::mentions::MentionCompleter;
 use super::paths::{disk_path, file_of};
+use super::progress::run_of_token;
 use super::protocol::{
-    COMMANDS, EventsParams, EventsReply, MentionsParams, MentionsReply, ModelsReply,
-    ProposalParams, ProposalReply, StateReply,
+    COMMANDS, EditParams, EditedDocument, EventsParams, EventsReply, MentionsParams, MentionsReply,
+    ModelsReply, ProposalParams, ProposalReply, StateReply,
 };
-use super::runs::{RunError, Runs};
-use super::services::ModelList;
-use super::settings::Settings;
-use super::why;
+use super::refresh::{self, ClientContext};
+use super::review_actions::ReviewAction;
+use super::review_dialogs::ReviewDialogs;
+use super::run_snapshots::{proposal_reply, review_actions_in, run_snapshots, waiting_at};
+use super::session::{EditedText, ModelList, RunError, RunSession, Services, explain_with_diff};
+use super::settings::ClientSettings;
 use starling_core::DocVersion;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
 
-/// One client's session.
+/// The server's side of the connection to one client.
 pub struct Backend {
     client: Client,
-    desk: Desk,
-    runs: Runs,
+    documents: DocumentStore,
+    context: ClientContext,
+    session: RunSession,
     asks: Asks,
-    compose: Compose,
-    agreed: OnceLock<Agreed>,
-    pulse: OnceLock<AbortOnDropHandle<()>>,
+    compose: TaskComposer,
+    front_end: OnceLock<Arc<LspFrontEnd>>,
+    refreshes: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// Completion and models for the view in which a task is written.
-pub struct Compose {
-    pub mentions: Mentions,
+pub struct TaskComposer {
+    pub mentions: MentionCompleter,
     pub models: ModelList,
 }
 
-/// What is known after `initialize`.
-struct Agreed {
-    settings: Settings,
-    editor: Arc<ClientEditor>,
+/// What has to be shut down after the client has disconnected.
+pub struct Closing {
+    session: RunSession,
+    asks: Asks,
+    context: ClientContext,
+}
+
+impl Closing {
+    /// Ends all questions and runs, and removes the documents that were shown.
+    pub async fn shutdown(self) {
+        self.asks.shutdown();
+        self.session.shutdown().await;
+        self.context.window.remove_files();
+    }
 }
 
 impl Backend {
     pub fn new(
         client: Client,
-        desk: Desk,
-        (runs, asks): (Runs, Asks),
-        compose: Compose,
+        documents: DocumentStore,
+        services: Services,
+        context: ClientContext,
     ) -> Backend {
+        let compose = TaskComposer {
+            mentions: MentionCompleter::new(services.clone(), documents.clone()),
+            models: Arc::clone(&services.models),
+        };
         Backend {
             client,
-            desk,
-            runs,
-            asks,
+            asks: Asks::new(services.clone(), documents.clone(), context.clone()),
+            session: RunSession::new(services, context.refresh.clone()),
+            documents,
+            context,
             compose,
-            agreed: OnceLock::new(),
-            pulse: OnceLock::new(),
+            front_end: OnceLock::new(),
+            refreshes: OnceLock::new(),
         }
     }
 
-    pub fn asks(&self) -> Asks {
-        self.asks.clone()
+    /// Returns what has to be shut down at the end.
+    pub fn closing(&self) -> Closing {
+        Closing {
+            session: self.session.clone(),
+            asks: self.asks.clone(),
+            context: self.context.clone(),
+        }
     }
 
-    pub fn runs(&self) -> Runs {
-        self.runs.clone()
+    /// Returns the settings of the client; fails before `initialize`.
+    fn settings(&self) -> std::result::Result<&ClientSettings, RunError> {
+        let front_end = self.front_end.get().ok_or(RunError::NoRoot)?;
+        Ok(front_end.settings())
+    }
+
+    fn dialogs(&self) -> std::result::Result<ReviewDialogs, RunError> {
+        Ok(ReviewDialogs {
+            session: self.session.clone(),
+            front_end: Arc::clone(self.front_end.get().ok_or(RunError::NoRoot)?),
+        })
     }
 
     fn encoding(&self) -> Encoding {
-        self.agreed
-            .get()
-            .map_or(Encoding::Utf16, |agreed| agreed.settings.encoding)
+        self.settings()
+            .map_or(Encoding::Utf16, |settings| settings.encoding)
     }
 
-    /// `window/workDoneProgress/cancel`, which tower-lsp does not know.
+    /// `window/workDoneProgress/cancel`, which tower-lsp does not support.
     pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
-        let cancelled = run_of(&params.token).map(|run| self.runs.cancel(&run, false));
+        let cancelled = run_of_token(&params.token).map(|run| self.session.cancel(&run, false));
         if !matches!(cancelled, Some(Ok(()))) {
             tracing::info!(token = ?params.token, "no run has this progress token");
         }
     }
 
-    /// `starling/state`
+    /// Handles `starling/state`.
     pub async fn state(&self) -> Result<StateReply> {
-        if self.agreed.get().is_some() {
-            self.runs.restored().await;
+        if self.front_end.get().is_some() {
+            self.session.restored().await;
         }
         Ok(StateReply {
-            runs: self.runs.state(),
+            runs: run_snapshots(&self.session),
             asks: self.asks.state(),
         })
     }
 
-    /// `starling/events`
+    /// Handles `starling/events`.
     pub async fn events(&self, params: EventsParams) -> Result<EventsReply> {
-        let events = self.runs.events(&params.run, params.after);
+        let events = self.session.events(&params.run, params.after);
         let events = events.map_err(refusal)?;
         Ok(EventsReply { events })
     }
 
-    /// `starling/proposal`
+    /// Handles `starling/proposal`.
     pub async fn proposal(&self, params: ProposalParams) -> Result<ProposalReply> {
-        self.runs.proposal(&params).await.map_err(refusal)
+        let reply = proposal_reply(&self.session, &params, self.encoding());
+        reply.await.map_err(refusal)
     }
 
-    /// `starling/mentions`
+    /// Handles `starling/mentions`.
     pub async fn mentions(&self, params: MentionsParams) -> Result<MentionsReply> {
         let root = self.root()?;
         let found = self.compose.mentions.complete(&root, &params.mention);
         found.await.map_err(|error| failure(&error))
     }
 
-    /// `starling/models`
+    /// Handles `starling/models`.
     pub async fn models(&self) -> Result<ModelsReply> {
         let (root, models) = (self.root()?, Arc::clone(&self.compose.models));
         let listed = tokio::task::spawn_blocking(move || models(&root)).await;
@@ -143,85 +175,112 @@ impl Backend {
     }
 
     fn root(&self) -> Result<std::path::PathBuf> {
-        let agreed = self.agreed.get();
-        let root = agreed.and_then(|agreed| agreed.settings.root.clone());
+        let root = self.session.root();
         root.ok_or_else(|| refusal(RunError::NoRoot))
     }
 
-    /// A file of the workspace, with what was agreed.
-    fn place(&self, uri: &Url) -> Option<(&Settings, FilePath)> {
-        let settings = &self.agreed.get()?.settings;
+    /// Returns the project file that a URI names, with the client's settings.
+    fn workspace_file(&self, uri: &Url) -> Option<(&ClientSettings, FilePath)> {
+        let settings = self.settings().ok()?;
         let file = file_of(settings.root.as_deref()?, uri)?;
         Some((settings, file))
     }
 
-    async fn see(&self, uri: &Url) -> Option<Sight> {
-        self.desk.see(disk_path(uri)?).await.ok()?
+    async fn document_view(&self, uri: &Url) -> Option<DocumentView> {
+        self.documents.view(disk_path(uri)?).await.ok()?
     }
 
-    async fn execute(&self, command: Command) -> std::result::Result<Option<Value>, RunError> {
+    async fn execute(
+        &self,
+        command: ServerCommand,
+    ) -> std::result::Result<Option<Value>, RunError> {
         let nothing = |()| None;
         match command {
-            Command::Run(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.runs.begin(*params, &agreed.settings, &agreed.editor)?;
+            ServerCommand::Run(params) => {
+                let reply = self.session.start(*params)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::Answer {
+            ServerCommand::Answer {
                 run,
                 review,
                 verdict,
-            } => self.runs.answer(&run, &review, verdict).map(nothing),
-            Command::Edit(params) => self.runs.edit(&params).await.map(nothing),
-            Command::AcceptAll(run) => {
-                let reply = self.runs.accept_all(run.as_ref())?;
+            } => self.session.answer(&run, &review, verdict).map(nothing),
+            ServerCommand::Edit(params) => self.edit(*params).await.map(nothing),
+            ServerCommand::AcceptAll(run) => {
+                let reply = self.session.accept_all(run.as_ref())?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::AskReason { run, review } => self.runs.ask_reason(run, review).map(nothing),
-            Command::Ask(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.asks.begin(*params, &agreed.settings)?;
+            ServerCommand::AskReason { run, review } => {
+                self.dialogs()?.ask_reason(run, review).map(nothing)
+            }
+            ServerCommand::Ask(params) => {
+                let reply = self.asks.start(*params, self.settings()?)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
-            Command::Review(params) => self.runs.review(params).map(nothing),
-            Command::Diff(params) => self.runs.diff(&params).map(nothing),
-            Command::Why(params) => self.runs.why(&params).map(nothing),
-            Command::Steer { run, to, text } => self.runs.steer(&run, to, text).map(nothing),
-            Command::Cancel { run, keep_reviews } => {
-                self.runs.cancel(&run, keep_reviews).map(nothing)
+            ServerCommand::CancelAsk(ask) => self.asks.cancel(&ask).map(nothing),
+            ServerCommand::Review(params) => self.dialogs()?.review(params).map(nothing),
+            ServerCommand::Diff(params) => self.dialogs()?.diff(&params).map(nothing),
+            ServerCommand::Why(params) => self.dialogs()?.why(&params).map(nothing),
+            ServerCommand::Steer { run, to, text } => {
+                self.session.steer(&run, to, text).map(nothing)
             }
-            Command::Forget => {
-                self.runs.forget();
+            ServerCommand::Cancel { run, keep_reviews } => {
+                self.session.cancel(&run, keep_reviews).map(nothing)
+            }
+            ServerCommand::Forget => {
+                self.session.forget();
                 Ok(None)
             }
-            Command::Retry(params) => {
-                let agreed = self.agreed.get().ok_or(RunError::NoRoot)?;
-                let reply = self.runs.retry(&params, &agreed.settings, &agreed.editor)?;
+            ServerCommand::Retry(params) => {
+                let reply = self.session.retry(&params)?;
                 Ok(Some(serde_json::json!(reply)))
             }
-            Command::Undo { run, proposal } => self.runs.undo(&run, proposal).map(nothing),
+            ServerCommand::Undo { run, proposal } => self.session.undo(&run, proposal).map(nothing),
         }
+    }
+
+    /// Replaces a waiting proposal by the user's version.
+    async fn edit(&self, params: EditParams) -> std::result::Result<(), RunError> {
+        let root = self.session.root();
+        let edited = |document: EditedDocument| {
+            let EditedDocument { uri, before, text } = document;
+            let file = root.as_deref().and_then(|root| file_of(root, &uri));
+            EditedText {
+                file: file.ok_or_else(|| format!("{uri} lies outside of the project")),
+                before,
+                text,
+            }
+        };
+        let proposal = ProposalParams {
+            run: params.run,
+            proposal: params.proposal,
+        };
+        let files = params.files.into_iter().map(edited).collect();
+        self.session.edit(&proposal, files).await
+    }
+
+    fn review_actions(&self, file: &FilePath, settings: &ClientSettings) -> Vec<ReviewAction> {
+        review_actions_in(&self.session, settings.has_plugin(), file)
     }
 }
 
 impl Backend {
-    /// What waits for the symbols whose heads stand on a line.
+    /// Returns the waiting proposals of the symbols whose headers include a line.
     fn hover_at(
         &self,
         line: u32,
         file: &FilePath,
-        sight: &Sight,
-        settings: &Settings,
+        document: &DocumentView,
+        settings: &ClientSettings,
     ) -> Option<Hover> {
-        let heads = sight
-            .marks
+        let heads = document
+            .markers
             .iter()
-            .filter(|mark| is_on_head(line, mark, &sight.text));
-        let symbols = heads.map(|mark| SymbolPath::new(file.clone(), mark.name.clone()));
+            .filter(|marker| is_on_header(line, marker, &document.text));
+        let symbols = heads.map(|marker| SymbolPath::new(file.clone(), marker.name.clone()));
         let texts: Vec<String> = symbols
-            .flat_map(|symbol| self.runs.waiting_at(&symbol))
-            .map(|(id, proposal)| why::hover(id, &proposal))
+            .flat_map(|symbol| waiting_at(&self.session, &symbol))
+            .map(|(id, proposal)| explain_with_diff(id, &proposal))
             .collect();
         (!texts.is_empty()).then(|| Hover {
             contents: HoverContents::Markup(MarkupContent {
@@ -239,15 +298,18 @@ impl Backend {
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        let settings = Settings::negotiate(&params);
+        let settings = ClientSettings::negotiate(&params);
         let capabilities = capabilities(&settings);
-        let editor = ClientEditor::new(self.client.clone(), self.desk.clone(), &settings);
-        let editor = Arc::new(editor);
-        self.runs.agree(&settings, &editor);
-        let agreed = Agreed { settings, editor };
-        if self.agreed.set(agreed).is_err() {
+        let front_end = Arc::new(LspFrontEnd::new(
+            self.client.clone(),
+            self.documents.clone(),
+            settings,
+            self.context.clone(),
+        ));
+        if self.front_end.set(Arc::clone(&front_end)).is_err() {
             return Err(Error::invalid_request());
         }
+        self.session.connect(front_end);
         Ok(InitializeResult {
             capabilities,
             server_info: Some(ServerInfo {
@@ -258,70 +320,82 @@ impl LanguageServer for Backend {
     }
 
     async fn initialized(&self, _params: InitializedParams) {
-        let Some(agreed) = self.agreed.get() else {
+        let Some(front_end) = self.front_end.get() else {
             return;
         };
-        self.runs.restore(&agreed.editor);
-        self.runs.tell_ignored();
-        self.pulse.get_or_init(|| {
-            let carried = self.runs.pulse().carry(
-                self.client.clone(),
-                self.desk.clone(),
-                self.runs.clone(),
+        self.session.restore();
+        self.session.warn_ignored_settings();
+        self.refreshes.get_or_init(|| {
+            let refreshes = refresh::refresh_client(
+                Arc::clone(front_end),
+                self.documents.changes(),
+                self.session.clone(),
                 self.asks.clone(),
-                agreed.settings.clone(),
             );
-            AbortOnDropHandle::new(tokio::spawn(carried))
+            AbortOnDropHandle::new(tokio::spawn(refreshes))
         });
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         let uri = params.text_document.uri;
-        let Some((settings, file)) = self.place(&uri) else {
+        let Some((settings, file)) = self.workspace_file(&uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        if offers.is_empty() {
+        let review_actions = self.review_actions(&file, settings);
+        if review_actions.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let sight = self.see(&uri).await;
-        Ok(sight.map(|sight| lenses(&offers, &sight, settings)))
+        let document = self.document_view(&uri).await;
+        Ok(document.map(|document| lenses(&review_actions, &document, settings)))
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let uri = &params.text_document.uri;
-        let Some((settings, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        let sight = self.see(uri).await;
-        let again = self.runs.again();
-        let all = |sight: Sight| actions(&params, &file, (&offers, again), &sight, settings);
-        Ok(sight.map(all))
+        let review_actions = self.review_actions(&file, settings);
+        let document = self.document_view(uri).await;
+        let retries = self.dialogs().map(|dialogs| dialogs.retry_commands());
+        let retries = retries.unwrap_or_default();
+        let all = |document: DocumentView| {
+            actions(
+                &params,
+                &file,
+                (&review_actions, retries),
+                &document,
+                settings,
+            )
+        };
+        Ok(document.map(all))
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let place = params.text_document_position_params;
         let uri = &place.text_document.uri;
-        let Some((settings, file)) = self.place(uri) else {
+        let Some((settings, file)) = self.workspace_file(uri) else {
             return Ok(None);
         };
-        let offers = self.runs.offers(&file);
-        if offers.iter().all(|offer| offer.proposal().is_none()) {
+        let review_actions = self.review_actions(&file, settings);
+        if review_actions
+            .iter()
+            .all(|action| action.proposal().is_none())
+        {
             return Ok(None);
         }
-        let sight = self.see(uri).await;
-        Ok(sight.and_then(|sight| self.hover_at(place.position.line, &file, &sight, settings)))
+        let document = self.document_view(uri).await;
+        Ok(document
+            .and_then(|document| self.hover_at(place.position.line, &file, &document, settings)))
     }
 
-    /// Noted by the gate in front.
+    /// The transport notes the shutdown before this handler is called.
     async fn shutdown(&self) -> Result<()> {
         Ok(())
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.desk.post(Post::Opened {
+        self.documents.send(DocumentMessage::Opened {
             uri: document.uri,
             version: DocVersion(document.version),
             text: document.text,
@@ -329,7 +403,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
-        self.desk.post(Post::Changed {
+        self.documents.send(DocumentMessage::Changed {
             uri: params.text_document.uri,
             version: DocVersion(params.text_document.version),
             changes: params.content_changes,
@@ -338,21 +412,21 @@ impl LanguageServer for Backend {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        self.desk.post(Post::Closed {
+        self.documents.send(DocumentMessage::Closed {
             uri: params.text_document.uri,
         });
     }
 
-    /// The buffer is what counts, saved or not.
+    /// Only the buffer matters, saved or not.
     async fn did_save(&self, _params: DidSaveTextDocumentParams) {}
 
-    /// Files that are not open changed: what waits for them may fit no more, or fit again.
+    /// Closed files changed, so waiting proposals may no longer fit, or fit again.
     async fn did_change_watched_files(&self, _params: DidChangeWatchedFilesParams) {
-        self.runs.pulse().beat();
+        self.session.refresh().notify();
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
-        let command = Command::parse(&params.command, params.arguments)
+        let command = ServerCommand::parse(&params.command, params.arguments)
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         self.execute(command).await.map_err(refusal)
     }
@@ -370,7 +444,7 @@ fn failure(error: &anyhow::Error) -> Error {
     }
 }
 
-fn capabilities(settings: &Settings) -> ServerCapabilities {
+fn capabilities(settings: &ClientSettings) -> ServerCapabilities {
     ServerCapabilities {
         position_encoding: Some(settings.encoding_kind()),
         text_document_sync: Some(TextDocumentSyncCapability::Options(

@@ -1,5 +1,6 @@
-//! The editor's own providers as a language service: asked through the client's plugin about texts that
-//! the editor shows. What they cannot tell, a language server of our own is asked for.
+//! The editor's own language providers as a language service. They are asked through the client's
+//! plugin, only about texts that the editor shows. If they cannot answer, Starling's own language
+//! servers are asked.
 
 #[cfg(test)]
 mod tests;
@@ -15,14 +16,14 @@ use tower_lsp::Client;
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier, Url};
 
-use super::documents::Desk;
-use super::outgoing::{NoAnswer, ask};
-use super::paths::{disk_text, path_of};
+use super::documents::DocumentStore;
+use super::outgoing::{ClientRequestError, send_request};
 use super::protocol::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
-    Provider,
+    EditorProvider,
 };
-use super::settings::Settings;
+use super::session::{disk_text, path_of};
+use super::settings::ClientSettings;
 use starling_core::{
     Answer, Diagnostics, DocVersion, Effort, LanguageService, Problem, Relation, Spot, TextRequest,
 };
@@ -31,23 +32,23 @@ use starling_syntax::FilePath;
 use starling_text::position_of;
 use starling_workspace::PathPolicy;
 
-/// How long the editor has: there is always another who can be asked.
+/// How long the editor may take to answer. Starling's own servers can answer instead.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// Who answers, as it is told.
+/// The name of the source in messages.
 const TOOL: &str = "the editor";
 
-/// The service of a run, with the editor's providers before the servers of our own.
-pub fn bridged(
+/// Returns a language service that asks the editor's providers before Starling's own servers.
+pub fn with_editor_providers(
     own: Arc<dyn LanguageService>,
     client: &Client,
-    desk: &Desk,
-    settings: &Settings,
+    documents: &DocumentStore,
+    settings: &ClientSettings,
 ) -> Arc<dyn LanguageService> {
     match &settings.root {
-        Some(root) if !settings.bridge.is_empty() => Arc::new(Bridged {
+        Some(root) if !settings.bridge.is_empty() => Arc::new(BridgedLanguageService {
             own,
             client: client.clone(),
-            desk: desk.clone(),
+            documents: documents.clone(),
             root: root.clone(),
             policy: PathPolicy::of(root),
             settings: settings.clone(),
@@ -56,56 +57,57 @@ pub fn bridged(
     }
 }
 
-struct Bridged {
+struct BridgedLanguageService {
     own: Arc<dyn LanguageService>,
     client: Client,
-    desk: Desk,
+    documents: DocumentStore,
     root: PathBuf,
     policy: PathPolicy,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
-/// A file as the editor has it.
-struct Shown {
+/// The text of a file in the editor.
+struct EditorText {
     text: Option<String>,
     version: Option<DocVersion>,
 }
 
-impl Bridged {
-    fn offers(&self, provider: Provider) -> bool {
+impl BridgedLanguageService {
+    fn has_provider(&self, provider: EditorProvider) -> bool {
         self.settings.bridge.contains(&provider)
     }
 
-    /// Where a file lies, by the name by which the editor has it open.
+    /// Returns the path under which the editor has a file open.
     async fn path(&self, file: &FilePath) -> Option<PathBuf> {
         let path = path_of(&self.root, file)?;
-        self.desk.name_of(path).await.ok()
+        self.documents.name_of(path).await.ok()
     }
 
-    async fn shown(&self, file: &FilePath) -> Option<Shown> {
+    async fn editor_text(&self, file: &FilePath) -> Option<EditorText> {
         let path = self.path(file).await?;
         self.policy.may_read(file).ok()?;
-        let open = self.desk.read(path.clone()).await.ok()?;
+        let open = self.documents.read(path.clone()).await.ok()?;
         Some(match open {
-            Some(current) => Shown {
+            Some(current) => EditorText {
                 text: Some(current.text.to_string()),
                 version: current.version,
             },
-            None => Shown {
+            None => EditorText {
                 text: disk_text(path).await.ok(),
                 version: None,
             },
         })
     }
 
-    /// What the editor is asked about a request, when it shows exactly its texts.
+    /// Returns the request for the editor; `None` unless the editor shows exactly the request's
+    /// texts.
     async fn question(&self, request: &TextRequest, at: Option<usize>) -> Option<BridgeParams> {
-        let own = self.shown(&request.file).await?;
+        let own = self.editor_text(&request.file).await?;
         if own.text.as_deref() != Some(&*request.text) {
             return None;
         }
         for (file, text) in &request.overlay {
-            if self.shown(file).await?.text.as_deref() != text.as_deref() {
+            if self.editor_text(file).await?.text.as_deref() != text.as_deref() {
                 return None;
             }
         }
@@ -126,7 +128,8 @@ impl Bridged {
     where
         R: Request<Params = BridgeParams, Result = Value> + 'static,
     {
-        let answer: Result<Value, NoAnswer> = ask::<R>(&self.client, params, DEADLINE).await;
+        let answer: Result<Value, ClientRequestError> =
+            send_request::<R>(&self.client, params, DEADLINE).await;
         match answer {
             Ok(answer) => (!answer.is_null()).then_some(answer),
             Err(error) => {
@@ -143,11 +146,11 @@ impl Bridged {
         relation: Relation,
     ) -> Option<Vec<Spot>> {
         let provider = match relation {
-            Relation::Definitions => Provider::Definition,
-            Relation::References => Provider::References,
-            Relation::Implementations => Provider::Implementation,
+            Relation::Definitions => EditorProvider::Definition,
+            Relation::References => EditorProvider::References,
+            Relation::Implementations => EditorProvider::Implementation,
         };
-        if !self.offers(provider) {
+        if !self.has_provider(provider) {
             return None;
         }
         let params = self.question(request, Some(at)).await?;
@@ -159,7 +162,7 @@ impl Bridged {
         let (asked, root, encoding) = (request.clone(), self.root.clone(), self.settings.encoding);
         let read = move || spots_of(answer, &asked, &root, encoding);
         match tokio::task::spawn_blocking(read).await.ok()? {
-            // What is asked about uses nothing itself.
+            // The definition itself is not a reference.
             Ok(mut spots) if relation == Relation::References => {
                 spots.retain(|spot| spot.file != request.file || !spot.range.contains(at));
                 Some(spots)
@@ -173,7 +176,7 @@ impl Bridged {
     }
 
     async fn editor_problems(&self, request: &TextRequest) -> Option<Vec<Problem>> {
-        if !self.offers(Provider::Diagnostics) {
+        if !self.has_provider(EditorProvider::Diagnostics) {
             return None;
         }
         let params = self.question(request, None).await?;
@@ -184,8 +187,9 @@ impl Bridged {
 }
 
 #[async_trait]
-impl LanguageService for Bridged {
-    /// Proposals are compared before and after by one tool: the editor is asked only where that fails.
+impl LanguageService for BridgedLanguageService {
+    /// Proposals are compared before and after by the same tool, so the editor is asked only if
+    /// Starling's own servers fail.
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics {
         match self.own.diagnostics(request.clone()).await {
             Diagnostics::Unknown { reason } => match self.editor_problems(&request).await {
@@ -205,11 +209,11 @@ impl LanguageService for Bridged {
 
     fn knows_names(&self, file: &FilePath) -> bool {
         let of_names = [
-            Provider::Definition,
-            Provider::References,
-            Provider::Implementation,
+            EditorProvider::Definition,
+            EditorProvider::References,
+            EditorProvider::Implementation,
         ];
-        of_names.into_iter().any(|one| self.offers(one)) || self.own.knows_names(file)
+        of_names.into_iter().any(|one| self.has_provider(one)) || self.own.knows_names(file)
     }
 
     fn prepare(&self, request: TextRequest) {

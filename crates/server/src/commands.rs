@@ -1,26 +1,26 @@
-//! `workspace/executeCommand`: names and arguments as values.
+//! Parses the commands of `workspace/executeCommand` and their arguments.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::approvals::Review;
 use super::protocol::{
     ACCEPT, ACCEPT_ALL, ASK, AcceptAllParams, AcceptParams, AskId, AskParams, CANCEL, COMMANDS,
     CancelParams, DIFF, EDIT, EditParams, FORGET, ForgetParams, ProposalParams, REJECT, RETRY,
-    REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, Target, UNDO,
+    REVIEW, RUN, RejectParams, RetryParams, RunParams, STEER, SteerParams, TargetParams, UNDO,
     UndoParams, WHY,
 };
+use super::session::ReviewTarget;
 use starling_core::Verdict;
 use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-/// A command that was understood.
+/// A command of a client.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum ServerCommand {
     Run(Box<RunParams>),
     Answer {
         run: RunId,
-        review: Review,
+        review: ReviewTarget,
         verdict: Verdict,
     },
     Steer {
@@ -30,10 +30,10 @@ pub enum Command {
     },
     Edit(Box<EditParams>),
     AcceptAll(Option<RunId>),
-    /// To be rejected, but why?
+    /// Reject after asking the user for a reason.
     AskReason {
         run: RunId,
-        review: Review,
+        review: ReviewTarget,
     },
     Cancel {
         run: RunId,
@@ -41,7 +41,7 @@ pub enum Command {
     },
     CancelAsk(AskId),
     Ask(Box<AskParams>),
-    /// Of a client without views of its own.
+    /// Sent by clients without views of their own.
     Review(ProposalParams),
     Diff(ProposalParams),
     Why(ProposalParams),
@@ -53,9 +53,9 @@ pub enum Command {
     Forget,
 }
 
-/// A command that was not.
+/// Why a command cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadCommand {
+pub enum CommandError {
     #[error("there is no command `{0}`; there are {list}", list = COMMANDS.join(", "))]
     Unknown(String),
     #[error("{command} takes one object as its argument, not {found}")]
@@ -64,14 +64,14 @@ pub enum BadCommand {
     Arguments { command: String, message: String },
 }
 
-impl Command {
-    /// Reads a command with its arguments.
+impl ServerCommand {
+    /// Parses a command and its arguments.
     ///
     /// # Errors
-    /// See [`BadCommand`].
-    pub fn parse(name: &str, arguments: Vec<Value>) -> Result<Command, BadCommand> {
+    /// See [`CommandError`].
+    pub fn parse(name: &str, arguments: Vec<Value>) -> Result<ServerCommand, CommandError> {
         if !COMMANDS.contains(&name) {
-            return Err(BadCommand::Unknown(name.to_owned()));
+            return Err(CommandError::Unknown(name.to_owned()));
         }
         let found = arguments.len();
         let arguments = match (name, arguments) {
@@ -82,16 +82,16 @@ impl Command {
         };
         let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
             let command = name.to_owned();
-            return Err(BadCommand::NotOneObject { command, found });
+            return Err(CommandError::NotOneObject { command, found });
         };
-        read(name, argument).map_err(|message| BadCommand::Arguments {
+        read(name, argument).map_err(|message| CommandError::Arguments {
             command: name.to_owned(),
             message,
         })
     }
 }
 
-fn read(name: &str, argument: Value) -> Result<Command, String> {
+fn read(name: &str, argument: Value) -> Result<ServerCommand, String> {
     match name {
         RUN => {
             let params: RunParams = from(argument)?;
@@ -99,104 +99,101 @@ fn read(name: &str, argument: Value) -> Result<Command, String> {
                 return Err("`task` is empty: say what to do".to_owned());
             }
             params.limits.check()?;
-            Ok(Command::Run(Box::new(params)))
+            Ok(ServerCommand::Run(Box::new(params)))
         }
-        ACCEPT => {
-            let AcceptParams { run, target } = from(argument)?;
-            let review = review(target)?;
-            let verdict = Verdict::Accept;
-            Ok(Command::Answer {
-                run,
-                review,
-                verdict,
-            })
-        }
-        REJECT => {
-            let RejectParams {
-                run,
-                target,
-                reason,
-            } = from(argument)?;
-            let review = review(target)?;
-            let reason = reason.filter(|reason| !reason.trim().is_empty());
-            Ok(match reason {
-                Some(reason) => Command::Answer {
-                    run,
-                    review,
-                    verdict: Verdict::Reject { reason },
-                },
-                None => Command::AskReason { run, review },
-            })
-        }
+        ACCEPT => accept(from(argument)?),
+        REJECT => reject(from(argument)?),
         STEER => steer(from(argument)?),
         EDIT => {
             let params: EditParams = from(argument)?;
             if params.files.is_empty() {
                 return Err("`files` is empty: give the files as you want them".to_owned());
             }
-            Ok(Command::Edit(Box::new(params)))
+            Ok(ServerCommand::Edit(Box::new(params)))
         }
-        ACCEPT_ALL => Ok(Command::AcceptAll(from::<AcceptAllParams>(argument)?.run)),
+        ACCEPT_ALL => Ok(ServerCommand::AcceptAll(
+            from::<AcceptAllParams>(argument)?.run,
+        )),
         ASK => {
             let params: AskParams = from(argument)?;
             if params.question.trim().is_empty() {
                 return Err("`question` is empty: say what you want to know".to_owned());
             }
             params.limits.check()?;
-            Ok(Command::Ask(Box::new(params)))
+            Ok(ServerCommand::Ask(Box::new(params)))
         }
-        REVIEW => Ok(Command::Review(from(argument)?)),
-        DIFF => Ok(Command::Diff(from(argument)?)),
-        WHY => Ok(Command::Why(from(argument)?)),
-        FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| Command::Forget),
-        RETRY => Ok(Command::Retry(from(argument)?)),
-        CANCEL => match from(argument)? {
-            CancelParams {
-                run: Some(run),
-                ask: None,
-                keep_reviews,
-            } => Ok(Command::Cancel { run, keep_reviews }),
-            CancelParams {
-                run: None,
-                ask: Some(ask),
-                ..
-            } => Ok(Command::CancelAsk(ask)),
-            CancelParams {
-                run: Some(_),
-                ask: Some(_),
-                ..
-            } => Err("give `run` or `ask`, not both".to_owned()),
-            CancelParams {
-                run: None,
-                ask: None,
-                ..
-            } => Err("`run` (or `ask`) is missing".to_owned()),
-        },
+        REVIEW => Ok(ServerCommand::Review(from(argument)?)),
+        DIFF => Ok(ServerCommand::Diff(from(argument)?)),
+        WHY => Ok(ServerCommand::Why(from(argument)?)),
+        FORGET => from::<ForgetParams>(argument).map(|ForgetParams {}| ServerCommand::Forget),
+        RETRY => Ok(ServerCommand::Retry(from(argument)?)),
+        CANCEL => cancel(from(argument)?),
         UNDO => {
             let UndoParams { run, proposal } = from(argument)?;
-            Ok(Command::Undo { run, proposal })
+            Ok(ServerCommand::Undo { run, proposal })
         }
         other => Err(format!("`{other}` is announced but not read")),
     }
 }
 
-fn steer(params: SteerParams) -> Result<Command, String> {
+fn accept(params: AcceptParams) -> Result<ServerCommand, String> {
+    let AcceptParams { run, target } = params;
+    Ok(ServerCommand::Answer {
+        run,
+        review: review(target)?,
+        verdict: Verdict::Accept,
+    })
+}
+
+fn reject(params: RejectParams) -> Result<ServerCommand, String> {
+    let RejectParams {
+        run,
+        target,
+        reason,
+    } = params;
+    let review = review(target)?;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    Ok(match reason {
+        Some(reason) => ServerCommand::Answer {
+            run,
+            review,
+            verdict: Verdict::Reject { reason },
+        },
+        None => ServerCommand::AskReason { run, review },
+    })
+}
+
+fn cancel(params: CancelParams) -> Result<ServerCommand, String> {
+    let CancelParams {
+        run,
+        ask,
+        keep_reviews,
+    } = params;
+    match (run, ask) {
+        (Some(run), None) => Ok(ServerCommand::Cancel { run, keep_reviews }),
+        (None, Some(ask)) => Ok(ServerCommand::CancelAsk(ask)),
+        (Some(_), Some(_)) => Err("give `run` or `ask`, not both".to_owned()),
+        (None, None) => Err("`run` (or `ask`) is missing".to_owned()),
+    }
+}
+
+fn steer(params: SteerParams) -> Result<ServerCommand, String> {
     let SteerParams { run, target, text } = params;
     if text.trim().is_empty() {
         return Err("`text` is empty: say what to do differently".to_owned());
     }
     match target {
-        Target {
+        TargetParams {
             proposal: None,
             symbol,
-        } => Ok(Command::Steer {
+        } => Ok(ServerCommand::Steer {
             run,
             to: symbol,
             text,
         }),
-        target @ Target {
+        target @ TargetParams {
             proposal: Some(_), ..
-        } => Ok(Command::Answer {
+        } => Ok(ServerCommand::Answer {
             run,
             review: review(target)?,
             verdict: Verdict::Steer { text },
@@ -204,10 +201,10 @@ fn steer(params: SteerParams) -> Result<Command, String> {
     }
 }
 
-fn review(target: Target) -> Result<Review, String> {
+fn review(target: TargetParams) -> Result<ReviewTarget, String> {
     match (target.proposal, target.symbol) {
-        (Some(proposal), None) => Ok(Review::Proposal(proposal)),
-        (None, Some(symbol)) => Ok(Review::Intent(symbol)),
+        (Some(proposal), None) => Ok(ReviewTarget::Proposal(proposal)),
+        (None, Some(symbol)) => Ok(ReviewTarget::Intent(symbol)),
         (Some(_), Some(_)) => Err("give `proposal` or `symbol`, not both".to_owned()),
         (None, None) => Err("`proposal` (or `symbol`, for an intent) is missing".to_owned()),
     }
@@ -223,18 +220,18 @@ mod tests {
 
     use super::*;
 
-    fn parse(name: &str, argument: Value) -> Result<Command, String> {
-        Command::parse(name, vec![argument]).map_err(|error| error.to_string())
+    fn parse(name: &str, argument: Value) -> Result<ServerCommand, String> {
+        ServerCommand::parse(name, vec![argument]).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn commands_are_read() {
+    fn parses_commands() {
         let run = || RunId("r1".to_owned());
         assert_eq!(
             parse(ACCEPT, json!({"run": "r1", "proposal": 2})),
-            Ok(Command::Answer {
+            Ok(ServerCommand::Answer {
                 run: run(),
-                review: Review::Proposal(ProposalId(2)),
+                review: ReviewTarget::Proposal(ProposalId(2)),
                 verdict: Verdict::Accept,
             })
         );
@@ -243,9 +240,9 @@ mod tests {
                 REJECT,
                 json!({"run": "r1", "symbol": "a.py::f", "reason": "no"})
             ),
-            Ok(Command::Answer {
+            Ok(ServerCommand::Answer {
                 run: run(),
-                review: Review::Intent("a.py::f".parse().unwrap()),
+                review: ReviewTarget::Intent("a.py::f".parse().unwrap()),
                 verdict: Verdict::Reject {
                     reason: "no".to_owned()
                 },
@@ -257,21 +254,26 @@ mod tests {
         ] {
             assert_eq!(
                 parse(REJECT, reasonless),
-                Ok(Command::AskReason {
+                Ok(ServerCommand::AskReason {
                     run: run(),
-                    review: Review::Proposal(ProposalId(2))
+                    review: ReviewTarget::Proposal(ProposalId(2))
                 })
             );
         }
-        let all = Command::parse(ACCEPT_ALL, vec![]);
-        assert_eq!(all, Ok(Command::AcceptAll(None)));
+    }
+
+    #[test]
+    fn parses_commands_for_whole_runs() {
+        let run = || RunId("r1".to_owned());
+        let all = ServerCommand::parse(ACCEPT_ALL, vec![]);
+        assert_eq!(all, Ok(ServerCommand::AcceptAll(None)));
         assert_eq!(
             parse(CANCEL, json!({"ask": "a1"})),
-            Ok(Command::CancelAsk(AskId("a1".to_owned())))
+            Ok(ServerCommand::CancelAsk(AskId("a1".to_owned())))
         );
         assert_eq!(
             parse(STEER, json!({"run": "r1", "text": "shorter"})),
-            Ok(Command::Steer {
+            Ok(ServerCommand::Steer {
                 run: run(),
                 to: None,
                 text: "shorter".to_owned()
@@ -279,12 +281,12 @@ mod tests {
         );
         assert_eq!(
             parse(UNDO, json!({"run": "r1"})),
-            Ok(Command::Undo {
+            Ok(ServerCommand::Undo {
                 run: run(),
                 proposal: None
             })
         );
-        let Ok(Command::Run(params)) = parse(
+        let Ok(ServerCommand::Run(params)) = parse(
             RUN,
             json!({"task": "fix it", "approve": "auto", "limits": {"calls": 3, "dollars": 0.5}}),
         ) else {
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_command_is_told_what_is_wrong() {
+    fn explains_invalid_commands() {
         let wrong = |name, argument| parse(name, argument).unwrap_err();
         insta::assert_snapshot!(
             [
@@ -318,14 +320,16 @@ mod tests {
                 wrong(STEER, json!({"run": "r", "text": ""})),
                 wrong(CANCEL, json!({})),
                 wrong(CANCEL, json!({"run": "r", "ask": "a"})),
-                Command::parse(CANCEL, vec![]).unwrap_err().to_string(),
+                ServerCommand::parse(CANCEL, vec![])
+                    .unwrap_err()
+                    .to_string(),
             ]
             .join("\n")
         );
     }
 
     #[test]
-    fn a_limit_in_dollars_is_an_amount() {
+    fn rejects_dollar_limit_that_is_not_positive() {
         for dollars in [-2.0, 0.0] {
             for command in [
                 (RUN, json!({"task": "x", "limits": {"dollars": dollars}})),
@@ -343,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steer_goes_to_a_proposal_to_a_symbol_or_to_all() {
+    fn steer_addresses_a_proposal_a_symbol_or_all_agents() {
         let text = || "shorter".to_owned();
         let run = || RunId("r".to_owned());
         let base = |extra: Value| {
@@ -356,15 +360,15 @@ mod tests {
         };
         assert_eq!(
             base(json!({"proposal": 3})),
-            Ok(Command::Answer {
+            Ok(ServerCommand::Answer {
                 run: run(),
-                review: Review::Proposal(ProposalId(3)),
+                review: ReviewTarget::Proposal(ProposalId(3)),
                 verdict: Verdict::Steer { text: text() },
             })
         );
         assert_eq!(
             base(json!({"symbol": "a.py::"})),
-            Ok(Command::Steer {
+            Ok(ServerCommand::Steer {
                 run: run(),
                 to: Some("a.py::".parse().unwrap()),
                 text: text(),
@@ -376,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_wrong_shape_are_refused() {
+    fn rejects_arguments_of_wrong_shape() {
         for (name, argument) in [
             (RUN, json!(null)),
             (RUN, json!([{"task": "x"}])),
@@ -397,7 +401,7 @@ mod tests {
             let error = parse(name, argument.clone()).expect_err(&argument.to_string());
             assert!(error.starts_with(&format!("{name}: ")), "{error}");
         }
-        let two = Command::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
+        let two = ServerCommand::parse(CANCEL, vec![json!({"run": "r"}), json!({})]);
         let expected = "starling.cancel takes one object as its argument, not 2";
         assert_eq!(two.unwrap_err().to_string(), expected);
     }

@@ -1,5 +1,5 @@
-//! The open documents, owned by one actor. Handlers post to it in the order of the wire; only
-//! `didChange` changes text.
+//! The document store owns the open buffers. An actor processes the client's messages in the order
+//! in which they arrive; only `didChange` changes a text.
 
 #[cfg(test)]
 mod tests;
@@ -14,18 +14,18 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 
-use super::editor::Texts;
-use super::marks::{Marks, Splice};
+use super::editor::TextHistory;
 use super::paths::disk_path;
+use super::symbol_markers::{Splice, SymbolMarkers};
 use starling_core::{Current, DocVersion};
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
-/// Symbols are read again no sooner than this after the last time.
-const REREAD: Duration = Duration::from_millis(200);
+/// Minimum time between two parses of a document's symbols.
+const REREAD_DELAY: Duration = Duration::from_millis(200);
 
 /// A message to the actor.
 #[derive(Debug)]
-pub enum Post {
+pub enum DocumentMessage {
     Opened {
         uri: Url,
         version: DocVersion,
@@ -40,8 +40,8 @@ pub enum Post {
     Closed {
         uri: Url,
     },
-    /// The name of an open document that is this file.
-    Name {
+    /// Requests the path under which a file is open.
+    ResolvePath {
         path: PathBuf,
         real: Option<PathBuf>,
         reply: oneshot::Sender<PathBuf>,
@@ -57,43 +57,45 @@ pub enum Post {
         path: PathBuf,
         base: Arc<str>,
         after: Arc<str>,
-        texts: Texts,
+        texts: TextHistory,
         reply: oneshot::Sender<Expected>,
     },
-    See {
+    View {
         path: PathBuf,
-        reply: oneshot::Sender<Option<Sight>>,
+        reply: oneshot::Sender<Option<DocumentView>>,
     },
-    /// A message of the client could not be read: it may have changed any open document.
+    /// A message of the client could not be read. It may have changed any open document.
     MessageLost,
-    /// The symbols of a document were read.
-    Marked {
+    /// The symbols of a document were parsed.
+    SymbolsRead {
         path: PathBuf,
-        opening: Opening,
-        marks: Marks,
+        opening: OpenId,
+        markers: SymbolMarkers,
     },
 }
 
-/// One opening of a document: what was read of it says nothing of the next one.
+/// Identifies one opening of a document. What was read before a document was closed does not apply
+/// after it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening(u64);
+pub struct OpenId(u64);
 
 /// An open document with its symbols.
 #[derive(Debug, Clone)]
-pub struct Sight {
-    /// As the client writes it.
+pub struct DocumentView {
+    /// The URI as the client writes it.
     pub uri: Url,
     pub text: Rope,
-    pub marks: Marks,
+    pub markers: SymbolMarkers,
 }
 
-/// The answer to [`Desk::expect`]. `arrived` fires when the document has the expected text.
+/// The reply to [`DocumentStore::expect`]. `arrived` resolves when the document has the expected
+/// text.
 #[derive(Debug)]
 pub enum Expected {
-    /// The document is open and does not have the text of the base.
+    /// The document is open and its text differs from the base.
     Stale,
     /// A change of the document may have been lost, so its text may differ from the editor's.
-    InDoubt,
+    Uncertain,
     Open {
         uri: Url,
         version: DocVersion,
@@ -104,152 +106,154 @@ pub enum Expected {
     },
 }
 
-/// The actor is gone: the server is shutting down.
+/// The actor has stopped because the server is shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server is shutting down")]
-pub struct Gone;
+pub struct StoreClosed;
 
-/// Where messages to the actor are posted. Posting never waits.
+/// A handle to the actor. Sending never waits.
 #[derive(Debug, Clone)]
-pub struct Desk {
-    posts: mpsc::UnboundedSender<Post>,
+pub struct DocumentStore {
+    sender: mpsc::UnboundedSender<DocumentMessage>,
     changes: watch::Receiver<u64>,
 }
 
-impl Desk {
-    /// Starts the actor; it ends when the last desk is dropped. Symbols are read by `workers`.
-    pub fn open(workers: Handle) -> Desk {
-        let (posts, mut inbox) = mpsc::unbounded_channel();
+impl DocumentStore {
+    /// Starts the actor. It stops when the last handle is dropped. Symbols are parsed on `workers`.
+    pub fn open(workers: Handle) -> DocumentStore {
+        let (sender, mut inbox) = mpsc::unbounded_channel();
         let (count, changes) = watch::channel(0);
-        let mut documents = Documents {
+        let mut documents = DocumentActor {
             open: HashMap::new(),
             openings: 0,
-            unseen: HashSet::new(),
+            changed_unopened: HashSet::new(),
             watches: Vec::new(),
-            posts: posts.downgrade(),
+            sender: sender.downgrade(),
             count,
             workers,
         };
         tokio::spawn(async move {
-            while let Some(post) = inbox.recv().await {
-                documents.take(post);
+            while let Some(message) = inbox.recv().await {
+                documents.handle(message);
             }
         });
-        Desk { posts, changes }
+        DocumentStore { sender, changes }
     }
 
-    /// Counts changes of texts.
+    /// Returns a counter that increases with every change of a text.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
 
-    /// Posts; when the actor is gone, nobody needs the message any more.
-    pub fn post(&self, post: Post) {
-        if self.posts.send(post).is_err() {
+    /// Sends a message. If the actor has stopped, the message is dropped.
+    pub fn send(&self, message: DocumentMessage) {
+        if self.sender.send(message).is_err() {
             tracing::debug!("a message came after the end");
         }
     }
 
-    /// The name by which a file is open, which may be that of a link to it or of where it leads; else its
-    /// own.
-    pub async fn name_of(&self, path: PathBuf) -> Result<PathBuf, Gone> {
+    /// Returns the path under which a file is open, which may be a link to the file or the target
+    /// of a link. Returns `path` if the file is not open.
+    pub async fn name_of(&self, path: PathBuf) -> Result<PathBuf, StoreClosed> {
         let real = tokio::fs::canonicalize(&path).await.ok();
         let (reply, answer) = oneshot::channel();
-        self.post(Post::Name { path, real, reply });
-        answer.await.map_err(|_| Gone)
+        self.send(DocumentMessage::ResolvePath { path, real, reply });
+        answer.await.map_err(|_| StoreClosed)
     }
 
-    /// The text of an open document.
-    pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, Gone> {
+    /// Returns the text of an open document.
+    pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
-        self.post(Post::Read { path, reply });
-        answer.await.map_err(|_| Gone)
+        self.send(DocumentMessage::Read { path, reply });
+        answer.await.map_err(|_| StoreClosed)
     }
 
-    /// The texts of all open documents, as they are at this place in the order of messages.
+    /// Requests the texts of all open documents, as they are at this point in the order of
+    /// messages.
     pub fn read_all(&self) -> oneshot::Receiver<Vec<(PathBuf, Arc<str>)>> {
         let (reply, answer) = oneshot::channel();
-        self.post(Post::ReadAll { reply });
+        self.send(DocumentMessage::ReadAll { reply });
         answer
     }
 
-    /// An open document with its symbols; they are read when nobody asked before.
-    pub async fn see(&self, path: PathBuf) -> Result<Option<Sight>, Gone> {
+    /// Returns an open document with its symbols. The first request for a document waits until they
+    /// are parsed.
+    pub async fn view(&self, path: PathBuf) -> Result<Option<DocumentView>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
-        self.post(Post::See { path, reply });
-        answer.await.map_err(|_| Gone)
+        self.send(DocumentMessage::View { path, reply });
+        answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, and watches for the text `after`. Every text that the
-    /// document has until then is put into `texts`.
+    /// Checks that a document has the text `base`, then watches for the text `after`. Each text
+    /// that the document has until then is appended to `texts`.
     pub async fn expect(
         &self,
         path: PathBuf,
         base: Arc<str>,
         after: Arc<str>,
-        texts: Texts,
-    ) -> Result<Expected, Gone> {
+        texts: TextHistory,
+    ) -> Result<Expected, StoreClosed> {
         let (reply, answer) = oneshot::channel();
-        self.post(Post::Expect {
+        self.send(DocumentMessage::Expect {
             path,
             base,
             after,
             texts,
             reply,
         });
-        answer.await.map_err(|_| Gone)
+        answer.await.map_err(|_| StoreClosed)
     }
 }
 
 #[derive(Debug)]
 struct Document {
-    /// As the client writes it.
+    /// The URI as the client writes it.
     uri: Url,
-    /// Where its name leads, when it was opened; `None`: it is no file yet.
+    /// The canonical path when the document was opened; `None` if the file did not exist.
     real: Option<PathBuf>,
-    opening: Opening,
+    opening: OpenId,
     version: DocVersion,
     text: Rope,
-    marks: Option<Marks>,
-    reading: Reading,
+    markers: Option<SymbolMarkers>,
+    reading: SymbolReading,
     /// Whether a change of the document may have been lost.
-    agreement: Agreement,
-    /// Who waits for the first marks.
-    waiting: Vec<oneshot::Sender<Option<Sight>>>,
+    sync: SyncState,
+    /// Requests that wait until the symbols are parsed for the first time.
+    waiting: Vec<oneshot::Sender<Option<DocumentView>>>,
 }
 
-/// Whether a document has the text that the editor shows.
+/// Whether the stored text equals the text in the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Agreement {
-    Sure,
-    /// Until the document is opened again or its whole text is sent.
-    InDoubt,
+enum SyncState {
+    InSync,
+    /// Unknown until the document is opened again or its whole text is sent.
+    Uncertain,
 }
 
-/// Whether the symbols of a document are being read.
+/// Whether the symbols of a document are being parsed.
 #[derive(Debug)]
-enum Reading {
+enum SymbolReading {
     Idle,
-    /// With the edits since it began.
-    UnderWay(Vec<Splice>),
+    /// Contains the edits since the parse began.
+    Running(Vec<Splice>),
 }
 
 impl Document {
-    fn sight(&self, marks: &Marks) -> Sight {
-        Sight {
+    fn view(&self, markers: &SymbolMarkers) -> DocumentView {
+        DocumentView {
             uri: self.uri.clone(),
             text: self.text.clone(),
-            marks: marks.clone(),
+            markers: markers.clone(),
         }
     }
 
     fn moved(&mut self, splice: Splice) {
-        if let Some(marks) = &mut self.marks {
-            marks.shift(&splice);
+        if let Some(markers) = &mut self.markers {
+            markers.shift(&splice);
         }
         match &mut self.reading {
-            Reading::Idle => {}
-            Reading::UnderWay(since) => since.push(splice),
+            SymbolReading::Idle => {}
+            SymbolReading::Running(since) => since.push(splice),
         }
     }
 
@@ -262,74 +266,76 @@ impl Document {
 }
 
 #[derive(Debug)]
-struct Watch {
+struct TextWatch {
     path: PathBuf,
     after: Arc<str>,
-    texts: Texts,
+    texts: TextHistory,
     arrived: oneshot::Sender<Current>,
 }
 
 #[derive(Debug)]
-struct Documents {
+struct DocumentActor {
     open: HashMap<PathBuf, Document>,
     /// The number of documents that were opened so far.
     openings: u64,
-    /// Documents that changed without having been opened: that message was lost.
-    unseen: HashSet<PathBuf>,
-    watches: Vec<Watch>,
-    /// To itself.
-    posts: mpsc::WeakUnboundedSender<Post>,
+    /// Documents that changed without having been opened: the `didOpen` message was lost.
+    changed_unopened: HashSet<PathBuf>,
+    watches: Vec<TextWatch>,
+    /// Sends messages to this actor.
+    sender: mpsc::WeakUnboundedSender<DocumentMessage>,
     count: watch::Sender<u64>,
     workers: Handle,
 }
 
-impl Documents {
-    fn take(&mut self, post: Post) {
-        match post {
-            Post::Opened { uri, version, text } => self.opened(uri, version, &text),
-            Post::Changed {
+impl DocumentActor {
+    fn handle(&mut self, message: DocumentMessage) {
+        match message {
+            DocumentMessage::Opened { uri, version, text } => self.opened(uri, version, &text),
+            DocumentMessage::Changed {
                 uri,
                 version,
                 changes,
                 encoding,
             } => self.changed(&uri, version, &changes, encoding),
-            Post::Closed { uri } => {
+            DocumentMessage::Closed { uri } => {
                 if let Some(path) = disk_path(&uri) {
                     self.open.remove(&path);
-                    self.unseen.remove(&path);
+                    self.changed_unopened.remove(&path);
                     self.count.send_modify(|count| *count += 1);
                 }
             }
-            Post::Name { path, real, reply } => answer(reply, self.name_of(path, real)),
-            Post::Read { path, reply } => {
-                answer(reply, self.open.get(&path).map(Document::current))
+            DocumentMessage::ResolvePath { path, real, reply } => {
+                reply_to(reply, self.name_of(path, real))
             }
-            Post::ReadAll { reply } => {
-                answer(reply, self.all_texts());
+            DocumentMessage::Read { path, reply } => {
+                reply_to(reply, self.open.get(&path).map(Document::current))
             }
-            Post::Expect {
+            DocumentMessage::ReadAll { reply } => {
+                reply_to(reply, self.all_texts());
+            }
+            DocumentMessage::Expect {
                 path,
                 base,
                 after,
                 texts,
                 reply,
-            } => answer(reply, self.expect(path, &base, after, texts)),
-            Post::See { path, reply } => self.see(&path, reply),
-            Post::MessageLost => {
+            } => reply_to(reply, self.expect(path, &base, after, texts)),
+            DocumentMessage::View { path, reply } => self.view(&path, reply),
+            DocumentMessage::MessageLost => {
                 for document in self.open.values_mut() {
-                    document.agreement = Agreement::InDoubt;
+                    document.sync = SyncState::Uncertain;
                 }
             }
-            Post::Marked {
+            DocumentMessage::SymbolsRead {
                 path,
                 opening,
-                marks,
-            } => self.marked(&path, opening, marks),
+                markers,
+            } => self.symbols_read(&path, opening, markers),
         }
     }
 
-    /// The texts of all open documents by their names, and where a name is a link also by the name of the
-    /// file that it leads to.
+    /// Returns the texts of all open documents by path. A document that is open under a link is
+    /// also listed under the link's target.
     fn all_texts(&self) -> Vec<(PathBuf, Arc<str>)> {
         let mut texts = BTreeMap::new();
         for (path, document) in &self.open {
@@ -343,86 +349,86 @@ impl Documents {
         texts.into_iter().collect()
     }
 
-    fn see(&mut self, path: &PathBuf, reply: oneshot::Sender<Option<Sight>>) {
+    fn view(&mut self, path: &PathBuf, reply: oneshot::Sender<Option<DocumentView>>) {
         let Some(document) = self.open.get_mut(path) else {
-            return answer(reply, None);
+            return reply_to(reply, None);
         };
-        if let Some(marks) = &document.marks {
-            return answer(reply, Some(document.sight(marks)));
+        if let Some(markers) = &document.markers {
+            return reply_to(reply, Some(document.view(markers)));
         }
         document.waiting.push(reply);
-        self.read_marks(path, Duration::ZERO);
+        self.read_symbols(path, Duration::ZERO);
     }
 
-    /// Reads the symbols of a document, unless that is under way.
-    fn read_marks(&mut self, path: &PathBuf, after: Duration) {
+    /// Starts to parse the symbols of a document, unless that is already in progress.
+    fn read_symbols(&mut self, path: &PathBuf, after: Duration) {
         let Some(document) = self.open.get_mut(path) else {
             return;
         };
         match document.reading {
-            Reading::UnderWay(_) => return,
-            Reading::Idle => document.reading = Reading::UnderWay(Vec::new()),
+            SymbolReading::Running(_) => return,
+            SymbolReading::Idle => document.reading = SymbolReading::Running(Vec::new()),
         }
-        let (path, text, posts) = (path.clone(), document.text.clone(), self.posts.clone());
+        let (path, text, sender) = (path.clone(), document.text.clone(), self.sender.clone());
         let opening = document.opening;
         let place = path.clone();
-        let read = move || Marks::read(&place, &text.to_string());
+        let read = move || SymbolMarkers::read(&place, &text.to_string());
         let read = self.workers.spawn_blocking(read);
         tokio::spawn(async move {
-            let marks = read.await.unwrap_or_default();
+            let markers = read.await.unwrap_or_default();
             tokio::time::sleep(after).await;
-            if let Some(posts) = posts.upgrade() {
-                // When the actor is gone, nobody needs the marks any more.
-                let _ = posts.send(Post::Marked {
+            if let Some(sender) = sender.upgrade() {
+                // If the actor has stopped, nobody needs the symbols.
+                let _ = sender.send(DocumentMessage::SymbolsRead {
                     path,
                     opening,
-                    marks,
+                    markers,
                 });
             }
         });
     }
 
-    fn marked(&mut self, path: &PathBuf, opening: Opening, mut marks: Marks) {
+    fn symbols_read(&mut self, path: &PathBuf, opening: OpenId, mut markers: SymbolMarkers) {
         let document = self.open.get_mut(path);
         // A document that was closed and opened again may have another text.
         let Some(document) = document.filter(|document| document.opening == opening) else {
             return;
         };
-        let since = match std::mem::replace(&mut document.reading, Reading::Idle) {
-            Reading::Idle => Vec::new(),
-            Reading::UnderWay(since) => since,
+        let since = match std::mem::replace(&mut document.reading, SymbolReading::Idle) {
+            SymbolReading::Idle => Vec::new(),
+            SymbolReading::Running(since) => since,
         };
-        since.iter().for_each(|splice| marks.shift(splice));
+        since.iter().for_each(|splice| markers.shift(splice));
         for reply in std::mem::take(&mut document.waiting) {
-            answer(reply, Some(document.sight(&marks)));
+            reply_to(reply, Some(document.view(&markers)));
         }
-        document.marks = Some(marks);
+        document.markers = Some(markers);
         self.count.send_modify(|count| *count += 1);
         if !since.is_empty() {
-            self.read_marks(path, REREAD);
+            self.read_symbols(path, REREAD_DELAY);
         }
     }
 
     fn opened(&mut self, uri: Url, version: DocVersion, text: &str) {
-        // A buffer that is no file on disk belongs to no workspace.
+        // A buffer without a file on disk belongs to no project.
         let Some(path) = disk_path(&uri) else { return };
         let text = Rope::from_str(text);
         self.openings += 1;
         let document = Document {
             uri,
             real: path.canonicalize().ok(),
-            opening: Opening(self.openings),
+            opening: OpenId(self.openings),
             version,
             text,
-            marks: None,
-            reading: Reading::Idle,
-            agreement: Agreement::Sure,
+            markers: None,
+            reading: SymbolReading::Idle,
+            sync: SyncState::InSync,
             waiting: Vec::new(),
         };
-        self.unseen.remove(&path);
+        self.changed_unopened.remove(&path);
         self.open.insert(path.clone(), document);
         self.count.send_modify(|count| *count += 1);
-        self.notice(&path);
+        self.notify_watches(&path);
     }
 
     fn changed(
@@ -434,11 +440,11 @@ impl Documents {
     ) {
         let Some(path) = disk_path(uri) else { return };
         match self.open.get_mut(&path) {
-            // Also without any change: an edit that names an old version is refused.
+            // The version counts even without changes: an edit for an older version is refused.
             Some(document) => document.version = version,
             None => {
                 tracing::warn!(%uri, "a change came for a document that is not open");
-                self.unseen.insert(path);
+                self.changed_unopened.insert(path);
                 return;
             }
         }
@@ -450,22 +456,27 @@ impl Documents {
                 None => {
                     let splice = Splice::between(&document.text.to_string(), &change.text);
                     document.text = Rope::from_str(&change.text);
-                    document.agreement = Agreement::Sure;
+                    document.sync = SyncState::InSync;
                     splice
                 }
                 Some(range) => splice(&mut document.text, range, &change.text, encoding),
             };
             document.moved(splice);
-            // A client may send an applied edit and the user's next key in one message.
-            self.notice(&path);
+            // A client may send an applied edit and the user's next keystroke in one message.
+            self.notify_watches(&path);
         }
-        if self.open.get(&path).is_some_and(|one| one.marks.is_some()) {
-            self.read_marks(&path, REREAD);
+        if self
+            .open
+            .get(&path)
+            .is_some_and(|one| one.markers.is_some())
+        {
+            self.read_symbols(&path, REREAD_DELAY);
         }
         self.count.send_modify(|count| *count += 1);
     }
 
-    /// The name of the open document that is a file, which may have several names by links.
+    /// Returns the path of the open document that is the given file. A file can have several paths
+    /// because of links.
     fn name_of(&self, path: PathBuf, real: Option<PathBuf>) -> PathBuf {
         if self.open.contains_key(&path) || real.is_none() {
             return path;
@@ -475,19 +486,25 @@ impl Documents {
         same.map_or(path, |(name, _)| name.clone())
     }
 
-    fn expect(&mut self, path: PathBuf, base: &str, after: Arc<str>, texts: Texts) -> Expected {
+    fn expect(
+        &mut self,
+        path: PathBuf,
+        base: &str,
+        after: Arc<str>,
+        texts: TextHistory,
+    ) -> Expected {
         let open = match self.open.get(&path) {
-            Some(document) if document.agreement == Agreement::InDoubt => {
-                return Expected::InDoubt;
+            Some(document) if document.sync == SyncState::Uncertain => {
+                return Expected::Uncertain;
             }
             Some(document) if document.text != base => return Expected::Stale,
             Some(document) => Some((document.uri.clone(), document.version)),
-            None if self.unseen.contains(&path) => return Expected::InDoubt,
+            None if self.changed_unopened.contains(&path) => return Expected::Uncertain,
             None => None,
         };
         let (tell, arrived) = oneshot::channel();
         self.watches.retain(|watch| !watch.arrived.is_closed());
-        self.watches.push(Watch {
+        self.watches.push(TextWatch {
             path,
             after,
             texts,
@@ -503,25 +520,25 @@ impl Documents {
         }
     }
 
-    /// Tells those who watch for the text that a document has now.
-    fn notice(&mut self, path: &PathBuf) {
+    /// Tells the watches of a document its current text.
+    fn notify_watches(&mut self, path: &PathBuf) {
         let Some(document) = self.open.get(path) else {
             return;
         };
         for watch in self.watches.iter().filter(|watch| watch.path == *path) {
             watch.texts.push(document.current().text);
         }
-        let (met, left): (Vec<Watch>, Vec<Watch>) = std::mem::take(&mut self.watches)
+        let (met, left): (Vec<TextWatch>, Vec<TextWatch>) = std::mem::take(&mut self.watches)
             .into_iter()
             .partition(|watch| watch.path == *path && document.text == *watch.after);
         self.watches = left;
         for watch in met {
-            answer(watch.arrived, document.current());
+            reply_to(watch.arrived, document.current());
         }
     }
 }
 
-/// Replaces a range as an editor counts it.
+/// Replaces a range that is given in LSP positions.
 pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -> Splice {
     let offset = |at: tower_lsp::lsp_types::Position| {
         let position = Position {
@@ -542,8 +559,8 @@ pub fn splice(text: &mut Rope, range: Range, insert: &str, encoding: Encoding) -
     }
 }
 
-/// Answers one who may have stopped waiting.
-fn answer<T>(reply: oneshot::Sender<T>, value: T) {
+/// Sends a reply. The receiver may have stopped waiting.
+fn reply_to<T>(reply: oneshot::Sender<T>, value: T) {
     if reply.send(value).is_err() {
         tracing::trace!("nobody waits for this answer any more");
     }

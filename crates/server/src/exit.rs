@@ -1,5 +1,5 @@
-//! A gate in front of the LSP service: `exit` ends the server even while stdin stays open, and
-//! `params: null`, which some clients send, counts as no parameters.
+//! A wrapper of the LSP service. It ends the server on `exit` even while stdin stays open, and it
+//! accepts `params: null`, which some clients send instead of no parameters.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use tower_lsp::jsonrpc::Request;
 
 use super::protocol::{MODELS, STATE};
 
-/// Stands in front of the LSP service and fires a token once `exit` was passed on.
+/// Wraps the LSP service and fires a token after `exit` was passed on.
 #[derive(Debug)]
 pub struct ExitGate<S> {
     pub inner: S,
@@ -36,7 +36,7 @@ impl<S: Service<Request>> Service<Request> for ExitGate<S> {
 }
 
 fn without_null(request: Request) -> Request {
-    // It takes none, and clients that must send some send an empty object.
+    // These methods take no parameters. Clients that have to send some send an empty object.
     let takes_none = [STATE, MODELS].contains(&request.method());
     let is_nothing = |params: &serde_json::Value| params.is_null() || takes_none;
     if !request.params().is_some_and(is_nothing) {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_parameters_are_none() {
+    fn null_parameters_count_as_absent() {
         let request = |value| -> Request { serde_json::from_value(value).unwrap() };
         let shutdown = json!({"jsonrpc": "2.0", "id": 3, "method": "shutdown"});
         let mut with_null = shutdown.clone();

@@ -1,11 +1,13 @@
-//! What a client says of itself: a part that cannot be read counts as not said, and the rest holds.
+//! Tolerates client capabilities that cannot be parsed: they count as absent, and the others are
+//! kept.
 
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Request;
 use tower_lsp::lsp_types::InitializeParams;
 
-/// An `initialize` request without those capabilities that cannot be read; other requests as they are.
-pub(super) fn readable(request: Request) -> Request {
+/// Removes the capabilities that cannot be parsed from an `initialize` request. Other requests are
+/// returned unchanged.
+pub(super) fn drop_unreadable_capabilities(request: Request) -> Request {
     if request.method() != "initialize" {
         return request;
     }
@@ -16,20 +18,20 @@ pub(super) fn readable(request: Request) -> Request {
         None => request,
     };
     match params {
-        Some(params) => request.params(understood(params)).finish(),
+        Some(params) => request.params(without_unreadable(params)).finish(),
         None => request.finish(),
     }
 }
 
-fn understood(mut params: Value) -> Value {
-    if is_read(&params) {
+fn without_unreadable(mut params: Value) -> Value {
+    if can_parse(&params) {
         return params;
     }
     let sections = params
         .get_mut("capabilities")
         .and_then(Value::as_object_mut);
     for (section, said) in sections.into_iter().flatten() {
-        if is_read(&only(section, said.clone())) {
+        if can_parse(&only(section, said.clone())) {
             continue;
         }
         match said.as_object_mut() {
@@ -40,18 +42,18 @@ fn understood(mut params: Value) -> Value {
     params
 }
 
-/// Leaves the capabilities of a section that can be read.
+/// Keeps the capabilities of a section that can be parsed.
 fn keep_readable(section: &str, said: &mut Map<String, Value>) {
     said.retain(|name, value| {
         let mut one = Map::new();
         one.insert(name.clone(), value.clone());
-        let is_read = is_read(&only(section, Value::Object(one)));
-        if !is_read {
+        let can_parse = can_parse(&only(section, Value::Object(one)));
+        if !can_parse {
             tracing::warn!(
                 "capabilities.{section}.{name} cannot be read and counts as absent: {value}"
             );
         }
-        is_read
+        can_parse
     });
 }
 
@@ -59,7 +61,7 @@ fn only(section: &str, said: Value) -> Value {
     json!({"capabilities": {section: said}})
 }
 
-fn is_read(params: &Value) -> bool {
+fn can_parse(params: &Value) -> bool {
     serde_json::from_value::<InitializeParams>(params.clone()).is_ok()
 }
 
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capability_that_cannot_be_read_is_left_out_alone() {
+    fn drops_only_unreadable_capabilities() {
         let params = json!({
             "processId": 7,
             "capabilities": {
@@ -81,7 +83,10 @@ mod tests {
             },
         });
         let request = Request::build("initialize").id(1).params(params).finish();
-        let params = readable(request).params().cloned().unwrap();
+        let params = drop_unreadable_capabilities(request)
+            .params()
+            .cloned()
+            .unwrap();
         let read: InitializeParams = serde_json::from_value(params).unwrap();
         let said = read.capabilities;
         let document = said.text_document.unwrap();
@@ -91,16 +96,19 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_stays_as_it_is() {
+    fn keeps_readable_requests_unchanged() {
         let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "more": 1});
         let request = Request::build("initialize")
             .id(1)
             .params(params.clone())
             .finish();
-        assert_eq!(readable(request).params(), Some(&params));
+        assert_eq!(
+            drop_unreadable_capabilities(request).params(),
+            Some(&params)
+        );
         let other = Request::build("other")
             .params(json!({"capabilities": 5}))
             .finish();
-        assert_eq!(readable(other.clone()), other);
+        assert_eq!(drop_unreadable_capabilities(other.clone()), other);
     }
 }

@@ -1,23 +1,28 @@
-//! `textDocument/codeLens`: offers on the first lines of their symbols, already resolved.
+//! `textDocument/codeLens`: review actions on the first lines of their symbols. The lenses are
+//! already resolved.
 
 use ropey::Rope;
 use tower_lsp::lsp_types::{CodeLens, Position, Range};
 
-use super::documents::Sight;
-use super::marks::Mark;
-use super::offers::Offer;
-use super::settings::Settings;
+use super::documents::DocumentView;
+use super::review_actions::ReviewAction;
+use super::settings::ClientSettings;
+use super::symbol_markers::SymbolMarker;
 use starling_text::{Encoding, position_of};
 
-pub fn lenses(offers: &[Offer], sight: &Sight, client: &Settings) -> Vec<CodeLens> {
+pub fn lenses(
+    review_actions: &[ReviewAction],
+    document: &DocumentView,
+    client: &ClientSettings,
+) -> Vec<CodeLens> {
     let mut lenses = Vec::new();
-    for offer in offers {
-        let Some(mark) = sight.marks.find(&offer.symbol.name) else {
+    for action in review_actions {
+        let Some(marker) = document.markers.find(&action.symbol.name) else {
             continue;
         };
-        let line = first_line(mark, &sight.text);
+        let line = first_line(marker, &document.text);
         let before = lenses.iter().filter(|lens| is_on(line, lens)).count();
-        // Some clients order the lenses of a line by their places.
+        // Some clients order the lenses of a line by their columns.
         let lens = |(place, command)| {
             let place = Position::new(line, place);
             CodeLens {
@@ -27,8 +32,8 @@ pub fn lenses(offers: &[Offer], sight: &Sight, client: &Settings) -> Vec<CodeLen
             }
         };
         let places = u32::try_from(before).unwrap_or(u32::MAX)..;
-        let mut commands = offer.commands(client);
-        // What can be done comes first: a narrow window cuts the end.
+        let mut commands = action.commands(client);
+        // The actions come first because a narrow window cuts off the end.
         if commands.len() > 1 {
             commands.rotate_left(1);
         }
@@ -41,29 +46,31 @@ fn is_on(line: u32, lens: &CodeLens) -> bool {
     lens.range.start.line == line
 }
 
-/// The first line of a symbol's definition.
-pub fn first_line(mark: &Mark, text: &Rope) -> u32 {
-    position_of(text, mark.top, Encoding::Utf8).line
+/// Returns the first line of a symbol's definition.
+pub fn first_line(marker: &SymbolMarker, text: &Rope) -> u32 {
+    position_of(text, marker.definition_start, Encoding::Utf8).line
 }
 
-/// The lines from the first of a symbol's definition to that with its name.
-pub fn is_on_head(line: u32, mark: &Mark, text: &Rope) -> bool {
-    (first_line(mark, text)..=position_of(text, mark.head, Encoding::Utf8).line).contains(&line)
+/// Returns whether a line is in a symbol's header: from the first line of its definition to the
+/// line with its name.
+pub fn is_on_header(line: u32, marker: &SymbolMarker, text: &Rope) -> bool {
+    (first_line(marker, text)..=position_of(text, marker.name_start, Encoding::Utf8).line)
+        .contains(&line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{BASE, client, offers, sight, waiting};
+    use crate::samples::{BASE, client, document, review_actions, waiting};
     use starling_swarm::RunId;
     use starling_syntax::FilePath;
 
     #[test]
-    fn lenses_stand_on_the_first_lines_of_their_symbols() {
-        let board = waiting(&[(1, "a.py::f"), (2, "a.py::C.m"), (3, "a.py::g")]);
-        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
+    fn lenses_are_on_first_lines_of_symbols() {
+        let view = waiting(&[(1, "a.py::f"), (2, "a.py::C.m"), (3, "a.py::g")]);
+        let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
         let lines = |text: &str| {
-            let lenses = lenses(&offers, &sight(text), &client(&[]));
+            let lenses = lenses(&review_actions, &document(text), &client(&[]));
             assert!(lenses.iter().all(|lens| lens.command.is_some()), "resolved");
             let mut lines: Vec<u32> = lenses.iter().map(|lens| lens.range.start.line).collect();
             lines.dedup();
@@ -77,10 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_done_comes_before_what_it_is_about() {
-        let board = waiting(&[(1, "a.py::f"), (2, "a.py::f.gone")]);
-        let offers = offers(&RunId("r".to_owned()), &board, &FilePath::new("a.py"));
-        let lenses = lenses(&offers, &sight(BASE), &client(&[]));
+    fn lens_order_puts_actions_before_title() {
+        let view = waiting(&[(1, "a.py::f"), (2, "a.py::f.gone")]);
+        let review_actions = review_actions(&RunId("r".to_owned()), &view, &FilePath::new("a.py"));
+        let lenses = lenses(&review_actions, &document(BASE), &client(&[]));
         let titles: Vec<&str> = lenses
             .iter()
             .filter_map(|lens| lens.command.as_ref())
@@ -94,11 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_symbol_is_its_first_lines() {
+    fn header_spans_decorators_to_name() {
         let text = "@one\n@two\ndef f():\n    pass\n";
-        let sight = sight(text);
-        let mark = sight.marks.find("f").unwrap();
-        let on = [0, 1, 2, 3].map(|line| is_on_head(line, mark, &sight.text));
+        let document = document(text);
+        let marker = document.markers.find("f").unwrap();
+        let on = [0, 1, 2, 3].map(|line| is_on_header(line, marker, &document.text));
         assert_eq!(on, [true, true, true, false]);
     }
 }

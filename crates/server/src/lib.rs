@@ -1,41 +1,38 @@
-//! The LSP surface of Starling: documents, commands, events. `docs/protocol.md` describes it.
+//! The language server of Starling. `docs/protocol.md` describes its protocol; [`session`] is the
+//! part without LSP types.
 
 mod actions;
-mod approvals;
 mod asks;
 mod backend;
-mod board;
 mod bridge;
 mod commands;
 mod documents;
 mod editor;
 mod exit;
-mod follow;
+mod front_end;
 mod initialize;
 mod lenses;
-mod marks;
 mod mentions;
-mod offers;
 mod outgoing;
 mod paths;
+mod progress;
+mod proposed_file;
 pub mod protocol;
-mod pulse;
-mod remedy;
-mod restore;
-mod revived;
-mod runs;
+mod refresh;
+mod review_actions;
+mod review_dialogs;
+mod run_snapshots;
 #[cfg(test)]
 mod samples;
-mod services;
+pub mod session;
 mod settings;
-mod shown;
+mod symbol_markers;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod why;
-mod windows;
+mod window;
 
 use std::sync::Arc;
 
@@ -45,16 +42,16 @@ use tower_lsp::LspService;
 
 pub use documents::splice;
 pub use paths::{file_of, path_of};
-pub use restore::{HeldRun, WaitingReview, WaitingRun, held, waiting};
-pub use services::{
-    Defaults, Fetcher, Opened, Opener, Opening, Restore, Run, Services, Starter, swarm,
+pub use session::{
+    Fetcher, LockedRun, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
+    RunStarter, Services, WaitingReview, WaitingRun, locked_runs, swarm, waiting_runs,
 };
 
-/// How a client took its leave.
+/// How a client disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
-    /// `shutdown` came before the end.
-    Taken,
+pub enum ExitKind {
+    /// The client sent `shutdown` first.
+    AfterShutdown,
     Abrupt,
 }
 
@@ -63,29 +60,22 @@ pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
     services: Services,
-) -> Leave {
-    let desk = documents::Desk::open(services.workers.clone());
+) -> ExitKind {
+    let documents = documents::DocumentStore::open(services.workers.clone());
     let lost = {
-        let desk = desk.clone();
-        move || desk.post(documents::Post::MessageLost)
+        let documents = documents.clone();
+        move || documents.send(documents::DocumentMessage::MessageLost)
     };
     let (service, socket) = LspService::build(|client| {
-        let around = pulse::Around {
-            pulse: pulse::Pulse::default(),
+        let context = refresh::ClientContext {
+            refresh: session::RefreshNotifier::default(),
             plugin: outgoing::Plugin::new(client.clone()),
-            windows: Arc::new(windows::Windows::new(
+            window: Arc::new(window::ClientWindow::new(
                 client.clone(),
                 services.trajectories.join("shown"),
             )),
         };
-        let asks = asks::Asks::new(services.clone(), desk.clone(), around.clone());
-        let mentions = mentions::Mentions::new(services.clone(), desk.clone());
-        let runs = runs::Runs::new(services.clone(), client.clone(), desk.clone(), around);
-        let compose = backend::Compose {
-            mentions,
-            models: services.models,
-        };
-        backend::Backend::new(client, desk, (runs, asks), compose)
+        backend::Backend::new(client, documents, services, context)
     })
     .custom_method(protocol::STATE, backend::Backend::state)
     .custom_method(protocol::EVENTS, backend::Backend::events)
@@ -97,7 +87,7 @@ pub async fn serve(
         backend::Backend::cancel_progress,
     )
     .finish();
-    let (runs, asks) = (service.inner().runs(), service.inner().asks());
+    let closing = service.inner().closing();
     let (exit, leave) = (CancellationToken::new(), CancellationToken::new());
     let gate = exit::ExitGate {
         inner: service,
@@ -107,10 +97,9 @@ pub async fn serve(
         () = transport::serve(input, output, socket, gate, leave.clone(), lost) => {}
         () = exit.cancelled() => {}
     }
-    asks.farewell();
-    runs.farewell().await;
+    closing.shutdown().await;
     match leave.is_cancelled() {
-        true => Leave::Taken,
-        false => Leave::Abrupt,
+        true => ExitKind::AfterShutdown,
+        false => ExitKind::Abrupt,
     }
 }

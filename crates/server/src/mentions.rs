@@ -6,48 +6,46 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::documents::Desk;
+use super::documents::DocumentStore;
 use super::protocol::{MentionItem, MentionsReply};
-use super::runs::overlay;
-use super::services::Services;
+use super::session::{Services, overlay};
 use starling_index::Index;
 use starling_syntax::FilePath;
 
-/// How long the files and symbols of a folder are taken from the same index: the next letter is typed
-/// soon.
-const FRESH: Duration = Duration::from_secs(10);
-/// Items of one answer.
-const ITEMS_MOST: usize = 20;
+/// How long an index is reused. The next letter is usually typed soon.
+const MAX_INDEX_AGE: Duration = Duration::from_secs(10);
+/// Maximum number of items in one reply.
+const MAX_ITEMS: usize = 20;
 
-/// The index that mentions are completed from.
+/// Completes mentions from an index of the project.
 #[derive(Clone)]
-pub struct Mentions {
+pub struct MentionCompleter {
     services: Services,
-    desk: Desk,
-    last: Arc<Mutex<Option<Last>>>,
+    documents: DocumentStore,
+    last: Arc<Mutex<Option<CachedIndex>>>,
 }
 
-struct Last {
+struct CachedIndex {
     root: PathBuf,
     read: Instant,
     index: Arc<Index>,
 }
 
-impl Mentions {
-    pub fn new(services: Services, desk: Desk) -> Mentions {
-        Mentions {
+impl MentionCompleter {
+    pub fn new(services: Services, documents: DocumentStore) -> MentionCompleter {
+        MentionCompleter {
             services,
-            desk,
+            documents,
             last: Arc::default(),
         }
     }
 
-    /// What a mention may become.
+    /// Completes a mention.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The project cannot be read.
     pub async fn complete(&self, root: &Path, mention: &str) -> anyhow::Result<MentionsReply> {
-        let buffers = self.desk.read_all().await.unwrap_or_default();
+        let buffers = self.documents.read_all().await.unwrap_or_default();
         let overlay = overlay(root, buffers);
         let (mentions, root, mention) = (self.clone(), root.to_owned(), mention.to_owned());
         let completed = move || {
@@ -68,12 +66,12 @@ impl Mentions {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last
             && last.root == root
-            && last.read.elapsed() < FRESH
+            && last.read.elapsed() < MAX_INDEX_AGE
         {
             return Ok(Arc::clone(&last.index));
         }
         let index = (self.services.index)(root.clone(), overlay)?;
-        *last = Some(Last {
+        *last = Some(CachedIndex {
             root,
             read: Instant::now(),
             index: Arc::clone(&index),
@@ -92,7 +90,7 @@ fn items(index: &Index, mention: &str) -> Vec<MentionItem> {
     }
 }
 
-/// The files whose names begin with the part, then those whose names or paths hold it.
+/// Returns the files whose names begin with `part`, then those whose names or paths contain it.
 fn files(files: &[FilePath], part: &str) -> Vec<MentionItem> {
     let part = part.to_lowercase();
     let rank = |file: &FilePath| {
@@ -112,12 +110,13 @@ fn files(files: &[FilePath], part: &str) -> Vec<MentionItem> {
         text: format!("@{}", file.as_str()),
         detail: String::new(),
     };
-    found.into_iter().take(ITEMS_MOST).map(item).collect()
+    found.into_iter().take(MAX_ITEMS).map(item).collect()
 }
 
-/// The symbols whose names fit the part. Where several have the same name, the path says which.
+/// Returns the symbols whose names match `part`. If several symbols have the same name, the item
+/// contains the path.
 fn symbols(index: &Index, part: &str) -> Vec<MentionItem> {
-    let (found, _) = index.symbols(part, ITEMS_MOST);
+    let (found, _) = index.symbols(part, MAX_ITEMS);
     let item = |one: starling_index::Definition| {
         let name = one.symbol.name.to_string();
         let is_only = index.definitions(&name).len() == 1;

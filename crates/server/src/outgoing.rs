@@ -1,5 +1,5 @@
-//! Requests to the client that may be given up, and notifications of Starling's own. tower-lsp panics
-//! when an answer comes that nobody waits for any more, so somebody always does.
+//! Requests to the client with a deadline, and Starling's own notifications. tower-lsp panics if a
+//! reply comes for which nothing waits, so a task waits for every reply.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,28 +9,28 @@ use tower_lsp::Client;
 use tower_lsp::lsp_types::notification::Notification;
 use tower_lsp::lsp_types::request::Request;
 
-/// Why there is no answer.
+/// Why a request was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum ClientRequestError {
     #[error("no answer within {} s", .0.as_secs())]
     Late(Duration),
     #[error("{0}")]
     Refused(String),
 }
 
-/// The pause between the answer to a command and what follows it, for clients without a plugin. lsp-mode
-/// throws away what it read together with the answer to a request that it waits for.
+/// The pause between the reply to a command and the next message, for clients without a plugin.
+/// lsp-mode discards messages that it reads together with a reply.
 pub const AFTER_ANSWER: Duration = Duration::from_millis(100);
 
-/// Asks the client. Dropping the future gives up; a late answer is taken and thrown away.
+/// Sends a request to the client. If the future is dropped, a late reply is discarded.
 ///
 /// # Errors
-/// See [`NoAnswer`].
-pub async fn ask<R>(
+/// See [`ClientRequestError`].
+pub async fn send_request<R>(
     client: &Client,
     params: R::Params,
     deadline: Duration,
-) -> Result<R::Result, NoAnswer>
+) -> Result<R::Result, ClientRequestError>
 where
     R: Request + 'static,
     R::Params: Send + 'static,
@@ -40,15 +40,15 @@ where
     let waiting = tokio::spawn(async move { client.send_request::<R>(params).await });
     match timeout(deadline, waiting).await {
         Ok(Ok(Ok(answer))) => Ok(answer),
-        Ok(Ok(Err(error))) => Err(NoAnswer::Refused(error.to_string())),
-        Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-        Err(_) => Err(NoAnswer::Late(deadline)),
+        Ok(Ok(Err(error))) => Err(ClientRequestError::Refused(error.to_string())),
+        Ok(Err(error)) => Err(ClientRequestError::Refused(error.to_string())),
+        Err(_) => Err(ClientRequestError::Late(deadline)),
     }
 }
 
-/// The Starling plugin of the client's editor, if there is one. Clients that did not announce
-/// `experimental.starling` are sent no `starling/*` notification: some editors open a window for each
-/// notification that they do not know.
+/// The Starling plugin of the client's editor, if there is one. A client that did not announce
+/// `experimental.starling` receives no `starling/*` notification: some editors open a window for
+/// every unknown notification.
 #[derive(Debug, Clone)]
 pub struct Plugin {
     client: Client,
@@ -63,18 +63,18 @@ impl Plugin {
         }
     }
 
-    /// Notes whether the client announced a plugin.
-    pub fn agree(&self, announced: bool) {
+    /// Notes whether the client announced a plugin. Later calls have no effect.
+    pub fn set_negotiated(&self, announced: bool) {
         self.announced.get_or_init(|| announced);
     }
 
-    pub fn is_there(&self) -> bool {
+    pub fn is_present(&self) -> bool {
         self.announced.get().copied().unwrap_or_default()
     }
 
-    /// Sends a notification; without a plugin, does nothing.
+    /// Sends a notification if there is a plugin.
     pub async fn notify<N: Notification>(&self, params: N::Params) {
-        if self.is_there() {
+        if self.is_present() {
             self.client.send_notification::<N>(params).await;
         }
     }

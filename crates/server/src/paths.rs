@@ -1,65 +1,23 @@
-//! Files of the workspace and the URIs that a client knows them by.
+//! The URIs by which a client knows the files of the project.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use tower_lsp::lsp_types::Url;
 
+use super::session::file_at;
+pub use super::session::path_of;
 use starling_syntax::FilePath;
-use starling_text::is_deceptive;
-use starling_workspace::{MAX_FILE_BYTES, load_source};
 
-/// Longer files are not compared with what an editor shows. An edit may have made a file longer than
-/// those that agents read.
-const MAX_DISK_BYTES: u64 = 8 * MAX_FILE_BYTES;
-
-/// The path of a file on disk; `None` for the URI of anything else. A URI of another scheme (`git:`,
-/// `untitled:`), or one with a query or a fragment, may have the path of a file and another text.
+/// Returns the path of a file on disk; `None` for the URI of anything else. A URI of another scheme
+/// (`git:`, `untitled:`), or one with a query or a fragment, may have the path of a file and another text.
 pub fn disk_path(uri: &Url) -> Option<PathBuf> {
     let is_file = uri.scheme() == "file" && uri.query().is_none() && uri.fragment().is_none();
     is_file.then(|| uri.to_file_path().ok()).flatten()
 }
 
-/// The file that a URI names, when it lies in the workspace.
+/// Returns the project file that a URI names; `None` if the URI lies outside of the project.
 pub fn file_of(root: &Path, uri: &Url) -> Option<FilePath> {
-    let path = disk_path(uri)?;
-    let inside = match path.strip_prefix(root) {
-        Ok(inside) => inside.to_owned(),
-        // The client may know the same folder by a link.
-        Err(_) => path
-            .canonicalize()
-            .ok()?
-            .strip_prefix(root.canonicalize().ok()?)
-            .ok()?
-            .to_owned(),
-    };
-    stays_inside(&inside)
-        .then(|| inside.to_str().map(FilePath::new))
-        .flatten()
-}
-
-/// Where a file of the workspace lies; `None` when its path leads out of the workspace.
-pub fn path_of(root: &Path, file: &FilePath) -> Option<PathBuf> {
-    let inside = Path::new(file.as_str());
-    stays_inside(inside).then(|| root.join(inside))
-}
-
-/// The text of a file on disk.
-///
-/// # Errors
-/// The file cannot be read, or is not a regular text file of moderate size.
-pub async fn disk_text(path: PathBuf) -> std::io::Result<String> {
-    load_source(path, MAX_DISK_BYTES).await
-}
-
-fn stays_inside(path: &Path) -> bool {
-    let plain = |part: Component<'_>| match part {
-        // What the index leaves out is not edited either.
-        Component::Normal(name) => !name.to_string_lossy().contains(is_deceptive),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
-            false
-        }
-    };
-    path.components().all(plain)
+    file_at(root, &disk_path(uri)?)
 }
 
 #[cfg(test)]
@@ -67,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_not_what_it_looks_like_is_no_file_of_ours() {
+    fn rejects_deceptive_file_names() {
         let root = Path::new("/w");
         for name in ["a\nb.py", "\x1b[2J/c.py", "\u{202e}yp.py"] {
             let uri = Url::from_file_path(root.join(name)).unwrap();
@@ -77,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_and_files_name_each_other() {
+    fn converts_between_uris_and_files() {
         let root = Path::new("/w s");
         let uri = Url::from_file_path("/w s/pkg/ä b.py").unwrap();
         let file = file_of(root, &uri).unwrap();
@@ -88,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_has_no_name() {
+    fn rejects_files_outside_the_project() {
         let root = Path::new("/w");
         assert_eq!(
             file_of(root, &Url::parse("file:///other/a.py").unwrap()),
@@ -115,7 +73,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_may_be_known_by_a_link() {
+    fn finds_files_of_a_linked_root() {
         let dir = tempfile::tempdir().unwrap();
         let (root, link) = (dir.path().join("real"), dir.path().join("link"));
         std::fs::create_dir(&root).unwrap();

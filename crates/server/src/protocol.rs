@@ -1,5 +1,5 @@
-//! What Starling adds to the LSP: the arguments of its commands and its notifications. Both sides of
-//! the pipe use these types; `docs/protocol.md` describes them for other clients.
+//! Starling's extensions of the LSP: arguments of commands, requests and notifications. The server
+//! and Starling's own client use these types; `docs/protocol.md` describes them for other clients.
 
 mod ask;
 mod bridge;
@@ -7,30 +7,29 @@ mod client;
 mod compose;
 mod state;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::Url;
 use tower_lsp::lsp_types::notification::Notification;
 
-pub use super::remedy::Remedy;
-use starling_core::{Approval, AskIntent, Dollars, Driver, IntentView, Limits, Tokens};
-use starling_swarm::{Event, ProposalId, RunId};
+pub use super::session::Remedy;
+pub use super::session::messages::{
+    AcceptAllReply, DownloadParams, EventParams, IntentParams, LimitsPatch, ModelItem, ModelsReply,
+    ProposalParams, ProviderKey, RemedyParams, RetryParams, RunParams, RunReply, StatusParams,
+    UndoneParams,
+};
+use starling_swarm::{ProposalId, RunId};
 use starling_syntax::SymbolPath;
 
-pub use ask::{AnswerNews, AnswerNotification, AnswerParams, AskId, AskParams, AskReply};
+pub use ask::{AnswerNotification, AnswerParams, AnswerUpdate, AskId, AskParams, AskReply};
 pub use bridge::{
     BridgeDefinition, BridgeDiagnostics, BridgeImplementation, BridgeParams, BridgeReferences,
-    Provider,
+    EditorProvider,
 };
 pub use client::ClientCommand;
-pub use compose::{
-    MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply, ModelItem, ModelsReply,
-    ProviderKey,
-};
+pub use compose::{MENTIONS, MODELS, MentionItem, MentionsParams, MentionsReply};
 pub use state::{
-    AgentState, AskState, EVENTS, EventsParams, EventsReply, FileState, PROPOSAL, ProposalReply,
-    ProposalState, RunStage, RunState, STATE, StateReply, StatusNotification, StatusParams,
+    AgentSnapshot, AskSnapshot, EVENTS, EventsParams, EventsReply, PROPOSAL, ProposalReply,
+    ProposalSnapshot, ProposedFile, RunSnapshot, RunStage, STATE, StateReply, StatusNotification,
 };
 
 pub const RUN: &str = "starling.run";
@@ -54,111 +53,25 @@ pub const COMMANDS: [&str; 14] = [
     FORGET,
 ];
 
-/// Arguments of `starling.run`. What is left out comes from the configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunParams {
-    pub task: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub driver: Option<Driver>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approve: Option<Approval>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask_intent: Option<AskIntent>,
-    #[serde(default)]
-    pub limits: LimitsPatch,
-    /// Begin at these symbols instead of asking the scout.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub begin: Vec<SymbolPath>,
-    /// The model for every part, as `--model` takes it; else the one that the server was started with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The test command, in place of the one that is found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<String>,
-    /// Without a person who approves, a change that no test proves is not applied.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub require_tests: bool,
-}
-
-/// The limits that a request changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsPatch {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dollars: Option<Dollars>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agents: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repairs: Option<u32>,
-}
-
-impl LimitsPatch {
-    /// # Errors
-    /// A limit that is no amount, in words.
-    pub fn check(&self) -> Result<(), String> {
-        match self.dollars {
-            Some(Dollars(dollars)) if !(dollars.is_finite() && dollars > 0.0) => Err(format!(
-                "`limits.dollars` is {dollars}: write an amount over 0, for example 0.25"
-            )),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    pub fn over(&self, base: &Limits) -> Limits {
-        Limits {
-            calls: self.calls.unwrap_or(base.calls),
-            tokens: self.tokens.unwrap_or(base.tokens),
-            dollars: self.dollars.or(base.dollars),
-            seconds: self.seconds.unwrap_or(base.seconds),
-            messages: self.messages.unwrap_or(base.messages),
-            agents: self.agents.unwrap_or(base.agents),
-            depth: self.depth.unwrap_or(base.depth),
-            turns: self.turns.unwrap_or(base.turns),
-            repairs: self.repairs.unwrap_or(base.repairs),
-        }
-    }
-}
-
-/// The answer to `starling.run`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunReply {
-    pub run: RunId,
-    /// Where the trajectory is written.
-    pub trajectory: PathBuf,
-}
-
-/// Arguments of `starling.accept`: a proposal that waits for review, or by `symbol` an intent.
+/// Arguments of `starling.accept`: a waiting proposal, or by `symbol` an intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
 }
 
-/// Arguments of `starling.reject`. Without a reason the user is asked for one.
+/// Arguments of `starling.reject`. Without a reason, the user is asked for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Arguments of `starling.acceptAll`: one run, or all.
+/// Arguments of `starling.acceptAll`: one run, or all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptAllParams {
@@ -166,29 +79,23 @@ pub struct AcceptAllParams {
     pub run: Option<RunId>,
 }
 
-/// The answer to `starling.acceptAll`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptAllReply {
-    pub accepted: Vec<ProposalParams>,
-}
-
-/// Arguments of `starling.steer`: a proposal that waits for review, the agent of a symbol (or its
-/// waiting intent), or without either all agents.
+/// Arguments of `starling.steer`: a waiting proposal, the agent of a symbol (or its waiting
+/// intent), or without both all agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SteerParams {
     pub run: RunId,
     #[serde(flatten)]
-    pub target: Target,
+    pub target: TargetParams,
     pub text: String,
 }
 
-/// Arguments of `starling.edit`: a proposal that waits for review, as the user wants it.
+/// Arguments of `starling.edit`: the user's version of a waiting proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditParams {
     pub run: RunId,
     pub proposal: ProposalId,
-    /// Files that it or its set changes; those that are left out stay as proposed.
+    /// Files that the proposal or its set changes. Files that are left out stay as proposed.
     pub files: Vec<EditedDocument>,
 }
 
@@ -197,15 +104,15 @@ pub struct EditParams {
 #[serde(deny_unknown_fields)]
 pub struct EditedDocument {
     pub uri: Url,
-    /// Without the change: `before` of the answer to `starling/proposal` that was edited.
+    /// The text without the change: `before` of the edited reply to `starling/proposal`.
     pub before: String,
-    /// With the change as the user wants it.
+    /// The text with the change, as the user wants it.
     pub text: String,
 }
 
-/// What an answer is about.
+/// The review that an answer is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
+pub struct TargetParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ProposalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,7 +127,7 @@ pub struct CancelParams {
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<AskId>,
-    /// Proposals of the run that wait for review are offered again later, instead of being rejected.
+    /// Keep the run's waiting proposals and offer them again later, instead of rejecting them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_reviews: bool,
 }
@@ -234,85 +141,10 @@ pub struct UndoParams {
     pub proposal: Option<ProposalId>,
 }
 
-/// Arguments of `starling.retry`: the task of a run is begun again as a new run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RetryParams {
-    pub run: RunId,
-    /// Fetch the weights of the local model first, which the run did not find.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub download: bool,
-    /// The model for every part, in place of the one that the run was begun with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
-/// Arguments of `starling.forget`: an empty object, or nothing.
+/// Arguments of `starling.forget`: an empty object, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetParams {}
-
-/// `starling/remedy`: a run ended because its model could not be asked. The task is kept:
-/// `starling.retry` begins it again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemedyParams {
-    pub run: RunId,
-    pub task: String,
-    /// What went wrong.
-    pub message: String,
-    #[serde(flatten)]
-    pub remedy: Remedy,
-}
-
-/// `starling/download`: how far the weights are that a run waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DownloadParams {
-    pub run: RunId,
-    pub model: String,
-    pub bytes: u64,
-    pub total: u64,
-}
-
-/// `starling/event`: one thing that happened in a run. `seq` rises within a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventParams {
-    pub run: RunId,
-    pub seq: u64,
-    pub at_ms: u64,
-    pub event: Event,
-}
-
-/// `starling/intent`: an agent waits for the answer to its intent (accept, reject or steer by
-/// `symbol`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IntentParams {
-    pub run: RunId,
-    #[serde(flatten)]
-    pub view: IntentView,
-}
-
-/// `starling/undone`: how a `starling.undo` ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoneParams {
-    pub run: RunId,
-    /// What was taken back.
-    pub proposals: Vec<ProposalId>,
-    /// What was not taken back, and why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// What may be broken, because a proposal was taken back alone that others belong to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
-}
-
-/// Names a proposal: the argument of `starling.review`, `starling.diff`, `starling.why` and
-/// `starling/proposal`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProposalParams {
-    pub run: RunId,
-    pub proposal: ProposalId,
-}
 
 #[derive(Debug)]
 pub enum EventNotification {}
@@ -352,10 +184,11 @@ impl Notification for UndoneNotification {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_swarm::Event;
 
     const MANUAL: &str = include_str!("../../../docs/protocol.md");
 
-    /// All events, as serde knows them.
+    /// Returns the names of all events as serde lists them.
     fn event_names() -> Vec<String> {
         let unknown = serde_json::json!({"event": "?"});
         let error = serde_json::from_value::<Event>(unknown)
@@ -366,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_names_everything() {
+    fn protocol_documentation_is_complete() {
         let events = event_names();
         assert!(events.len() > 20, "{events:?}");
         let sent = [
@@ -396,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_as_small_as_its_wishes() {
+    fn serializes_only_set_fields() {
         let params = RunParams {
             task: "x".to_owned(),
             ..RunParams::default()

@@ -1,11 +1,11 @@
-//! Values for the tests of this module.
+//! Sample values for the tests of this crate.
 
 use serde_json::json;
 
-use super::board::Board;
-use super::offers::{Offer, all_offers};
 use super::protocol::ClientCommand;
-use super::settings::Settings;
+use super::review_actions::{ReviewAction, all_review_actions};
+use super::session::RunView;
+use super::settings::ClientSettings;
 use starling_core::ModelNotice;
 use starling_swarm::{ActorId, Cause, Event, FileChange, ProposalId, RunId};
 use starling_syntax::{FilePath, SymbolPath};
@@ -13,25 +13,26 @@ use starling_text::ChangeSet;
 
 pub use crate::testing::evidence;
 
-/// A client that shows lenses and brings these commands.
-pub fn client(commands: &[ClientCommand]) -> Settings {
+/// Returns the settings of a client that shows lenses and implements the given commands.
+pub fn client(commands: &[ClientCommand]) -> ClientSettings {
     let names: Vec<&str> = commands.iter().map(|command| command.name()).collect();
     let params = json!({"rootUri": "file:///w", "capabilities": {
         "textDocument": {"codeLens": {}}, "experimental": {"starling": {"commands": names}},
     }});
-    Settings::negotiate(&serde_json::from_value(params).unwrap())
+    ClientSettings::negotiate(&serde_json::from_value(params).unwrap())
 }
 
-/// The text that [`waiting`] proposals are made for.
+/// The text for which [`waiting`] makes proposals.
 pub const BASE: &str = "def f():\n    return 1\n\n\nclass C:\n    def m(self):\n        return 2\n\n\ndef g():\n    return 3\n";
 
-/// The events of proposals that wait together; each makes `return` of its symbol a `yield`.
+/// Returns the events of proposals that wait together. Each replaces `return` by `yield` in its
+/// symbol.
 pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     let symbol = |path: &str| -> SymbolPath { path.parse().unwrap() };
     let part = |(id, path): &(u32, &str)| {
         let symbol = symbol(path);
-        let marks = super::marks::Marks::read("a.py".as_ref(), BASE);
-        let head = marks.find(&symbol.name).unwrap().head;
+        let markers = super::symbol_markers::SymbolMarkers::read("a.py".as_ref(), BASE);
+        let head = markers.find(&symbol.name).unwrap().name_start;
         let (before, after) = BASE.split_at(head);
         let text = format!("{before}{}", after.replacen("return", "yield", 1));
         FileChange {
@@ -71,17 +72,17 @@ pub fn asked(proposals: &[(u32, &str)]) -> Vec<Event> {
     events
 }
 
-/// A run with proposals that wait together.
-pub fn waiting(proposals: &[(u32, &str)]) -> Board {
-    let mut board = Board::default();
+/// Returns the view of a run with proposals that wait together.
+pub fn waiting(proposals: &[(u32, &str)]) -> RunView {
+    let mut view = RunView::default();
     for (seq, event) in asked(proposals).iter().enumerate() {
-        board.note(seq as u64, event);
+        view.record(seq as u64, event);
     }
-    board
+    view
 }
 
-/// An agent of a run is at work.
-pub fn doing(board: &mut Board, path: &str) {
+/// Adds a working agent to a run.
+pub fn doing(view: &mut RunView, path: &str) {
     let agent = ActorId::Agent(path.parse().unwrap());
     let woken = Event::AgentWoken {
         agent: agent.clone(),
@@ -93,22 +94,22 @@ pub fn doing(board: &mut Board, path: &str) {
         model: "m".to_owned(),
         message: "loads".to_owned(),
     };
-    board.note(90, &woken);
-    board.note(91, &Event::Notice { agent, notice });
+    view.record(90, &woken);
+    view.record(91, &Event::Notice { agent, notice });
 }
 
-/// `a.py` open with a text.
-pub fn sight(text: &str) -> super::documents::Sight {
-    super::documents::Sight {
+/// Returns `a.py` open with a text.
+pub fn document(text: &str) -> super::documents::DocumentView {
+    super::documents::DocumentView {
         uri: tower_lsp::lsp_types::Url::parse("file:///w/a.py").unwrap(),
         text: ropey::Rope::from_str(text),
-        marks: super::marks::Marks::read("a.py".as_ref(), text),
+        markers: super::symbol_markers::SymbolMarkers::read("a.py".as_ref(), text),
     }
 }
 
-/// The offers of one run about one file.
-pub fn offers(run: &RunId, board: &Board, file: &FilePath) -> Vec<Offer> {
-    let mut offers = all_offers(run, board);
-    offers.retain(|offer| offer.symbol.file == *file);
-    offers
+/// Returns the review actions of a run in one file.
+pub fn review_actions(run: &RunId, view: &RunView, file: &FilePath) -> Vec<ReviewAction> {
+    let mut review_actions = all_review_actions(run, view);
+    review_actions.retain(|action| action.symbol.file == *file);
+    review_actions
 }

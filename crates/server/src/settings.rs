@@ -1,4 +1,4 @@
-//! What was agreed with the client at `initialize`.
+//! The settings that are negotiated with the client at `initialize`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,45 +8,46 @@ use tower_lsp::lsp_types::{
 };
 
 use super::paths::disk_path;
-use super::protocol::{ClientCommand, Provider};
+use super::protocol::{ClientCommand, EditorProvider};
 use starling_text::Encoding;
 
-/// The client's capabilities as far as the server asks for them.
+/// The client's capabilities, as far as the server uses them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The first workspace folder.
+pub struct ClientSettings {
+    /// The root directory of the first workspace folder.
     pub root: Option<PathBuf>,
     pub encoding: Encoding,
-    /// `workspace/applyEdit` takes `documentChanges` with versions.
+    /// `workspace/applyEdit` accepts `documentChanges` with versions.
     pub versioned_edits: bool,
     pub annotations: bool,
-    /// It can make and delete files.
+    /// The client can create and delete files.
     pub creates: bool,
     pub deletes: bool,
-    /// Asked to make a file that is there, it refuses the edit. Neovim and Helix empty the file instead.
+    /// The client refuses to create a file that exists. Neovim and Helix empty the file instead.
     pub refuses_existing: bool,
     pub progress: bool,
-    /// It shows lenses, and takes a request to ask for them again.
+    /// The client shows lenses, and accepts requests to refresh them.
     pub lenses: bool,
     pub lens_refresh: bool,
-    /// It opens documents when asked to.
+    /// The client opens documents on request.
     pub documents: bool,
-    /// It shows a question with buttons (`window/showMessageRequest`).
+    /// The client shows questions with buttons (`window/showMessageRequest`).
     pub questions: bool,
-    /// It takes code actions that are more than commands.
+    /// The client accepts code actions that are more than commands.
     pub action_literals: bool,
-    /// It shows hovers in Markdown.
+    /// The client shows hovers in Markdown.
     pub markdown: bool,
-    /// The commands that it brings; `None` for a client without a Starling plugin: it gets standard
-    /// LSP alone, none of the `starling/*` notifications.
+    /// The commands that the client implements; `None` for a client without a Starling plugin. Such
+    /// a client receives only standard LSP, no `starling/*` notifications.
     pub commands: Option<BTreeSet<ClientCommand>>,
-    /// What it asks the editor's own providers for.
-    pub bridge: BTreeSet<Provider>,
+    /// The language providers that the client's plugin forwards requests to.
+    pub bridge: BTreeSet<EditorProvider>,
 }
 
-impl Settings {
-    /// Takes the first position encoding of the client's list that is known here; UTF-16 without one.
-    pub fn negotiate(params: &InitializeParams) -> Settings {
+impl ClientSettings {
+    /// Uses the first position encoding of the client that Starling supports; UTF-16 if there is
+    /// none.
+    pub fn negotiate(params: &InitializeParams) -> ClientSettings {
         let capabilities = &params.capabilities;
         let workspace = capabilities.workspace.as_ref();
         let text_document = capabilities.text_document.as_ref();
@@ -63,7 +64,7 @@ impl Settings {
             .and_then(|workspace| workspace.code_lens.as_ref())
             .and_then(|lens| lens.refresh_support)
             == Some(true);
-        Settings {
+        ClientSettings {
             root: root_of(params),
             encoding: encodings
                 .iter()
@@ -79,7 +80,7 @@ impl Settings {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)
                 == Some(true),
-            // lsp-mode announces its lenses by the refresh alone.
+            // lsp-mode announces its lenses only by the refresh capability.
             lenses: lens_refresh
                 || text_document.is_some_and(|document| document.code_lens.is_some()),
             lens_refresh,
@@ -107,12 +108,12 @@ impl Settings {
         self.commands.iter().flatten().any(|own| *own == command)
     }
 
-    /// Whether the client announced `experimental.starling`.
+    /// Returns whether the client announced `experimental.starling`.
     pub fn has_plugin(&self) -> bool {
         self.commands.is_some()
     }
 
-    /// Whether nothing but a message tells its user of a proposal.
+    /// Returns whether the user learns of a proposal only by a message.
     pub fn is_plain(&self) -> bool {
         !self.lenses && !self.has_plugin()
     }
@@ -131,14 +132,14 @@ fn is_neovim(params: &InitializeParams) -> bool {
     client.is_some_and(|client| client.name == "Neovim")
 }
 
-/// Nothing in the capabilities says so, and for others than these a file that appeared meanwhile would be
-/// lost: of the editors with a plugin, all but Neovim keep to it.
+/// No capability tells this. If it were assumed for all clients, a file that appeared meanwhile
+/// could be lost. All editors with a Starling plugin except Neovim refuse.
 fn refuses_existing(params: &InitializeParams) -> bool {
     let has_plugin = commands_of(params.capabilities.experimental.as_ref()).is_some();
     has_plugin && !is_neovim(params)
 }
 
-/// Neovim takes versions of edits seriously and does not say so.
+/// Neovim checks the versions of edits but does not announce it.
 fn takes_versioned_edits(params: &InitializeParams) -> bool {
     let silent = is_neovim(params);
     let Some(workspace) = &params.capabilities.workspace else {
@@ -149,15 +150,15 @@ fn takes_versioned_edits(params: &InitializeParams) -> bool {
     workspace.apply_edit != Some(false) && (said || silent)
 }
 
-/// Providers that are not known here are of a newer plugin.
-fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<Provider> {
+/// Unknown providers belong to a newer plugin and are ignored.
+fn bridge_of(experimental: Option<&serde_json::Value>) -> BTreeSet<EditorProvider> {
     let named = experimental.and_then(|all| all.get("starling")?.get("bridge")?.as_array());
     let named = named.map_or(&[][..], Vec::as_slice);
-    let is_named = |provider: &Provider| named.iter().any(|name| name == provider.name());
-    Provider::ALL.into_iter().filter(is_named).collect()
+    let is_named = |provider: &EditorProvider| named.iter().any(|name| name == provider.name());
+    EditorProvider::ALL.into_iter().filter(is_named).collect()
 }
 
-/// Commands that are not known here are of a newer plugin.
+/// Unknown commands belong to a newer plugin and are ignored.
 fn commands_of(experimental: Option<&serde_json::Value>) -> Option<BTreeSet<ClientCommand>> {
     let starling = experimental?.get("starling")?;
     let named = starling["commands"]
@@ -192,12 +193,12 @@ mod tests {
 
     use super::*;
 
-    fn negotiate(params: serde_json::Value) -> Settings {
-        Settings::negotiate(&serde_json::from_value(params).unwrap())
+    fn negotiate(params: serde_json::Value) -> ClientSettings {
+        ClientSettings::negotiate(&serde_json::from_value(params).unwrap())
     }
 
     #[test]
-    fn the_first_known_encoding_of_the_client_wins() {
+    fn uses_first_supported_encoding() {
         let ask = |list: serde_json::Value| {
             negotiate(json!({"capabilities": {"general": {"positionEncodings": list}}})).encoding
         };
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_the_first_folder_then_the_root_uri() {
+    fn prefers_first_workspace_folder_to_root_uri() {
         let folder = |path: &str| json!({"uri": format!("file://{path}"), "name": "x"});
         let with = negotiate(json!({
             "capabilities": {}, "rootUri": "file:///old",
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_assumed_of_a_silent_client() {
+    fn assumes_no_capabilities_by_default() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(!silent.versioned_edits && !silent.annotations && !silent.progress);
         assert!(!silent.creates && !silent.deletes);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn lenses_and_questions_of_lsp_mode_are_read_from_what_it_announces() {
+    fn reads_capabilities_of_lsp_mode() {
         let lsp_mode = negotiate(json!({"capabilities": {
             "workspace": {"codeLens": {"refreshSupport": true}},
             "textDocument": {},
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn versioned_edits_are_for_those_who_say_so_and_for_neovim() {
+    fn versioned_edits_need_capability_except_in_neovim() {
         let takes = |client: &str, edit: serde_json::Value| {
             let client = json!({"name": client});
             let capabilities = json!({"workspace": {"applyEdit": edit, "workspaceEdit": {}}});
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_and_hovers_are_as_the_client_takes_them() {
+    fn reads_action_and_hover_formats() {
         let silent = negotiate(json!({"capabilities": {}}));
         assert!(silent.action_literals && silent.markdown);
         let old = negotiate(json!({"capabilities": {"textDocument": {
@@ -282,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_says_what_it_bridges_to() {
+    fn reads_bridged_providers() {
         let bridge = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).bridge
         };
         let named = json!({"starling": {"bridge": ["references", "colour", "definition"]}});
         assert_eq!(
             bridge(named),
-            [Provider::Definition, Provider::References].into()
+            [EditorProvider::Definition, EditorProvider::References].into()
         );
         for none in [
             json!({"starling": {"bridge": true}}),
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_says_what_it_brings() {
+    fn reads_client_commands() {
         let brought = |value: serde_json::Value| {
             negotiate(json!({"capabilities": {"experimental": value}})).commands
         };

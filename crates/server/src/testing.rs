@@ -1,6 +1,6 @@
-//! A server whose runs follow a script, for tests.
+//! A server with scripted runs, for tests.
 
-// Only tests use this module, also those of other crates.
+// Only tests use this module, including tests of other crates.
 #![allow(clippy::unwrap_used)]
 
 mod client;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use client::Client;
+pub use client::TestClient;
 
 use crate::protocol::RunParams;
-use crate::{Defaults, Opened, Opener, Restore, Run, Services, Starter};
+use crate::{OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, RunStarter, Services};
 use starling_core::{
     Approval, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, Driver,
     LanguageService, Limits, ModelError, ModelProfile, Price, TestOutcome, TestReport, TestRequest,
@@ -40,7 +40,7 @@ pub fn symbol(path: &str) -> SymbolPath {
     path.parse().unwrap()
 }
 
-/// A folder with files.
+/// Creates a directory with files.
 pub fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -51,8 +51,8 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What a scripted run has at hand.
-pub struct Scene {
+/// The context of a scripted run.
+pub struct RunScript {
     pub task: Task,
     pub outside: RunServices,
     pub log: EventLog,
@@ -60,16 +60,16 @@ pub struct Scene {
     pub steered: mpsc::UnboundedReceiver<(Option<SymbolPath>, String)>,
 }
 
-struct Scripted {
+struct ScriptedRun {
     log: EventLog,
     cancel: CancellationToken,
-    /// Whether an undo is recorded, as a run does it.
+    /// Whether an undo is recorded in the log, as a real run does.
     records: bool,
     steer: mpsc::UnboundedSender<(Option<SymbolPath>, String)>,
 }
 
 #[async_trait]
-impl Run for Scripted {
+impl RunControl for ScriptedRun {
     fn log(&self) -> EventLog {
         self.log.clone()
     }
@@ -79,16 +79,16 @@ impl Run for Scripted {
     }
 
     fn steer(&self, to: Option<SymbolPath>, text: String) {
-        // A script that does not read what it is told is no failure.
+        // A script may ignore its messages.
         let _ = self.steer.send((to, text));
     }
 
-    /// There is no symbol `missing`.
+    /// The symbol `missing` does not exist.
     fn why_nobody_owns(&self, symbol: &SymbolPath) -> Option<String> {
         (symbol.name == "missing").then(|| format!("There is no symbol {symbol}."))
     }
 
-    /// Proposal 1 can be undone, or all; nothing else.
+    /// Only proposal 1, or all proposals, can be undone.
     async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
         match proposal {
             None if self.records => {
@@ -102,34 +102,34 @@ impl Run for Scripted {
     }
 }
 
-/// Runs follow the script; the log is closed when it ends.
-pub fn scripted<F, Fut>(script: F) -> Starter
+/// Returns a starter whose runs follow `script`. The log is closed when the script ends.
+pub fn scripted<F, Fut>(script: F) -> RunStarter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     starter(script, false)
 }
 
-/// The same, and an undo of all takes proposal 1 back and records it.
-pub fn undoable<F, Fut>(script: F) -> Starter
+/// Like [`scripted`]; an undo of all undoes proposal 1 and records it.
+pub fn undoable<F, Fut>(script: F) -> RunStarter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     starter(script, true)
 }
 
-fn starter<F, Fut>(script: F, records: bool) -> Starter
+fn starter<F, Fut>(script: F, records: bool) -> RunStarter
 where
-    F: Fn(Scene) -> Fut + Send + Sync + 'static,
+    F: Fn(RunScript) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
     Arc::new(move |_, task, outside| {
         let log = EventLog::new();
         let cancel = CancellationToken::new();
         let (steer, steered) = mpsc::unbounded_channel();
-        let script = script(Scene {
+        let script = script(RunScript {
             task,
             outside,
             log: log.clone(),
@@ -141,7 +141,7 @@ where
             script.await;
             close.close();
         });
-        Arc::new(Scripted {
+        Arc::new(ScriptedRun {
             log,
             cancel,
             records,
@@ -150,8 +150,8 @@ where
     })
 }
 
-/// Services over nothing but the disk.
-pub fn services(start: Starter, trajectories: &Path) -> Services {
+/// Returns services over the disk alone.
+pub fn services(start: RunStarter, trajectories: &Path) -> Services {
     let open: Opener = Arc::new(|opening| {
         Box::pin(async move {
             anyhow::ensure!(opening.test.as_deref() != Some("broken"), "no such command");
@@ -160,9 +160,9 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
                 .into_iter()
                 .map(|(file, text)| (file, Some(text)))
                 .collect();
-            let nothing = Arc::new(Nothing);
-            Ok(Opened {
-                defaults: Defaults {
+            let nothing = Arc::new(NoServices);
+            Ok(OpenedRun {
+                defaults: RunDefaults {
                     driver: Driver::Swarm,
                     approval: Approval::Ask,
                     ask_intent: AskIntent::Never,
@@ -186,7 +186,7 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
         start,
         fetch: Arc::new(|model, _| anyhow::bail!("nothing is fetched here: {model}")),
         trajectories: trajectories.to_owned(),
-        restore: Restore::All,
+        restore: RestorePolicy::All,
         index: Arc::new(|root, overlay| {
             let overlay = overlay.into_iter().map(|(file, text)| (file, Some(text)));
             let snapshot = Workspace::open(root)?.snapshot(overlay.collect());
@@ -199,10 +199,10 @@ pub fn services(start: Starter, trajectories: &Path) -> Services {
 }
 
 /// No model, no tests, no language server.
-struct Nothing;
+struct NoServices;
 
 #[async_trait]
-impl ChatModel for Nothing {
+impl ChatModel for NoServices {
     fn profile(&self) -> &ModelProfile {
         static PROFILE: std::sync::LazyLock<ModelProfile> =
             std::sync::LazyLock::new(|| ModelProfile {
@@ -225,7 +225,7 @@ impl ChatModel for Nothing {
 }
 
 #[async_trait]
-impl TestRunner for Nothing {
+impl TestRunner for NoServices {
     fn command(&self) -> Option<String> {
         None
     }
@@ -252,7 +252,7 @@ impl TestRunner for Nothing {
 }
 
 #[async_trait]
-impl LanguageService for Nothing {
+impl LanguageService for NoServices {
     async fn diagnostics(&self, _: TextRequest) -> Diagnostics {
         let reason = "there is no language server".to_owned();
         Diagnostics::Unknown { reason }

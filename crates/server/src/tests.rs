@@ -1,13 +1,16 @@
-//! The server as a client sees it, its runs scripted.
+//! The server as a client sees it. The runs are scripted.
 
 mod asking;
 mod composing;
 mod disk;
 mod editing;
+mod interrupted;
 mod keystrokes;
+mod killed;
 mod late;
 mod lenses;
 mod plain;
+mod refused;
 mod restart;
 mod retry;
 mod schemes;
@@ -19,7 +22,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{Leave, Services, Starter};
+use super::{ExitKind, RunStarter, Services};
 use crate::testing::*;
 use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
@@ -29,9 +32,9 @@ fn silent() -> Value {
     json!({})
 }
 
-/// Says some things, then waits for its cancel.
-fn chatty() -> Starter {
-    scripted(async |scene: Scene| {
+/// A run that logs three messages, then waits until it is cancelled.
+fn chatty() -> RunStarter {
+    scripted(async |scene: RunScript| {
         for word in ["one", "two", "three"] {
             scene
                 .log
@@ -43,17 +46,17 @@ fn chatty() -> Starter {
     })
 }
 
-/// Ends at once.
-fn brief() -> Starter {
-    scripted(async |scene: Scene| scene.log.event(finished(StopReason::Settled)))
+/// A run that ends at once.
+fn brief() -> RunStarter {
+    scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)))
 }
 
-async fn begin(client: &Client, task: &str) -> String {
+async fn begin(client: &TestClient, task: &str) -> String {
     let reply = client.execute("starling.run", json!({"task": task})).await;
     reply["run"].as_str().unwrap().to_owned()
 }
 
-async fn refusal(client: &Client, command: &str, argument: Value) -> String {
+async fn refusal(client: &TestClient, command: &str, argument: Value) -> String {
     let params = json!({"command": command, "arguments": [argument]});
     let request = client
         .connection
@@ -61,8 +64,8 @@ async fn refusal(client: &Client, command: &str, argument: Value) -> String {
     request.await.unwrap_err().to_string()
 }
 
-/// Says it until it is refused.
-async fn refused_at_last(client: &Client, command: &str, argument: Value) -> String {
+/// Repeats a command until it is refused.
+async fn refused_at_last(client: &TestClient, command: &str, argument: Value) -> String {
     let params = json!({"command": command, "arguments": [argument]});
     loop {
         let connection = &client.connection;
@@ -74,8 +77,8 @@ async fn refused_at_last(client: &Client, command: &str, argument: Value) -> Str
     }
 }
 
-/// The next event of a run; those of others pass by.
-async fn next_event(client: &mut Client, run: &str) -> Value {
+/// Returns the next event of a run; events of other runs are skipped.
+async fn next_event(client: &mut TestClient, run: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["run"] == run {
@@ -84,8 +87,8 @@ async fn next_event(client: &mut Client, run: &str) -> Value {
     }
 }
 
-/// The records of a trajectory.
-fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
+/// Returns the records of a trajectory.
+fn records_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
     let path = folder.join(format!(".trajectories/{run}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -93,14 +96,14 @@ fn story_of(folder: &std::path::Path, run: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn edits_are_counted_in_the_encoding_that_was_agreed() {
-    for (wanted, agreed, column) in [
+async fn edits_use_the_negotiated_encoding() {
+    for (wanted, negotiated, column) in [
         (json!(["utf-8", "utf-16"]), "utf-8", 4),
         (json!(["utf-7", "utf-32"]), "utf-32", 1),
         (json!(["utf-7"]), "utf-16", 2),
         (json!(null), "utf-16", 2),
     ] {
-        let mut client = Client::new(scripted(async |scene: Scene| {
+        let mut client = TestClient::new(scripted(async |scene: RunScript| {
             let editor = &scene.outside.editor;
             let base = editor.current(&file("a.py")).await.unwrap();
             let edit = FileEdit {
@@ -118,7 +121,7 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
                 "workspace": {"workspaceEdit": {"documentChanges": true}},
             }))
             .await;
-        assert_eq!(answer["capabilities"]["positionEncoding"], agreed);
+        assert_eq!(answer["capabilities"]["positionEncoding"], negotiated);
         let open = json!({"textDocument": {
             "uri": client.uri(), "languageId": "python", "version": 1, "text": "\r\n🙂old\r\n",
         }});
@@ -127,15 +130,15 @@ async fn edits_are_counted_in_the_encoding_that_was_agreed() {
         let (_, params) = client.next_of("workspace/applyEdit").await;
         let edit = &params["edit"]["documentChanges"][0]["edits"][0];
         let start = json!({"line": 1, "character": column});
-        assert_eq!(edit["range"]["start"], start, "{agreed}");
+        assert_eq!(edit["range"]["start"], start, "{negotiated}");
         let end = json!({"line": 1, "character": column + 3});
-        assert_eq!(edit["range"]["end"], end, "{agreed}");
+        assert_eq!(edit["range"]["end"], end, "{negotiated}");
     }
 }
 
 #[tokio::test]
-async fn nothing_is_done_before_the_handshake() {
-    let client = Client::new(brief());
+async fn rejects_commands_before_initialize() {
+    let client = TestClient::new(brief());
     let said = refusal(&client, "starling.run", json!({"task": "x"})).await;
     assert!(said.contains("not initialized"), "{said}");
     client.initialize(silent()).await;
@@ -143,8 +146,8 @@ async fn nothing_is_done_before_the_handshake() {
 }
 
 #[tokio::test]
-async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() {
-    let mut client = Client::new(chatty());
+async fn event_numbers_increase_within_each_run() {
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
     for task in ["a", "b", "c"] {
@@ -166,7 +169,7 @@ async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() 
         let expected: Vec<_> = (0..).zip(expected).collect();
         assert_eq!(texts, expected, "{task}");
     }
-    // Only the one that is cancelled ends.
+    // Only the cancelled run ends.
     let (_, second) = &runs[1];
     client
         .execute("starling.cancel", json!({"run": second}))
@@ -177,8 +180,8 @@ async fn events_of_several_runs_rise_within_each_and_reach_their_trajectories() 
 }
 
 #[tokio::test]
-async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
-    let mut client = Client::new(chatty());
+async fn shutdown_ends_runs_and_completes_trajectories() {
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -188,24 +191,24 @@ async fn at_the_farewell_runs_end_and_their_trajectories_are_whole() {
         .await
         .unwrap();
     client.connection.notify("exit", Value::Null);
-    let Client {
+    let TestClient {
         server,
         folder,
         connection,
         ..
     } = client;
-    assert_eq!(server.await.unwrap(), Leave::Taken);
-    let story = story_of(folder.path(), &run);
-    assert_eq!(story.len(), 4);
-    let last = &story[3]["event"];
+    assert_eq!(server.await.unwrap(), ExitKind::AfterShutdown);
+    let records = records_of(folder.path(), &run);
+    assert_eq!(records.len(), 4);
+    let last = &records[3]["event"];
     assert_eq!(last["event"], "run_finished");
     assert_eq!(last["stop_reason"]["reason"], "cancelled");
     drop(connection);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_farewell_does_not_wait_for_a_deaf_run() {
-    let client = Client::new(scripted(async |_scene: Scene| {
+async fn shutdown_does_not_wait_for_unresponsive_run() {
+    let client = TestClient::new(scripted(async |_scene: RunScript| {
         std::future::pending::<()>().await;
     }));
     client.initialize(silent()).await;
@@ -213,14 +216,14 @@ async fn the_farewell_does_not_wait_for_a_deaf_run() {
     let began = tokio::time::Instant::now();
     client.connection.notify("exit", Value::Null);
     let kept_open = client.connection.clone();
-    assert_eq!(client.ended().await, Leave::Abrupt);
+    assert_eq!(client.ended().await, ExitKind::Abrupt);
     assert!(began.elapsed() < Duration::from_secs(5));
     drop(kept_open);
 }
 
 #[tokio::test]
-async fn progress_tells_what_happens_and_how_it_ended() {
-    let mut client = Client::new(scripted(async |scene: Scene| {
+async fn progress_bar_shows_activity_and_end() {
+    let mut client = TestClient::new(scripted(async |scene: RunScript| {
         scene.log.event(said("no news for a bar"));
         scene.log.event(review_asked(1, "a.py::f"));
         scene.log.event(finished(StopReason::Settled));
@@ -249,8 +252,8 @@ async fn progress_tells_what_happens_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn a_client_that_refuses_the_bar_gets_none() {
-    let mut client = Client::new(chatty());
+async fn sends_no_progress_to_client_that_refuses_it() {
+    let mut client = TestClient::new(chatty());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
         .await;
@@ -272,8 +275,8 @@ async fn a_client_that_refuses_the_bar_gets_none() {
 }
 
 #[tokio::test]
-async fn a_token_of_no_run_cancels_nothing() {
-    let mut client = Client::new(chatty());
+async fn unknown_progress_token_cancels_nothing() {
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     for token in [json!(7), json!(run), json!("starling/no-such"), json!("")] {
@@ -282,7 +285,7 @@ async fn a_token_of_no_run_cancels_nothing() {
             .connection
             .notify("window/workDoneProgress/cancel", params);
     }
-    // The run still listens.
+    // The run still receives messages.
     for _ in 0..3 {
         let params = next_event(&mut client, &run).await;
         assert_eq!(params["event"]["event"], "steered");
@@ -293,12 +296,12 @@ async fn a_token_of_no_run_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn an_ended_run_takes_no_more_words() {
-    let mut client = Client::new(brief());
+async fn ended_run_rejects_messages() {
+    let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
-    // It counts as ended a moment after its last event was sent.
+    // The run counts as ended a moment after its last event was sent.
     let said = refused_at_last(&client, "starling.steer", json!({"run": run, "text": "t"})).await;
     assert!(said.contains("has ended"), "{said}");
     let accept = json!({"run": run, "proposal": 1});
@@ -309,8 +312,8 @@ async fn an_ended_run_takes_no_more_words() {
 }
 
 #[tokio::test]
-async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
-    let mut client = Client::new(chatty());
+async fn rejects_steer_of_unknown_symbol() {
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -322,8 +325,8 @@ async fn a_steer_of_a_symbol_that_is_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn what_was_taken_back_is_told() {
-    let mut client = Client::new(chatty());
+async fn reports_undone_proposals() {
+    let mut client = TestClient::new(chatty());
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;
@@ -344,8 +347,8 @@ async fn what_was_taken_back_is_told() {
 }
 
 #[tokio::test]
-async fn old_runs_are_forgotten() {
-    let mut client = Client::new(brief());
+async fn forgets_old_runs() {
+    let mut client = TestClient::new(brief());
     client.initialize(silent()).await;
     let mut runs = Vec::new();
     for _ in 0..20 {
@@ -361,8 +364,8 @@ async fn old_runs_are_forgotten() {
     client.execute("starling.undo", kept).await;
 }
 
-/// A client of a server that opens runs only when it is told to.
-fn slow(start: Starter) -> (Client, Arc<Notify>) {
+/// Returns a client of a server that opens runs only when it is notified.
+fn slow(start: RunStarter) -> (TestClient, Arc<Notify>) {
     let folder = folder(&[("a.py", "old\n")]);
     let services = services(start, &folder.path().join(".trajectories"));
     let gate = Arc::new(Notify::new());
@@ -377,12 +380,12 @@ fn slow(start: Starter) -> (Client, Arc<Notify>) {
         }),
         ..services
     };
-    (Client::over(services, folder), gate)
+    (TestClient::over(services, folder), gate)
 }
 
 #[tokio::test]
-async fn what_is_said_while_a_run_opens_reaches_it() {
-    let (mut client, gate) = slow(scripted(async |mut scene: Scene| {
+async fn run_receives_messages_sent_while_it_opens() {
+    let (mut client, gate) = slow(scripted(async |mut scene: RunScript| {
         for _ in 0..2 {
             let (to, text) = scene.steered.recv().await.unwrap();
             let to = to.map_or("all".to_owned(), |symbol| symbol.to_string());
@@ -407,8 +410,8 @@ async fn what_is_said_while_a_run_opens_reaches_it() {
 }
 
 #[tokio::test]
-async fn a_run_can_be_cancelled_while_it_opens() {
-    let (mut client, _shut) = slow(scripted(async |_scene: Scene| panic!("it was started")));
+async fn run_can_be_cancelled_while_it_opens() {
+    let (mut client, _shut) = slow(scripted(async |_scene: RunScript| panic!("it was started")));
     client.initialize(silent()).await;
     let run = begin(&client, "x").await;
     client.execute("starling.cancel", json!({"run": run})).await;
@@ -419,8 +422,8 @@ async fn a_run_can_be_cancelled_while_it_opens() {
 }
 
 #[tokio::test]
-async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for() {
-    let (mut client, gate) = slow(scripted(async |scene: Scene| {
+async fn run_uses_project_buffers_at_request_time() {
+    let (mut client, gate) = slow(scripted(async |scene: RunScript| {
         let snapshot = scene.outside.index.snapshot();
         let text = snapshot.read(&file("a.py")).unwrap();
         scene.log.event(said(&text));
@@ -446,8 +449,8 @@ async fn a_run_sees_the_buffers_of_its_folder_as_they_were_when_it_was_asked_for
 }
 
 #[tokio::test]
-async fn a_request_with_an_unknown_method_is_answered() {
-    let client = Client::new(brief());
+async fn answers_requests_with_unknown_method() {
+    let client = TestClient::new(brief());
     client.initialize(silent()).await;
     for method in ["$/foo", "foo/bar"] {
         let answer = client.connection.request(method, json!({})).await;
@@ -456,7 +459,7 @@ async fn a_request_with_an_unknown_method_is_answered() {
     }
 }
 
-/// Writes a frame, as long as the server reads.
+/// Writes a frame.
 async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value) {
     use tokio::io::AsyncWriteExt;
     let body = message.to_string();
@@ -465,8 +468,8 @@ async fn send(output: &mut (impl tokio::io::AsyncWrite + Unpin), message: Value)
 }
 
 #[tokio::test]
-async fn exit_ends_the_server_though_its_answers_are_not_read() {
-    for leave in [Leave::Taken, Leave::Abrupt] {
+async fn exit_ends_the_server_while_client_reads_nothing() {
+    for leave in [ExitKind::AfterShutdown, ExitKind::Abrupt] {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(brief(), &folder.path().join(".trajectories"));
         let (mut ours, input) = tokio::io::duplex(1 << 16);
@@ -479,7 +482,7 @@ async fn exit_ends_the_server_though_its_answers_are_not_read() {
         for id in 1..600 {
             send(&mut ours, request(id, "starling/state", &json!({}))).await;
         }
-        if leave == Leave::Taken {
+        if leave == ExitKind::AfterShutdown {
             send(&mut ours, request(600, "shutdown", &Value::Null)).await;
         }
         send(&mut ours, json!({"jsonrpc": "2.0", "method": "exit"})).await;

@@ -1,6 +1,5 @@
-//! The server's side of the wire: reads messages, hands them to the service in their order, and writes
-//! its answers and requests. A message that cannot be read is answered with an error; the next one is
-//! read as if nothing had been.
+//! The transport: reads messages, passes them to the service in order, and writes replies and
+//! requests. A message that cannot be read is answered with an error; then the next one is read.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,38 +16,42 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{ClientSocket, ExitedError};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
 
-use super::initialize::readable;
+use super::initialize::drop_unreadable_capabilities;
 use starling_rpc::frames::{Malformed, Reader};
 
-/// Requests that are answered at the same time.
-const CONCURRENT: usize = 4;
-/// Requests that wait for one of those.
+/// Maximum number of requests that are processed at the same time.
+const MAX_CONCURRENT: usize = 4;
+/// Maximum number of requests that wait to be processed.
 const QUEUE: usize = 100;
-/// Messages that are read ahead while the client takes no answers, so that its `exit` is seen.
-const AHEAD: usize = 8192;
-/// How long after `exit` was read the messages before it may take.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Messages are written together up to this many bytes.
-const BATCH: usize = 64 << 10;
+/// Maximum number of messages that are read ahead while the client does not read replies, so that
+/// its `exit` is seen.
+const READ_AHEAD: usize = 8192;
+/// How long the messages before `exit` may take after it was read.
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum number of bytes that are written together.
+const BATCH_BYTES: usize = 64 << 10;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Incoming {
-    // First: a response without anything else could be taken for a request.
+enum ClientMessage {
+    // First: a response could otherwise be parsed as a request.
     Response(Response),
     Request(Request),
 }
 
 #[derive(serde::Serialize)]
 #[serde(untagged)]
-enum Outgoing {
+enum ServerMessage {
     Response(Response),
     Request(Request),
 }
 
-/// Serves until the input ends or the output breaks, or a moment after `exit` was read. `lost` is called for
-/// every message that could not be read: nobody can say what it was. `leave` is cancelled by `shutdown`.
+/// Serves until the input ends, the output fails, or a moment after `exit` was read. `lost` is
+/// called for every message that could not be read, because its content is unknown. `leave` is
+/// cancelled by `shutdown`.
 pub(super) async fn serve<S>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite,
@@ -65,22 +68,22 @@ pub(super) async fn serve<S>(
     let (answers, answered) = mpsc::channel(0);
     let (work, working) = mpsc::channel(QUEUE);
     let working = working
-        .buffer_unordered(CONCURRENT)
+        .buffer_unordered(MAX_CONCURRENT)
         .filter_map(|answer: Result<Option<Response>, S::Error>| {
             ready(answer.unwrap_or_else(|error: S::Error| {
                 tracing::error!(%error, "a request was not served");
                 None
             }))
         })
-        .map(|response| Ok(Outgoing::Response(response)))
+        .map(|response| Ok(ServerMessage::Response(response)))
         .forward(answers.clone());
     let (exits, exit) = oneshot::channel();
-    let seen = Seen {
+    let seen = ReadAheadWatch {
         exits: Some(exits),
         leave,
     };
     let reading = async {
-        let (ahead, messages) = mpsc::channel(AHEAD);
+        let (ahead, messages) = mpsc::channel(READ_AHEAD);
         let ended = tokio::select! {
             ended = dispatch(messages, service, responses, work, answers, lost) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
@@ -90,9 +93,9 @@ pub(super) async fn serve<S>(
         }
         end_requests.abort();
     };
-    // Once nothing is read and all requests are answered, nothing more is to be written.
+    // After the last message is read and all requests are answered, nothing more is written.
     let serving = pin!(async { join!(reading, working) });
-    let outgoing = stream::select(answered, requests.map(Outgoing::Request));
+    let outgoing = stream::select(answered, requests.map(ServerMessage::Request));
     let writing = pin!(write(output, outgoing));
     let written = async {
         match select(serving, writing).await {
@@ -120,21 +123,21 @@ enum ReadingEnded {
     Output(#[from] mpsc::SendError),
 }
 
-/// What is noted of the messages that are read ahead.
-struct Seen {
+/// Watches the messages that are read ahead for `shutdown` and `exit`.
+struct ReadAheadWatch {
     exits: Option<oneshot::Sender<()>>,
     leave: CancellationToken,
 }
 
-impl Seen {
-    fn note(&mut self, message: &Read) {
-        let Ok(Incoming::Request(request)) = message else {
+impl ReadAheadWatch {
+    fn note(&mut self, message: &ReadMessage) {
+        let Ok(ClientMessage::Request(request)) = message else {
             return;
         };
         match request.method() {
             "shutdown" => self.leave.cancel(),
             "exit" => {
-                // Nobody waits for it once the service has ended.
+                // The receiver is gone once the service has ended.
                 let _ = self.exits.take().map(|exits| exits.send(()));
             }
             _ => {}
@@ -142,23 +145,23 @@ impl Seen {
     }
 }
 
-/// A message as it was read.
-type Read = Result<Incoming, Malformed>;
+/// A message, or why it could not be read.
+type ReadMessage = Result<ClientMessage, Malformed>;
 
 /// Returns a while after `exit` was read.
 async fn long_after(exit: oneshot::Receiver<()>) {
     if exit.await.is_err() {
-        // The input ended without it.
+        // The input ended without `exit`.
         pending::<()>().await;
     }
-    tokio::time::sleep(PATIENCE).await;
+    tokio::time::sleep(EXIT_PATIENCE).await;
 }
 
-/// Reads to the end of the input. What was read is still served then, so this returns never.
+/// Reads to the end of the input. Never returns, because the messages still have to be served.
 async fn keep_reading(
     input: impl AsyncRead + Unpin,
-    ahead: mpsc::Sender<Read>,
-    seen: Seen,
+    ahead: mpsc::Sender<ReadMessage>,
+    seen: ReadAheadWatch,
 ) -> Infallible {
     if let Err(error) = read_ahead(Reader::new(input), ahead, seen).await {
         tracing::error!(%error, "nothing more can be read from the client");
@@ -166,11 +169,12 @@ async fn keep_reading(
     pending().await
 }
 
-/// Reads on while the messages before are still served: answers that nobody takes must not hide `exit`.
+/// Reads ahead while earlier messages are served, so that replies which the client does not read
+/// cannot hide `exit`.
 async fn read_ahead(
     mut reader: Reader<impl AsyncRead + Unpin>,
-    mut ahead: mpsc::Sender<Read>,
-    mut seen: Seen,
+    mut ahead: mpsc::Sender<ReadMessage>,
+    mut seen: ReadAheadWatch,
 ) -> io::Result<()> {
     while let Some(message) = reader.next().await? {
         seen.note(&message);
@@ -182,11 +186,11 @@ async fn read_ahead(
 }
 
 async fn dispatch<S>(
-    mut messages: impl Stream<Item = Read> + Unpin,
+    mut messages: impl Stream<Item = ReadMessage> + Unpin,
     mut service: S,
     mut responses: impl Sink<Response, Error = ExitedError> + Unpin,
-    mut work: mpsc::Sender<S::Future>,
-    mut answers: mpsc::Sender<Outgoing>,
+    mut work: mpsc::Sender<Instrumented<S::Future>>,
+    mut answers: mpsc::Sender<ServerMessage>,
     mut lost: impl FnMut(),
 ) -> Result<(), ReadingEnded>
 where
@@ -196,31 +200,37 @@ where
     let failed = |error: S::Error| ReadingEnded::Service(error.to_string());
     while let Some(message) = messages.next().await {
         match message {
-            Ok(Incoming::Request(request)) => {
+            Ok(ClientMessage::Request(request)) => {
                 if let Some(unknown) = unknown(&request) {
-                    answers.send(Outgoing::Response(unknown)).await?;
+                    answers.send(ServerMessage::Response(unknown)).await?;
                     continue;
                 }
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
-                work.send(service.call(readable(request))).await?;
+                let span = tracing::info_span!("request", method = request.method());
+                let answer = service
+                    .call(drop_unreadable_capabilities(request))
+                    .instrument(span);
+                work.send(answer).await?;
             }
-            Ok(Incoming::Response(response)) => responses.send(response).await?,
+            Ok(ClientMessage::Response(response)) => responses.send(response).await?,
             Err(malformed) => {
                 tracing::error!("{malformed}");
                 if malformed != Malformed::Noise {
                     lost();
                 }
-                answers.send(Outgoing::Response(refusal(malformed))).await?;
+                answers
+                    .send(ServerMessage::Response(refusal(malformed)))
+                    .await?;
             }
         }
     }
     Ok(())
 }
 
-/// The answer to a request whose method begins with `$/`. tower-lsp takes it for a notification, which may
-/// be passed over, and answers nothing.
+/// Returns the error for a request whose method begins with `$/`. tower-lsp treats it as a
+/// notification and does not answer.
 fn unknown(request: &Request) -> Option<Response> {
     let id = request.id()?.clone();
     let method = request.method();
@@ -260,13 +270,13 @@ fn refusal(malformed: Malformed) -> Response {
 
 async fn write(
     output: impl AsyncWrite,
-    mut messages: impl Stream<Item = Outgoing> + Unpin,
+    mut messages: impl Stream<Item = ServerMessage> + Unpin,
 ) -> io::Result<()> {
     let mut output = pin!(output);
     while let Some(message) = messages.next().await {
         let mut bytes = framed(&message)?;
-        // What is ready as well goes with it.
-        while bytes.len() < BATCH
+        // Messages that are already available are written together.
+        while bytes.len() < BATCH_BYTES
             && let Some(Some(message)) = messages.next().now_or_never()
         {
             bytes.extend(framed(&message)?);
@@ -277,7 +287,7 @@ async fn write(
     Ok(())
 }
 
-fn framed(message: &Outgoing) -> io::Result<Vec<u8>> {
+fn framed(message: &ServerMessage) -> io::Result<Vec<u8>> {
     let body = serde_json::to_string(message)?;
     Ok(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }

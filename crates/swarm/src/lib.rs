@@ -31,33 +31,40 @@ mod agent;
 mod run;
 
 pub use budget::Spent;
-pub use check::standalone::Gate;
 pub use context::failing::failure_in_short;
+pub use event::actor::ActorId;
 pub use event::dependencies::{Dependencies, DependencyGraph, Held, broken_in_words};
+pub use event::ending::{Ending, Proof};
 pub use event::events::{
-    ActorId, AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Event, EventLog,
-    Record, RunId, Stamped, StopReason, TestPhase, Writing,
+    AgentOutcome, AnswerSource, AppliedChange, Candidate, Cause, Cursor, Event, EventLog, Record,
+    RunId, Stamped, StopReason, TestPhase, Writing,
 };
 pub use evidence::check_results::{DiagnosticEvidence, ImportMends, UnclearImport};
+pub use evidence::file_change::FileChange;
+pub use evidence::ids::{ProposalId, ids};
 pub use evidence::joint::JointEvidence;
-pub use evidence::proposal::{
-    CheckedTexts, Evidence, FileChange, NeedsPerson, OnlyAsChanged, ProposalId, TestDelta,
-    TestEvidence, Tried, ids,
-};
+pub use evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+pub use evidence::test_evidence::{OnlyAsChanged, TestDelta, TestEvidence, Tried};
 pub use proposal::edited::{EditedFile, edited_parts};
+pub use proposal::undo_error::UndoError;
 pub use protocol::described;
-pub use run::ending::{Ending, NOT_ACCEPTED, Proof};
-pub use run::lifecycle::{RoleModels, RunHandle, RunServices, Task, UndoError, start};
+pub use run::ending::NOT_ACCEPTED;
+pub use run::lifecycle::{RunHandle, start};
+pub use state::checker::Checker;
+pub use state::services::{RoleModels, RunServices};
+pub use task::request::Task;
 
 /// Applies changes to the user's text, also for proposals that outlive their run.
 pub mod sending {
-    pub use crate::proposal::send::{Failure, Intent, Purpose, Sent, send};
+    pub use crate::evidence::failure::Failure;
+    pub use crate::proposal::send::{Intent, Purpose, Sent, send};
 }
 
 /// Read access shared with other crates: lookups and tool descriptions.
 pub mod reading {
+    pub use crate::excerpt::found::Found;
     pub use crate::excerpt::{Focus, Layout, chosen, numbered, stems};
-    pub use crate::lookup::{Found, Lookup, Mention, cap};
+    pub use crate::lookup::{Lookup, Mention, cap};
     pub use crate::protocol::{Name, OutlineFile, Read, Search, first_word, schema, words};
 }
 

@@ -199,28 +199,6 @@ impl ChangeSet {
         Ok(text)
     }
 
-    /// Returns the change set that turns the changed text back into `base`.
-    ///
-    /// # Errors
-    /// `base` is not the base text of the change set.
-    pub fn invert(&self, base: &str) -> Result<ChangeSet, ApplyMismatch> {
-        self.check(base)?;
-        let mut edits = Vec::with_capacity(self.edits.len());
-        let mut shift = Shift::default();
-        for edit in &self.edits {
-            let start = shift.of(edit.range.start);
-            edits.push(Edit {
-                range: ByteRange::new(start, start + edit.insert.len()),
-                insert: edit.range.of(base).to_owned(),
-            });
-            shift.past(edit);
-        }
-        Ok(ChangeSet {
-            base_len: self.new_len(),
-            edits,
-        })
-    }
-
     /// Returns one change set that has the effect of `self` followed by `next`. The base of `next`
     /// is the text after `self`.
     ///

@@ -1,7 +1,7 @@
 //! Escapes untrusted text for display: characters that control a terminal or disguise the text are
 //! escaped.
 
-use super::invisible::visible;
+use super::invisible::{invisible, visible};
 
 /// Returns whether a character can disguise text: controls, line separators, and characters that
 /// change the text direction.
@@ -10,19 +10,18 @@ pub fn is_deceptive(char: char) -> bool {
         || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Returns whether a name looks like what it is: no character in it is invisible or disguises it.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_odd = |char| is_deceptive(char) || char == '\u{feff}';
+    !name.contains(is_odd) && invisible(name).next().is_none()
+}
+
 /// Returns one line of text with deceptive and invisible characters escaped. A tab becomes four
 /// spaces; the line break at the end is removed.
 pub fn harmless(text: &str) -> String {
     let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
-    let mut shown = String::with_capacity(line.len());
-    for char in visible(&line).chars() {
-        match char {
-            '\n' | '\r' => {}
-            char if is_deceptive(char) => shown.extend(char.escape_unicode()),
-            char => shown.push(char),
-        }
-    }
-    shown
+    // What is deceptive is invisible, too.
+    visible(&line).replace(['\n', '\r'], "")
 }
 
 #[cfg(test)]
@@ -30,10 +29,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_with_an_invisible_character_is_not_plain() {
+        let odd = [
+            "a\nb",
+            "a\u{202e}b",
+            "setup.py\u{200b}",
+            "\u{feff}a.py",
+            "a\u{200d}.py",
+            "\t",
+        ];
+        for name in odd {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        for name in ["a b.py", "ä🙂.py", "שלום.py", "👩\u{200d}💻.md"] {
+            assert!(is_plain_name(name), "{name:?}");
+        }
+    }
+
+    #[test]
     fn what_steers_a_terminal_or_turns_a_text_is_written_out() {
         let text = "a\x1b[31mb\u{9b}2J\u{202e}gpj.\u{2066}c\u{200b}\r\td\u{2028}e\r\n";
         let shown = "a\\u{1b}[31mb\\u{9b}2J\\u{202e}gpj.\\u{2066}c\\u{200b}\\u{d}    d\\u{2028}e";
         assert_eq!(harmless(text), shown);
         assert_eq!(harmless("ä 🙂 שלום"), "ä 🙂 שלום");
+    }
+
+    #[test]
+    fn a_deceptive_character_is_escaped_wherever_it_stands() {
+        let all = (0..=0x10_ffff).filter_map(char::from_u32);
+        for char in all.filter(|char| is_deceptive(*char)) {
+            assert!(!harmless(&format!("a{char}b")).contains(char), "{char:?}");
+        }
+        for char in ['\x1b', '\n', '\u{9b}', '\u{2028}', '\u{202e}', '\u{2066}'] {
+            assert!(is_deceptive(char), "{char:?}");
+        }
+        for char in ['a', ' ', '\u{e9}', '\u{2010}', '\u{1f642}'] {
+            assert!(!is_deceptive(char), "{char:?}");
+        }
     }
 }

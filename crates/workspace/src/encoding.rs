@@ -20,6 +20,8 @@ pub enum DecodeError {
     Utf16,
     #[error("a binary file")]
     Binary,
+    #[error("a private key; files of secrets are never read")]
+    PrivateKey,
     #[error(
         "the encoding that it declares, `{0}`, is not supported; convert it to UTF-8 to work on it"
     )]
@@ -62,7 +64,10 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
         return Err(DecodeError::Utf16);
     }
     let Some(name) = declared(path, &bytes) else {
-        return utf8(bytes);
+        return match utf8(bytes)? {
+            text if is_private_key(&text) => Err(DecodeError::PrivateKey),
+            text => Ok(text),
+        };
     };
     let decoded = match encoding(&name) {
         None | Some(Encoding::Utf8) => None,
@@ -78,6 +83,56 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, DecodeError> {
             other => other,
         }),
     }
+}
+
+/// Why a change would let Python read other code than the text shows, if it does: the old or the new
+/// text declares an encoding that turns plain text into other text, or that is not known, or the
+/// declaration changes. To declare UTF-8, or nothing, is always the same.
+pub fn reads_otherwise(path: &Path, before: &str, after: &str) -> Option<String> {
+    let kind = path.extension().and_then(|kind| kind.to_str());
+    let is_python =
+        kind.is_some_and(|kind| PYTHON.iter().any(|one| kind.eq_ignore_ascii_case(one)));
+    let declared = |text: &str| {
+        let is_script = || text.starts_with("#!") && first_line(text).contains("python");
+        match is_python || is_script() {
+            true => declared(Path::new("script.py"), text.as_bytes()),
+            false => None,
+        }
+    };
+    let (old, new) = (declared(before), declared(after));
+    let mut names = [&new, &old].into_iter().flatten();
+    if let Some(name) = names.find(|name| encoding(name).is_none()) {
+        return Some(format!(
+            "it declares the encoding `{name}`, in which Python may read other code than the text \
+             shows; a person has to convert it to UTF-8"
+        ));
+    }
+    let table = |name: &Option<String>| match name.as_deref().and_then(encoding) {
+        None | Some(Encoding::Utf8 | Encoding::Ascii) => None,
+        Some(Encoding::Latin1) => Some("latin-1"),
+        Some(Encoding::Table(table)) => Some(table.name()),
+    };
+    (table(&old) != table(&new)).then(|| {
+        "the change gives it another declared encoding (`coding:`), so that Python would read other \
+         text; leave the declaration as it is"
+            .to_owned()
+    })
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Whether a text begins with a private key, whatever the file is called.
+fn is_private_key(text: &str) -> bool {
+    let text = text.trim_start_matches(UTF8_MARK).trim_start();
+    let first = first_line(text).trim_end();
+    let label = first
+        .strip_prefix("-----BEGIN ")
+        .and_then(|rest| rest.strip_suffix("-----"));
+    let is_key =
+        |label: &str| label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK");
+    label.is_some_and(is_key) || first.starts_with("PuTTY-User-Key-File-")
 }
 
 /// Encodes a text in the encoding that it declares.
@@ -247,6 +302,75 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             comes_back("a.py", bytes, expected);
+        }
+    }
+
+    #[test]
+    fn a_private_key_is_not_read_under_any_name() {
+        for start in [
+            "-----BEGIN OPENSSH PRIVATE KEY-----",
+            "\u{feff}\n-----BEGIN RSA PRIVATE KEY-----\r",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+            "PuTTY-User-Key-File-3: ssh-rsa",
+        ] {
+            let text = format!("{start}\nabc\n");
+            for name in ["github_rsa", "notes.txt", "a.py"] {
+                let found = read(name, text.as_bytes());
+                assert_eq!(found, Err(DecodeError::PrivateKey), "{start}");
+            }
+        }
+        for text in [
+            "-----BEGIN PUBLIC KEY-----\nabc\n",
+            "-----BEGIN CERTIFICATE-----\nabc\n",
+            "KEY = '-----BEGIN PRIVATE KEY-----'\n",
+        ] {
+            assert_eq!(read("a.py", text.as_bytes()).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn a_change_may_not_make_python_read_other_text() {
+        const ODD: [&str; 14] = [
+            "unicode_escape",
+            "raw-unicode-escape",
+            "utf-7",
+            "idna",
+            "punycode",
+            "rot13",
+            "rot_13",
+            "hz",
+            "iso2022_jp",
+            "utf-16",
+            "cp037",
+            "undefined",
+            "mbcs",
+            "new_codec",
+        ];
+        let plain = "x = 1\n";
+        let with = |name: &str| format!("# -*- coding: {name} -*-\nx = 1\n");
+        let check = |path: &str, before: &str, after: &str| {
+            reads_otherwise(Path::new(path), before, after).is_some()
+        };
+        for name in ODD {
+            let odd = with(name);
+            assert!(check("a.py", plain, &odd), "brings {name}");
+            assert!(check("a.pyi", &odd, &odd.replace('1', "2")), "edits {name}");
+            let second = format!("#!/usr/bin/python\n{odd}");
+            assert!(check("tool", "", &second), "a script in {name}");
+            assert!(!check("notes.md", plain, &odd), "{name}");
+            let late = format!("import os\n{odd}");
+            assert!(!check("a.py", plain, &late), "{name}");
+        }
+        for name in ["latin-1", "cp1252", "koi8-r", "iso-8859-15"] {
+            let old = with(name);
+            assert!(!check("a.py", &old, &old.replace("x =", "y =")), "{name}");
+            assert!(check("a.py", plain, &old), "{name}");
+            assert!(check("a.py", &old, plain), "{name}");
+        }
+        for name in ["utf-8", "UTF8", "ascii"] {
+            assert!(!check("a.py", plain, &with(name)), "{name}");
+            assert!(!check("a.py", &with(name), plain), "{name}");
         }
     }
 

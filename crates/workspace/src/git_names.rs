@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::Stamp;
-use super::regular::read_text;
+use super::regular::{read_regular, read_text};
 
+/// Longer indexes are not read.
+const INDEX_MOST: u64 = 64 << 20;
 /// A configuration is read up to here.
 const BYTES_MOST: u64 = 1 << 20;
 /// How deep configurations that include others are followed.
@@ -191,6 +193,20 @@ fn repository(root: &Path) -> Option<Repository> {
 /// The files of git's own configuration of the repository that holds `root`, there or not.
 pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
+}
+
+/// Whether the index of the repository that holds `root` lists a file. The name is looked for as it
+/// stands there; an index that cannot be read lists none.
+pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
+    let Some(found) = repository(root) else {
+        return false;
+    };
+    let Ok(relative) = file.strip_prefix(&found.top) else {
+        return false;
+    };
+    let name = [relative.as_os_str().as_encoded_bytes(), b"\0"].concat();
+    let index = read_regular(&found.own.join("index"), INDEX_MOST).unwrap_or_default();
+    index.windows(name.len()).any(|part| part == name)
 }
 
 /// Whether a repository holds `root`.

@@ -89,6 +89,25 @@ impl IgnoreRules {
     }
 }
 
+/// Whether the rules exclude a file below the absolute path `root`, or a directory that holds it.
+pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
+    let mut rules = IgnoreRules::above(root);
+    let mut directory = root.to_owned();
+    let mut parts = file.components().peekable();
+    while let Some(part) = parts.next() {
+        rules = rules.within(&directory, &NAMES);
+        directory.push(part);
+        let kind = match parts.peek() {
+            Some(_) => EntryKind::Directory,
+            None => EntryKind::Other,
+        };
+        if rules.verdict(&directory, kind) == Verdict::Ignored {
+            return true;
+        }
+    }
+    false
+}
+
 /// The kind of a path, because some rules apply only to directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {

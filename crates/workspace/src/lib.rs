@@ -25,7 +25,7 @@ pub use git_names::git_configurations;
 pub use patch_command::PatchCommand;
 pub use paths::{MAX_FILE_BYTES, ReadError, inside, is_secret_path};
 pub use policy::{BadGlob, PathPolicy, WriteRule};
-pub use private::{private_directory, private_file};
+pub use private::{private_directory, private_file, replace_private_file};
 pub use program::{HostPrograms, ProgramError, Variables};
 pub use regular::{
     load_source, open_regular, read_bounded, read_given, read_regular, read_source, read_text,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::encoding::DecodeError;
 use starling_syntax::FilePath;
-use starling_text::is_deceptive;
+use starling_text::is_plain_name;
 
 /// Longer files are neither listed nor read.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -134,6 +134,20 @@ pub fn is_secret(name: &str) -> bool {
         "vault.yml",
         "vault_pass.txt",
         "wallet.dat",
+        ".authinfo",
+        ".authinfo.gpg",
+        ".credentials",
+        ".aws_credentials",
+        ".dbshell",
+        ".passwd-s3fs",
+        ".smbcredentials",
+        "appsettings.production.json",
+        "aws_credentials",
+        "clouds.yaml",
+        "fish_history",
+        "htpasswd",
+        "kaggle.json",
+        "pgpass.conf",
     ];
     const ENDINGS: &[&str] = &[
         ".pem",
@@ -155,6 +169,8 @@ pub fn is_secret(name: &str) -> bool {
         "-key.json",
         "_key.json",
         "accesskeys.csv",
+        ".keyring",
+        ".openssh",
     ];
     let name = name.to_ascii_lowercase();
     let names = originals(&name);
@@ -167,7 +183,9 @@ pub fn is_secret(name: &str) -> bool {
                 && (is_environment(name)
                     || is_private_key(name)
                     || is_armored_key(name)
-                    || is_data(name)))
+                    || is_hidden_token(name)
+                    || is_vault_password(name)
+                    || is_data(name.trim_start_matches('.'))))
     };
     names.into_iter().any(is_known)
 }
@@ -212,7 +230,9 @@ fn originals(name: &str) -> Vec<&str> {
 /// Whether a file or directory holds secrets, by its name ([`is_secret`]) or by the directory that it
 /// lies in.
 pub fn is_secret_path(path: &Path) -> bool {
-    const PLACES: [(&str, &str); 5] = [
+    const PLACES: [(&str, &str); 7] = [
+        ("etc", "shadow"),
+        ("etc", "gshadow"),
         ("gh", "hosts.yml"),
         (".m2", "settings.xml"),
         (".cargo", "credentials"),
@@ -247,11 +267,29 @@ fn is_example(name: &str) -> bool {
 
 /// `.env`, `.env.local`, `.env-production`, `.envrc`, `prod.env`.
 fn is_environment(name: &str) -> bool {
-    let hidden = [".envrc", ".env"]
+    let hidden = [".envrc", ".env", ".dev.vars"]
         .iter()
         .find_map(|stem| name.strip_prefix(stem));
     let follows = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-', '_']);
     hidden.is_some_and(|rest| follows(rest) && !is_code(name)) || name.ends_with(".env")
+}
+
+/// `.api_key`, `.openai_api_key`, `.github-token`.
+fn is_hidden_token(name: &str) -> bool {
+    const WORDS: [&str; 4] = ["api_key", "api-key", "apikey", "token"];
+    let Some(name) = name.strip_prefix('.') else {
+        return false;
+    };
+    let starts_word = |rest: &str| rest.is_empty() || rest.ends_with(['.', '-', '_']);
+    let mut rests = WORDS.iter().filter_map(|word| name.strip_suffix(word));
+    rests.any(starts_word)
+}
+
+/// `.vaultpass`, `vault-password_file`.
+fn is_vault_password(name: &str) -> bool {
+    const WORDS: [&str; 3] = ["vaultpass", "vault_pass", "vault-pass"];
+    let name = name.trim_start_matches('.');
+    !is_code(name) && WORDS.iter().any(|word| name.starts_with(word))
 }
 
 /// `id_rsa`, `id_ed25519_work`, `id_rsa.old`.
@@ -302,8 +340,9 @@ fn is_data(name: &str) -> bool {
         "client-secret",
         "client_secret",
     ];
-    const KINDS: [&str; 10] = [
+    const KINDS: [&str; 11] = [
         "csv",
+        "xml",
         "json",
         "yml",
         "yaml",
@@ -457,7 +496,7 @@ fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
 /// exist. The path must be written in its one plain form, so that no file has two names.
 pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     let outside = || ReadError::Outside(file.clone());
-    if file.as_str().contains(is_deceptive) {
+    if !is_plain_name(file.as_str()) {
         return Err(ReadError::Name(file.clone()));
     }
     let plain = |part: &str| !matches!(part, "" | "." | "..");
@@ -632,6 +671,28 @@ mod tests {
             "rootkey.csv",
             "accessKeys.csv",
             "me_accessKeys.csv",
+            ".secrets.toml",
+            ".credentials",
+            "aws_credentials",
+            "pgpass.conf",
+            "kaggle.json",
+            ".authinfo",
+            ".authinfo.gpg",
+            ".smbcredentials",
+            ".api_key",
+            ".openai_api_key",
+            ".passwd-s3fs",
+            ".vaultpass",
+            "vault-password_file",
+            "login.keyring",
+            "x.openssh",
+            "fish_history",
+            ".dbshell",
+            "clouds.yaml",
+            "htpasswd",
+            ".dev.vars.production",
+            "appsettings.Production.json",
+            "secrets.xml",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -702,6 +763,14 @@ mod tests {
             "key.csv",
             "monkey.asc",
             "keys.py.bak",
+            "shadow",
+            "vault_password.py",
+            "vault-passwords.md",
+            "tokenizer",
+            ".tokenizer",
+            "appsettings.json",
+            ".secrets.example.toml",
+            "strings.xml",
         ] {
             assert!(!is_secret(name), "{name}");
         }
@@ -714,6 +783,8 @@ mod tests {
             ("ansible/hosts.yml", false),
             ("app/settings.xml", false),
             (".cargo/config.toml", false),
+            ("etc/shadow", true),
+            ("src/shadow", false),
         ] {
             assert_eq!(is_secret_path(Path::new(path)), secret, "{path}");
         }
@@ -766,7 +837,13 @@ mod tests {
         for path in [secret.as_str(), "pkg/../.env"] {
             assert_eq!(check(path), Err(ReadError::Secret(FilePath::new(path))));
         }
-        for path in ["a\0b", "a\nb.py", "\u{202e}yp.py"] {
+        for path in [
+            "a\0b",
+            "a\nb.py",
+            "\u{202e}yp.py",
+            "setup.py\u{200b}",
+            "a\u{ad}/b.py",
+        ] {
             assert_eq!(check(path), Err(ReadError::Name(FilePath::new(path))));
         }
         for path in [

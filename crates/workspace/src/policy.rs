@@ -11,8 +11,10 @@ use ignore::gitignore::Gitignore;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use super::dependencies::new_source;
-use super::git_names::{GitNames, Named};
+use super::encoding::reads_otherwise;
+use super::git_names::{GitNames, Named, is_tracked};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
+use super::ignore_rules::is_ignored;
 use super::links::Links;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use starling_syntax::FilePath;
@@ -155,6 +157,15 @@ impl PathPolicy {
             .any(|folder| folder.join("pyvenv.cfg").exists())
     }
 
+    /// Whether a file that exists is ignored and not in git's index, so that only the file itself holds
+    /// its text.
+    fn has_no_copy(&self, real: &Path) -> bool {
+        let Ok(relative) = real.strip_prefix(&*self.root) else {
+            return false;
+        };
+        real.exists() && is_ignored(&self.root, relative) && !is_tracked(&self.root, real)
+    }
+
     /// Whether an agent may change or create a file.
     pub fn may_write(&self, file: &FilePath) -> WriteRule {
         let real = match self.may_read(file) {
@@ -191,6 +202,9 @@ impl PathPolicy {
         match named {
             Some(why) => WriteRule::NeedsPerson { why },
             None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
+            None if self.has_no_copy(&real) => WriteRule::NeedsPerson {
+                why: "git ignores it, so that there is no other copy of it",
+            },
             None if has_other_name() => WriteRule::NeedsPerson {
                 why: "it has another name (a hard link), which may be anything",
             },
@@ -221,12 +235,18 @@ impl PathPolicy {
     }
 
     /// Whether an agent may make this change to the text of a file that [`PathPolicy::may_write`]
-    /// allows to change. A dependency list may get another version, but not another package source.
+    /// allows to change. A dependency list may get another version, but not another package source, and
+    /// Python may not read a file by another encoding.
     pub fn may_bring(&self, file: &FilePath, before: &str, after: &str) -> WriteRule {
         let Ok(real) = self.may_read(file) else {
             return WriteRule::Allowed;
         };
         let names = self.names(file, &real);
+        let odd = |path: &PathBuf| reads_otherwise(path, before, after);
+        if let Some(why) = names.iter().find_map(odd) {
+            let why = format!("{file}: {why}");
+            return WriteRule::Never { why };
+        }
         let brings = |path: &PathBuf| new_source(path, before, after) && !self.is_allowed(path);
         match names.iter().any(brings) {
             true => WriteRule::NeedsPerson {
@@ -435,6 +455,31 @@ mod tests {
             "env/bin/python3",
             "x/lib/python3.11/site-packages/a.py",
             "web/node_modules/.bin/tsc",
+            "shop.egg-info/entry_points.txt",
+            "src/shop-1.0.dist-info/entry_points.txt",
+            "Shop.EGG-INFO/PKG-INFO",
+            "lib.egg/EGG-INFO/entry_points.txt",
+            "pip.py",
+            "setuptools.py",
+            "build.py",
+            ".github/renovate.json",
+            ".github/dependabot.yml",
+            ".github/scripts/release.sh",
+            "renovate.json",
+            "tasks/__init__.py",
+            "fabfile/__init__.py",
+            "docs/conf.py",
+            "pkg/doc/source/conf.py",
+            "docs/make.bat",
+            "firebase.json",
+            "cdk.json",
+            "nodemon.json",
+            "bin/post_compile",
+            "CMakeUserPresets.json",
+            "Dockerfile-dev",
+            "stack.yaml",
+            "Brewfile",
+            "deploy/gunicorn.conf.py",
         ];
         all_are(&policy().1, &paths, "needs a person");
     }
@@ -616,6 +661,48 @@ mod tests {
         assert_eq!(brings(&policy, "a.py", evil), WriteRule::Allowed);
         let allowing = policy.allowing(&["requirements.txt".to_owned()]).unwrap();
         let rule = brings(&allowing, "requirements.txt", evil);
+        assert_eq!(rule, WriteRule::Allowed);
+    }
+
+    #[test]
+    fn what_git_ignores_and_has_no_copy_of_needs_a_person() {
+        let (dir, policy) = policy();
+        let write = |file: &str, text: &str| {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(".gitignore", "local/\n*.dump\n!kept.dump\n");
+        for file in [
+            "local/creds.txt",
+            "a/x.dump",
+            "a/kept.dump",
+            "a/tracked.dump",
+        ] {
+            write(file, "");
+        }
+        write(".git/index", "DIRC....a/tracked.dump\0....");
+        let only = ["local/creds.txt", "a/x.dump"];
+        all_are(&policy, &only, "needs a person");
+        // A new file overwrites nothing.
+        let free = ["local/new.txt", "a/kept.dump", "a/tracked.dump", "a/b.py"];
+        all_are(&policy, &free, "allowed");
+        let allowing = policy.allowing(&["local/".to_owned()]).unwrap();
+        all_are(&allowing, &["local/creds.txt"], "allowed");
+    }
+
+    #[test]
+    fn a_declared_encoding_is_not_changed() {
+        let (dir, policy) = policy();
+        std::fs::write(dir.path().join("a.py"), "x = 1\n").unwrap();
+        std::os::unix::fs::symlink("a.py", dir.path().join("notes.txt")).unwrap();
+        let odd = "# coding: unicode_escape\nx = 1\n";
+        let all = policy.allowing(&["*".to_owned()]).unwrap();
+        for file in ["a.py", "notes.txt", "new.py"] {
+            let rule = all.may_bring(&FilePath::new(file), "x = 1\n", odd);
+            assert!(matches!(rule, WriteRule::Never { .. }), "{file}: {rule:?}");
+        }
+        let rule = all.may_bring(&FilePath::new("a.py"), "x = 1\n", "x = 2\n");
         assert_eq!(rule, WriteRule::Allowed);
     }
 

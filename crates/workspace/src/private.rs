@@ -1,7 +1,7 @@
 //! Files and directories that only their user may read, such as model prompts and replies.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -40,6 +40,21 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Replaces a file that only this user can access, in one step: it has the old content or the new
+/// one. A killed writer leaves a file beside it whose name ends in `.new`.
+///
+/// # Errors
+/// The directory is missing or refuses. Then the file is as it was.
+pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let mut file = tempfile::Builder::new()
+        .suffix(".new")
+        .tempfile_in(directory)?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +86,24 @@ mod tests {
         private_file(&file).unwrap();
         assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
         assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    }
+
+    #[test]
+    fn a_replaced_file_is_new_and_closed_to_others_and_nothing_is_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, "old").unwrap();
+        let old = File::open(&file).unwrap();
+        replace_private_file(&file, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(mode(&file), 0o600);
+        assert_eq!(
+            io::read_to_string(old).unwrap(),
+            "old",
+            "it was not written in place"
+        );
+        fs::create_dir(dir.path().join("taken")).unwrap();
+        replace_private_file(&dir.path().join("taken"), b"new").unwrap_err();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

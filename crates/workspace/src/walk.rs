@@ -13,7 +13,7 @@ use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_
 use super::regular::open_regular;
 use super::write::is_temporary;
 use starling_syntax::FilePath;
-use starling_text::is_deceptive;
+use starling_text::is_plain_name;
 
 /// Extensions of files that are text without a check of their contents.
 const TEXT: [&str; 22] = [
@@ -217,7 +217,7 @@ fn text_file(
         let name = FilePath::new(relative.to_string_lossy());
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };
-    if relative.contains(is_deceptive) {
+    if !is_plain_name(relative) {
         tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
         return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
@@ -269,7 +269,13 @@ mod tests {
     #[test]
     fn leaves_out_names_that_are_not_what_they_look_like() {
         let plain = ["$(touch x).py", "-rf.py", "<b>`x`.py", "שלום.py"];
-        let others = ["a\nb.py", "\x1b[2Jc.py", "\u{202e}yp.d", "e\r/f.py"];
+        let others = [
+            "a\nb.py",
+            "\x1b[2Jc.py",
+            "\u{202e}yp.d",
+            "e\r/f.py",
+            "g\u{200b}.py",
+        ];
         let all: Vec<(&str, &[u8])> = plain
             .iter()
             .chain(&others)

@@ -49,8 +49,8 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
     match asked {
         Asked::Waiting => &[
             "  a, y    accept the proposal: it is written into your files",
-            "  r       reject it; type a reason for the agent, then Enter",
-            "  s       steer: type what to do instead, then Enter",
+            "  r       reject it: a reason for the agent comes next, then Enter",
+            "  s       steer: what to do instead comes next, then Enter",
             "  e       edit it first, in your editor (VISUAL, EDITOR), where keys can be read",
             "  q       stop the run; again, or Ctrl-C twice: leave at once",
             "  Esc     leave a text that is being typed",
@@ -58,7 +58,7 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
         ],
         Asked::OfEnded => &[
             "  a, y    accept the proposal: it is written into your files",
-            "  r       reject it; type a reason, then Enter",
+            "  r       reject it: a reason comes next, then Enter",
             "  s       skip it: it goes on waiting",
             "  q       leave; what is not answered goes on waiting",
             "  Esc     leave a text that is being typed",
@@ -97,6 +97,29 @@ impl Prompt {
                 let done = edit(text, key.code)?;
                 self.typed(done, Prompt::Steering, |text| Verdict::Steer { text })
             }
+        }
+    }
+
+    /// Handles a key that came together with others. Such keys begin or continue a text and stop a
+    /// run, but nothing else: they accept nothing. The second value is whether the key was used.
+    pub fn key_of_burst(&mut self, key: KeyEvent, asked: Asked) -> (Option<Said>, bool) {
+        let is_stop = key.modifiers.contains(KeyModifiers::CONTROL);
+        let chooses = matches!(self, Prompt::Choosing | Prompt::Kept(_)) && asked != Asked::Nothing;
+        if !is_stop && chooses && !self.opens_text(key, asked) {
+            return (None, false);
+        }
+        match self.key(key, asked) {
+            Some(Said::Verdict(Verdict::Accept)) => (None, false),
+            said => (said, true),
+        }
+    }
+
+    /// Whether a key begins a text of the answer, so that the keys that follow are no answers.
+    pub fn opens_text(&self, key: KeyEvent, asked: Asked) -> bool {
+        match key.code {
+            KeyCode::Char('r' | 'R') => asked != Asked::Nothing,
+            KeyCode::Char('s' | 'S') => asked == Asked::Waiting,
+            _ => false,
         }
     }
 
@@ -270,17 +293,58 @@ fn typing(label: &str, text: &str, keys: &str, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Parses an answer that was entered as a line.
+/// Parses an answer that was entered as a line. Only a line that is nothing else accepts or quits.
 pub fn line(text: &str) -> Said {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().to_owned();
     match word.to_ascii_lowercase().as_str() {
-        "a" | "accept" | "y" | "yes" => Said::Verdict(Verdict::Accept),
+        "a" | "accept" | "y" | "yes" if rest.is_empty() => Said::Verdict(Verdict::Accept),
         "r" | "reject" if !rest.is_empty() => Said::Verdict(Verdict::Reject { reason: rest }),
         "s" | "steer" if !rest.is_empty() => Said::Verdict(Verdict::Steer { text: rest }),
-        "q" | "quit" => Said::Quit,
+        "q" | "quit" if rest.is_empty() => Said::Quit,
         _ => Said::Help,
+    }
+}
+
+/// A text of an answer that is entered as a line of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextLine {
+    Reason,
+    Instruction,
+}
+
+impl NextLine {
+    /// Returns the text that a line asks for by naming an answer without its text.
+    pub fn after(text: &str, asked: Asked) -> Option<NextLine> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "r" | "reject" => Some(NextLine::Reason),
+            "s" | "steer" if asked != Asked::OfEnded => Some(NextLine::Instruction),
+            _ => None,
+        }
+    }
+
+    /// Asks for the text.
+    pub fn question(self) -> &'static str {
+        match self {
+            NextLine::Reason => {
+                "reject, because: (the next line is the reason; an empty line goes back)"
+            }
+            NextLine::Instruction => {
+                "instead: (the next line says what to do; an empty line goes back)"
+            }
+        }
+    }
+
+    /// Returns the answer with its text, if there is one.
+    pub fn said(self, text: &str) -> Option<Said> {
+        let text = Some(text.trim())
+            .filter(|text| !text.is_empty())?
+            .to_owned();
+        Some(Said::Verdict(match self {
+            NextLine::Reason => Verdict::Reject { reason: text },
+            NextLine::Instruction => Verdict::Steer { text },
+        }))
     }
 }
 
@@ -327,6 +391,34 @@ mod tests {
         assert_eq!(
             prompt,
             Prompt::Rejecting("no: keep brackets and also tidy up".to_owned())
+        );
+    }
+
+    #[test]
+    fn keys_that_come_together_accept_nothing() {
+        let burst = |mut prompt: Prompt, text: &str, asked| {
+            let said = text.chars().filter_map(|char| {
+                let code = if char == '\n' {
+                    KeyCode::Enter
+                } else {
+                    KeyCode::Char(char)
+                };
+                let key = KeyEvent::new(code, KeyModifiers::NONE);
+                prompt.key_of_burst(key, asked).0
+            });
+            said.collect::<Vec<_>>()
+        };
+        for text in ["a", "ya", "q", "e", "?", "ba"] {
+            assert_eq!(burst(Prompt::Choosing, text, Asked::Waiting), [], "{text}");
+            let kept = Prompt::Kept("x".to_owned());
+            assert_eq!(burst(kept, text, Asked::OfEnded), [], "{text}");
+        }
+        let ahead = Prompt::Ahead("a".to_owned());
+        assert_eq!(burst(ahead, "\n", Asked::Waiting), []);
+        let reason = "a b".to_owned();
+        assert_eq!(
+            burst(Prompt::Choosing, "ra b\n", Asked::Waiting),
+            [Said::Verdict(Verdict::Reject { reason })]
         );
     }
 
@@ -444,7 +536,15 @@ mod tests {
             Said::Verdict(Verdict::Reject { reason })
         );
         assert_eq!(line("quit"), Said::Quit);
-        for unclear in ["r", "steer ", "", "maybe"] {
+        for unclear in [
+            "r",
+            "steer ",
+            "",
+            "maybe",
+            "a plain x",
+            "y, but",
+            "quit using it",
+        ] {
             assert_eq!(line(unclear), Said::Help, "{unclear:?}");
         }
     }

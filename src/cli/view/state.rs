@@ -8,7 +8,7 @@ use starling_core::{
     Cost, Dollars, Driver, IntentView, Role, TestOutcome, TestReport, TestStatus, Tokens,
 };
 use starling_runner::withheld_in;
-use starling_server::protocol::Target;
+use starling_server::protocol::TargetParams;
 use starling_swarm::{
     ActorId, AgentOutcome, Cause, Ending, Event, Evidence, ProposalId, Spent, StopReason, TestPhase,
 };
@@ -55,13 +55,13 @@ pub enum Review {
 
 impl Review {
     /// Returns the target of a command about this review.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> TargetParams {
         match self {
-            Review::Proposal { id, .. } => Target {
+            Review::Proposal { id, .. } => TargetParams {
                 proposal: Some(*id),
                 symbol: None,
             },
-            Review::Intent(view) => Target {
+            Review::Intent(view) => TargetParams {
                 proposal: None,
                 symbol: Some(view.symbol.clone()),
             },

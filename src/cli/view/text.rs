@@ -87,6 +87,7 @@ impl Line {
         self.with(Style::Plain, text)
     }
 
+    #[cfg(feature = "bench")]
     pub fn spans(&self) -> impl Iterator<Item = (Style, &str)> {
         self.spans
             .iter()

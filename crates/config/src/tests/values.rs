@@ -210,18 +210,14 @@ fn the_user_stands_over_a_trusted_project() {
     assert_eq!(loaded.config.limits.calls, 70);
     assert_eq!(loaded.config.limits.turns, 5);
     assert_eq!(loaded.config.run.driver, Driver::Swarm);
-    let set: Vec<_> = loaded
-        .set_keys()
-        .map(|(key, origin)| format!("{key} {}", files.said(origin)))
-        .collect();
-    assert_eq!(
-        set,
-        [
-            "limits.calls environment variable STARLING_LIMITS_CALLS",
-            "limits.turns project.toml:3",
-            "run.driver option -c",
-        ]
-    );
+    for (key, origin) in [
+        ("limits.calls", "environment variable STARLING_LIMITS_CALLS"),
+        ("limits.turns", "project.toml:3"),
+        ("run.driver", "option -c"),
+    ] {
+        assert_eq!(files.said(loaded.origin(key)), origin, "{key}");
+    }
+    assert_eq!(loaded.origin("limits.seconds"), Origin::Default);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
 }
 
 /// Replaces `old` by another text and reports the result.
-async fn replaces(scene: Scene) {
+async fn replaces(scene: RunScript) {
     let editor = &scene.outside.editor;
     let base = editor.current(&file("a.py")).await.unwrap();
     let applied = editor.apply(edit(&base, "old", "neu🙂")).await.unwrap();
@@ -58,7 +58,7 @@ async fn an_open_document_is_changed_and_saved() {
 #[tokio::test]
 async fn an_edit_of_another_text_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let other = Current {
             text: Arc::from("older\n"),
@@ -86,7 +86,7 @@ async fn what_the_policy_forbids_is_neither_read_nor_written() {
     std::os::unix::fs::symlink(".env", root.join("notes.txt")).unwrap();
     std::fs::create_dir(root.join(".git")).unwrap();
     std::fs::rename(root.join("conf"), root.join(".git/config")).unwrap();
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let base = editor.current(&file("a.py")).await.unwrap();
         for name in [".env", "notes.txt", "out.py", ".git/config"] {
@@ -116,7 +116,7 @@ async fn what_the_policy_forbids_is_neither_read_nor_written() {
 #[tokio::test]
 async fn edits_at_the_same_time_do_not_mix() {
     let folder = folder(&[("a.py", "old\n")]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let base = editor.current(&file("a.py")).await.unwrap();
         let (one, two) = tokio::join!(
@@ -141,7 +141,7 @@ async fn edits_at_the_same_time_do_not_mix() {
 }
 
 /// Creates `pkg/new.py`, deletes it again, and reports both results.
-async fn makes_and_deletes(scene: Scene) {
+async fn makes_and_deletes(scene: RunScript) {
     let editor = &scene.outside.editor;
     let nothing = Current {
         text: "".into(),
@@ -193,7 +193,7 @@ async fn a_file_is_made_and_deleted_through_the_editor() {
 #[tokio::test]
 async fn an_open_document_is_deleted_only_as_it_is() {
     let folder = folder(&[("a.py", "x\n")]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let gone = |base: &Current| FileEdit {
             file: file("a.py"),

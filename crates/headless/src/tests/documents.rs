@@ -10,8 +10,8 @@ use starling_text::{ByteRange, Encoding};
 const TEXT: &str = "# 🙂 grüße\r\ndef f():\r\n    return \"🧵\"\rlast";
 
 /// Reports the text of `a.py`, first from the editor port and then from the snapshot.
-fn tells_text() -> starling_server::Starter {
-    scripted(async |scene: Scene| {
+fn tells_text() -> starling_server::RunStarter {
+    scripted(async |scene: RunScript| {
         let current = scene.outside.editor.current(&file("a.py")).await.unwrap();
         scene.log.event(said(&current.text));
         let snapshot = scene.outside.index.snapshot().read(&file("a.py")).unwrap();

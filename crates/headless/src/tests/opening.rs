@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::HeadlessEditor;
 use crate::testing::*;
 use starling_server::Services;
-use starling_server::protocol::Target;
+use starling_server::protocol::TargetParams;
 use starling_swarm::{Event, StopReason};
 
 /// Returns services whose runs open only after `ready` is notified.
@@ -28,7 +28,7 @@ fn slow(services: Services, ready: &Arc<Notify>) -> Services {
 /// Starts an editor whose runs report three steering messages, and returns the switch that opens
 /// them.
 async fn listening(folder: &tempfile::TempDir) -> (HeadlessEditor, Arc<Notify>) {
-    let start = scripted(async |mut scene: Scene| {
+    let start = scripted(async |mut scene: RunScript| {
         for _ in 0..3 {
             let (to, text) = scene.steered.recv().await.unwrap();
             let to = to.map_or("all".to_owned(), |symbol| symbol.to_string());
@@ -45,8 +45,8 @@ async fn listening(folder: &tempfile::TempDir) -> (HeadlessEditor, Arc<Notify>) 
     (editor.unwrap(), ready)
 }
 
-fn of(path: &str) -> Target {
-    Target {
+fn of(path: &str) -> TargetParams {
+    TargetParams {
         proposal: None,
         symbol: Some(symbol(path)),
     }
@@ -58,7 +58,7 @@ async fn what_is_said_before_a_run_is_ready_reaches_it_in_order() {
     let (editor, ready) = listening(&folder).await;
     let mut run = editor.run(task("go")).await.unwrap();
     editor
-        .steer(&run.id, Target::default(), "one")
+        .steer(&run.id, TargetParams::default(), "one")
         .await
         .unwrap();
     editor.steer(&run.id, of("a.py::f"), "two").await.unwrap();
@@ -66,7 +66,7 @@ async fn what_is_said_before_a_run_is_ready_reaches_it_in_order() {
     assert_eq!(event(&mut run).await, said("all: one"));
     assert_eq!(event(&mut run).await, said("a.py::f: two"));
     editor
-        .steer(&run.id, Target::default(), "three")
+        .steer(&run.id, TargetParams::default(), "three")
         .await
         .unwrap();
     assert_eq!(event(&mut run).await, said("all: three"));
@@ -101,7 +101,7 @@ async fn a_run_that_is_cancelled_before_it_is_ready_never_begins() {
 #[tokio::test]
 async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));
     })
     .await;
@@ -109,7 +109,7 @@ async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
     story(&mut run).await;
     // The server records the end of the run shortly after it sends the event.
     let late = loop {
-        match editor.steer(&run.id, Target::default(), "more").await {
+        match editor.steer(&run.id, TargetParams::default(), "more").await {
             Ok(()) => tokio::task::yield_now().await,
             Err(error) => break error,
         }
@@ -121,7 +121,7 @@ async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
 #[tokio::test]
 async fn only_the_last_runs_are_kept() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));
     })
     .await;

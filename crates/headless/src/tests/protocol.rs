@@ -9,20 +9,20 @@ use crate::testing::*;
 use starling_core::{ApplyError, Current, Effect, FileEdit};
 use starling_rpc::frames::Reader;
 use starling_rpc::wire;
-use starling_server::{Leave, Starter, serve};
+use starling_server::{ExitKind, RunStarter, serve};
 use starling_swarm::StopReason;
 use starling_text::{ChangeSet, Encoding};
 
-fn waits_for_cancel() -> Starter {
-    scripted(async |scene: Scene| {
+fn waits_for_cancel() -> RunStarter {
+    scripted(async |scene: RunScript| {
         scene.cancel.cancelled().await;
         scene.log.event(finished(StopReason::Cancelled));
     })
 }
 
 /// Replaces `old` by `new` and reports the result.
-fn replaces() -> Starter {
-    scripted(async |scene: Scene| {
+fn replaces() -> RunStarter {
+    scripted(async |scene: RunScript| {
         let editor = &scene.outside.editor;
         let base = editor.current(&file("a.py")).await.unwrap();
         let changes = ChangeSet::between(&base.text, &base.text.replace("old", "new"));
@@ -45,7 +45,7 @@ fn replaces() -> Starter {
 
 #[tokio::test]
 async fn the_server_says_what_it_can_do() {
-    let client = Client::new(waits_for_cancel());
+    let client = TestClient::new(waits_for_cancel());
     let answer = client
         .initialize(capabilities(&[Encoding::Utf32, Encoding::Utf16]))
         .await;
@@ -54,7 +54,7 @@ async fn the_server_says_what_it_can_do() {
 
 #[tokio::test]
 async fn exit_ends_the_server_while_stdin_stays_open() {
-    let client = Client::new(waits_for_cancel());
+    let client = TestClient::new(waits_for_cancel());
     client.initialize(json!({})).await;
     let run = client.execute("starling.run", json!({"task": "x"})).await;
     client
@@ -64,26 +64,26 @@ async fn exit_ends_the_server_while_stdin_stays_open() {
         .unwrap();
     client.connection.notify("exit", Value::Null);
     let kept_open = client.connection.clone();
-    assert_eq!(client.ended().await, Leave::Taken);
+    assert_eq!(client.ended().await, ExitKind::AfterShutdown);
     drop((kept_open, run));
 }
 
 #[tokio::test]
 async fn the_end_of_stdin_ends_the_server() {
-    let client = Client::new(waits_for_cancel());
+    let client = TestClient::new(waits_for_cancel());
     client.initialize(json!({})).await;
-    let Client {
+    let TestClient {
         connection, server, ..
     } = client;
     drop(connection);
     let ended = tokio::time::timeout(Duration::from_secs(30), server);
     let leave = ended.await.expect("the server goes on").unwrap();
-    assert_eq!(leave, Leave::Abrupt);
+    assert_eq!(leave, ExitKind::Abrupt);
 }
 
 #[tokio::test]
 async fn a_progress_bar_can_be_cancelled() {
-    let mut client = Client::new(waits_for_cancel());
+    let mut client = TestClient::new(waits_for_cancel());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
         .await;
@@ -108,7 +108,7 @@ async fn a_progress_bar_can_be_cancelled() {
 
 #[tokio::test]
 async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
-    let mut client = Client::new(replaces());
+    let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {
             "documentChanges": true, "changeAnnotationSupport": {},
@@ -152,7 +152,7 @@ async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
 
 #[tokio::test]
 async fn a_reply_is_not_believed_without_the_text() {
-    let mut client = Client::new(replaces());
+    let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
         .await;
@@ -170,7 +170,7 @@ async fn a_reply_is_not_believed_without_the_text() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_lies_is_found_out() {
-    let mut client = Client::new(replaces());
+    let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
         .await;
@@ -193,7 +193,7 @@ async fn a_client_that_lies_is_found_out() {
 #[tokio::test(start_paused = true)]
 async fn an_edit_that_comes_too_late_is_taken_back() {
     for answer in [None, Some(json!({"applied": true}))] {
-        let mut client = Client::new(replaces());
+        let mut client = TestClient::new(replaces());
         client
             .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
             .await;
@@ -223,7 +223,7 @@ async fn an_edit_that_comes_too_late_is_taken_back() {
 
 #[tokio::test]
 async fn a_refusal_after_the_user_typed_is_stale() {
-    let mut client = Client::new(replaces());
+    let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
         .await;
@@ -245,7 +245,7 @@ async fn a_refusal_after_the_user_typed_is_stale() {
 
 #[tokio::test]
 async fn a_client_without_versioned_edits_gets_none() {
-    let mut client = Client::new(replaces());
+    let mut client = TestClient::new(replaces());
     client.initialize(json!({})).await;
     client.execute("starling.run", json!({"task": "x"})).await;
     let (_, told) = client.next_of("starling/event").await;
@@ -255,7 +255,7 @@ async fn a_client_without_versioned_edits_gets_none() {
 
 #[tokio::test]
 async fn a_session_without_a_folder_has_no_runs() {
-    let client = Client::new(waits_for_cancel());
+    let client = TestClient::new(waits_for_cancel());
     let params = json!({"capabilities": {}});
     client
         .connection
@@ -275,7 +275,7 @@ async fn a_session_without_a_folder_has_no_runs() {
 async fn a_client_that_does_not_read_holds_up_no_run() {
     let (done, is_done) = tokio::sync::oneshot::channel();
     let done = std::sync::Mutex::new(Some(done));
-    let start = scripted(move |scene: Scene| {
+    let start = scripted(move |scene: RunScript| {
         let done = done.lock().unwrap().take().unwrap();
         async move {
             for step in 0..2000 {
@@ -329,8 +329,8 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
 }
 
 /// Creates or deletes a file and reports the result.
-fn edits_the_file_itself(effect: Effect) -> Starter {
-    scripted(move |scene: Scene| async move {
+fn edits_the_file_itself(effect: Effect) -> RunStarter {
+    scripted(move |scene: RunScript| async move {
         let editor = &scene.outside.editor;
         let (name, after) = match effect {
             Effect::Create => ("new.py", "x = 1\n"),
@@ -365,7 +365,7 @@ fn edits(operations: Value) -> Value {
 
 #[tokio::test]
 async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
-    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    let mut client = TestClient::new(edits_the_file_itself(Effect::Create));
     client.initialize(edits(json!(["create"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
     let (id, params) = client.next_of("workspace/applyEdit").await;
@@ -391,7 +391,7 @@ async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
 
 #[tokio::test]
 async fn a_client_that_makes_no_files_is_not_asked_to() {
-    let mut client = Client::new(edits_the_file_itself(Effect::Create));
+    let mut client = TestClient::new(edits_the_file_itself(Effect::Create));
     client.initialize(edits(json!(["delete"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
     let (_, told) = client.next_of("starling/event").await;
@@ -401,7 +401,7 @@ async fn a_client_that_makes_no_files_is_not_asked_to() {
 
 #[tokio::test]
 async fn a_file_goes_by_an_operation_guarded_by_its_version() {
-    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
     client.initialize(edits(json!(["delete"]))).await;
     let open = json!({"textDocument": {
         "uri": client.uri(), "languageId": "python", "version": 3, "text": "old\n",
@@ -423,7 +423,7 @@ async fn a_file_goes_by_an_operation_guarded_by_its_version() {
 
 #[tokio::test]
 async fn a_client_that_deletes_no_files_keeps_an_empty_one() {
-    let mut client = Client::new(edits_the_file_itself(Effect::Delete));
+    let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
     client.initialize(edits(json!(["create"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
     let (id, params) = client.next_of("workspace/applyEdit").await;

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use crate::testing::*;
 use crate::{HeadlessError, RunNote};
 use starling_core::{Approval, IntentView, Limits, ProposalView, Verdict};
-use starling_server::protocol::Target;
+use starling_server::protocol::TargetParams;
 use starling_swarm::{ActorId, Event, ProposalId, RunId, StopReason};
 
-fn proposal(id: u32) -> Target {
-    Target {
+fn proposal(id: u32) -> TargetParams {
+    TargetParams {
         proposal: Some(ProposalId(id)),
         symbol: None,
     }
 }
 
-fn intent_of(path: &str) -> Target {
-    Target {
+fn intent_of(path: &str) -> TargetParams {
+    TargetParams {
         proposal: None,
         symbol: Some(symbol(path)),
     }
@@ -41,7 +41,7 @@ fn tell(verdict: &Verdict) -> Event {
 #[tokio::test]
 async fn events_come_in_order_and_the_trajectory_holds_them() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         for step in 0..200 {
             scene.log.event(said(&step.to_string()));
         }
@@ -79,7 +79,7 @@ async fn events_come_in_order_and_the_trajectory_holds_them() {
 #[tokio::test]
 async fn a_request_decides_over_the_defaults() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         let Limits { calls, tokens, .. } = scene.task.limits;
         scene.log.event(said(&format!(
             "{} {:?} {calls} {tokens}",
@@ -98,7 +98,7 @@ async fn a_request_decides_over_the_defaults() {
 #[tokio::test]
 async fn proposals_are_answered() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         for id in 1..=3 {
             scene.log.event(review_asked(id, "a.py::f"));
             let verdict = scene
@@ -138,7 +138,7 @@ async fn proposals_are_answered() {
 #[tokio::test]
 async fn intents_are_answered_by_their_symbol() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         for name in ["a.py::f", "a.py::g"] {
             let intent = IntentView {
                 symbol: symbol(name),
@@ -174,7 +174,7 @@ async fn intents_are_answered_by_their_symbol() {
 #[tokio::test]
 async fn agents_are_steered_and_runs_cancelled() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |mut scene: Scene| {
+    let editor = editor(&folder, async |mut scene: RunScript| {
         for _ in 0..2 {
             let (to, text) = scene.steered.recv().await.unwrap();
             let to = to.map_or("all".to_owned(), |symbol| symbol.to_string());
@@ -191,7 +191,10 @@ async fn agents_are_steered_and_runs_cancelled() {
         .steer(&id, intent_of("a.py::f"), "one")
         .await
         .unwrap();
-    editor.steer(&id, Target::default(), "two").await.unwrap();
+    editor
+        .steer(&id, TargetParams::default(), "two")
+        .await
+        .unwrap();
     assert_eq!(event(&mut run).await, said("a.py::f: one"));
     assert_eq!(event(&mut run).await, said("all: two"));
     editor.cancel(&id).await.unwrap();
@@ -203,7 +206,7 @@ async fn agents_are_steered_and_runs_cancelled() {
 #[tokio::test]
 async fn applied_proposals_are_undone_even_after_the_end() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));
     })
     .await;
@@ -222,7 +225,7 @@ async fn applied_proposals_are_undone_even_after_the_end() {
 #[tokio::test]
 async fn a_run_that_cannot_begin_says_why() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |_scene: Scene| panic!("must not start")).await;
+    let editor = editor(&folder, async |_scene: RunScript| panic!("must not start")).await;
     let mut params = task("go");
     params.test = Some("broken".to_owned());
     let mut run = editor.run(params).await.unwrap();
@@ -236,7 +239,7 @@ async fn a_run_that_cannot_begin_says_why() {
 #[tokio::test]
 async fn several_runs_keep_apart() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |scene: Scene| {
+    let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(review_asked(1, "a.py::f"));
         let verdict = scene
             .outside
@@ -276,7 +279,7 @@ async fn several_runs_keep_apart() {
 #[tokio::test]
 async fn bad_commands_are_refused_with_a_reason() {
     let folder = folder(&[]);
-    let editor = editor(&folder, async |_scene: Scene| {}).await;
+    let editor = editor(&folder, async |_scene: RunScript| {}).await;
     let execute = async |command: &str, arguments: Value| {
         let params = json!({"command": command, "arguments": arguments});
         let connection = editor.connection();

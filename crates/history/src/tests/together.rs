@@ -1,20 +1,20 @@
-//! Proposals that belong together are undone together or not at all.
+//! Proposals of one set are undone together or not at all.
 
 use std::sync::Mutex;
 
 use super::*;
 use starling_swarm::Dependencies;
 
-/// The files of a project, of which some cannot be written.
-struct Stubborn {
+/// An editor over the project's files that cannot write one of them.
+struct FailingEditor {
     disk: DiskEditor,
     refuses: &'static str,
-    /// A text that somebody types into a file when the first edit arrives.
+    /// A text that the user types into a file when the first edit arrives.
     typing: Mutex<Option<(PathBuf, String)>>,
 }
 
 #[async_trait]
-impl Editor for Stubborn {
+impl Editor for FailingEditor {
     async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
         self.disk.current(file).await
     }
@@ -38,7 +38,7 @@ fn ids(ids: &[u32]) -> BTreeSet<ProposalId> {
     ids.iter().map(|id| ProposalId(*id)).collect()
 }
 
-/// A change of one line of a file of two lines, or a new file.
+/// Returns a change of one line in a file of two lines, or a new file.
 fn change(file: &str, set: &[u32], needs: &[u32]) -> AppliedChange {
     let (before, after) = match file {
         "new.py" => ("", "new\n"),
@@ -54,9 +54,9 @@ fn change(file: &str, set: &[u32], needs: &[u32]) -> AppliedChange {
     }
 }
 
-/// #1, #2 and #3 were accepted as a set; #4 stands alone; #6 needs #5.
-fn bed() -> (Bed, Found) {
-    let bed = Bed::new();
+/// Proposals 1, 2 and 3 were accepted as a set; 4 is independent; 6 needs 5.
+fn project() -> (TestProject, RunFile) {
+    let project = TestProject::new();
     let changes = [
         change("a.py", &[2, 3], &[]),
         change("b.py", &[1, 3], &[]),
@@ -67,17 +67,17 @@ fn bed() -> (Bed, Found) {
     ];
     for change in &changes {
         let text = change.changes.apply(&change.before).unwrap();
-        std::fs::write(bed.root().join(change.file.as_str()), text).unwrap();
+        std::fs::write(project.root().join(change.file.as_str()), text).unwrap();
     }
-    let found = bed.recorded("1-1", &bed.root(), &changes);
-    (bed, found)
+    let found = project.recorded("1-1", &project.root(), &changes);
+    (project, found)
 }
 
-/// The files whose changes are in them.
-fn changed(bed: &Bed) -> Vec<&'static str> {
+/// Returns the files that contain their changes.
+fn changed(project: &TestProject) -> Vec<&'static str> {
     let files = ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"];
     let is_changed = |file: &&str| {
-        let text = std::fs::read_to_string(bed.root().join(file));
+        let text = std::fs::read_to_string(project.root().join(file));
         text.is_ok_and(|text| text != "a\nb\n")
     };
     files.into_iter().filter(is_changed).collect()
@@ -91,15 +91,15 @@ fn refused(outcome: &UndoOutcome) -> Vec<(u32, Option<u32>)> {
 }
 
 #[tokio::test]
-async fn when_one_of_a_set_cannot_be_undone_none_of_it_is() {
+async fn set_with_refused_member_is_not_undone() {
     for typed in ["a.py", "b.py", "new.py"] {
-        let (bed, found) = bed();
-        std::fs::write(bed.root().join(typed), "a\nB, typed\n").unwrap();
+        let (project, found) = project();
+        std::fs::write(project.root().join(typed), "a\nB, typed\n").unwrap();
         if typed == "new.py" {
-            std::fs::write(bed.root().join(typed), "new, typed\n").unwrap();
+            std::fs::write(project.root().join(typed), "new, typed\n").unwrap();
         }
-        let outcome = bed.undo(&found).await;
-        assert_eq!(changed(&bed), ["a.py", "b.py", "new.py"]);
+        let outcome = project.undo(&found).await;
+        assert_eq!(changed(&project), ["a.py", "b.py", "new.py"]);
         assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
         let (first, held) = outcome.refused.split_first().unwrap();
         assert!(
@@ -110,89 +110,95 @@ async fn when_one_of_a_set_cannot_be_undone_none_of_it_is() {
         assert_eq!(held.len(), 2, "{held:?}");
         let because = format!("it belongs together with {}, which stays", first.proposal);
         assert!(held.iter().all(|one| one.why == because), "{held:?}");
-        assert_eq!(bed.events_from(&found, 7), ["proposal_undone"; 3]);
+        assert_eq!(project.events_from(&found, 7), ["proposal_undone"; 3]);
     }
 }
 
 #[tokio::test]
-async fn what_is_needed_by_a_change_that_stays_is_not_undone() {
-    let (bed, found) = bed();
-    std::fs::write(bed.root().join("f.py"), "a\nB, typed\n").unwrap();
-    let outcome = bed.undo(&found).await;
-    assert_eq!(changed(&bed), ["e.py", "f.py"]);
+async fn keeps_change_needed_by_a_kept_change() {
+    let (project, found) = project();
+    std::fs::write(project.root().join("f.py"), "a\nB, typed\n").unwrap();
+    let outcome = project.undo(&found).await;
+    assert_eq!(changed(&project), ["e.py", "f.py"]);
     assert_eq!(refused(&outcome), [(6, None), (5, Some(6))]);
-    // #6 does without whatever stays of #5.
-    let (bed, found) = self::bed();
-    std::fs::write(bed.root().join("e.py"), "a\nB, typed\n").unwrap();
-    let outcome = bed.undo(&found).await;
-    assert_eq!(changed(&bed), ["e.py"]);
+    // Proposal 6 does not prevent the undo of itself when 5 is kept.
+    let (project, found) = self::project();
+    std::fs::write(project.root().join("e.py"), "a\nB, typed\n").unwrap();
+    let outcome = project.undo(&found).await;
+    assert_eq!(changed(&project), ["e.py"]);
     assert_eq!(refused(&outcome), [(5, None)]);
 }
 
 #[tokio::test]
-async fn one_of_a_set_is_undone_alone_where_it_is_asked_for_by_its_number() {
-    let (bed, found) = bed();
-    let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&bed.root()));
-    let mut open = bed.open(&found).await.unwrap();
+async fn member_can_be_undone_alone_by_number() {
+    let (project, found) = project();
+    let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&project.root()));
+    let mut open = project.open(&found).await.unwrap();
     let breaks = dependencies(&open.run.changes).broken_without(&ids(&[1]));
     let broken: Vec<u32> = breaks.iter().map(|one| one.by.0).collect();
     assert_eq!(broken, [2, 3]);
-    let outcome = open.take_back(&editor, &bed.root(), &ids(&[1])).await;
+    let outcome = open.undo(&editor, &project.root(), &ids(&[1])).await;
     assert_eq!(outcome.unwrap().undone, [ProposalId(1)]);
-    assert_eq!(changed(&bed), ["b.py", "new.py", "d.py", "e.py", "f.py"]);
-    // Of the rest, nothing waits for it.
+    assert_eq!(
+        changed(&project),
+        ["b.py", "new.py", "d.py", "e.py", "f.py"]
+    );
+    // The other members of the set no longer prevent anything.
     drop(open);
-    assert_eq!(bed.undo(&found).await.refused, []);
-    assert_eq!(changed(&bed), [""; 0]);
+    assert_eq!(project.undo(&found).await.refused, []);
+    assert_eq!(changed(&project), [""; 0]);
 }
 
 #[tokio::test]
-async fn what_was_undone_of_a_set_is_applied_again_when_the_next_file_cannot_be_written() {
+async fn reapplies_set_when_a_file_cannot_be_written() {
     for refuses in ["a.py", "b.py", "new.py"] {
-        let (bed, found) = bed();
-        let editor: Arc<dyn Editor> = Arc::new(Stubborn {
-            disk: DiskEditor::new(&bed.root()),
+        let (project, found) = project();
+        let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
+            disk: DiskEditor::new(&project.root()),
             refuses,
             typing: Mutex::default(),
         });
-        let mut open = bed.open(&found).await.unwrap();
+        let mut open = project.open(&found).await.unwrap();
         let all = ids(&[1, 2, 3, 4, 5, 6]);
-        let outcome = open.take_back(&editor, &bed.root(), &all).await.unwrap();
-        assert_eq!(changed(&bed), ["a.py", "b.py", "new.py"], "{refuses}");
+        let outcome = open.undo(&editor, &project.root(), &all).await.unwrap();
+        assert_eq!(changed(&project), ["a.py", "b.py", "new.py"], "{refuses}");
         assert_eq!(outcome.undone, [6, 5, 4].map(ProposalId));
         assert_eq!(outcome.refused.len(), 3, "{outcome:?}");
-        // The trajectory tells what is in the files.
+        // The trajectory records what is in the files.
         drop(open);
-        assert_eq!(bed.undo(&found).await.undone.len(), 3);
-        assert_eq!(changed(&bed), [""; 0]);
+        assert_eq!(project.undo(&found).await.undone.len(), 3);
+        assert_eq!(changed(&project), [""; 0]);
     }
 }
 
-/// The undo of `b.py` begins after `new.py` is gone.
+/// The undo of `b.py` begins after `new.py` has been removed.
 #[tokio::test]
-async fn a_set_stays_when_somebody_types_into_it_while_it_is_undone() {
-    let (bed, found) = bed();
-    let editor: Arc<dyn Editor> = Arc::new(Stubborn {
-        disk: DiskEditor::new(&bed.root()),
+async fn reapplies_set_when_user_types_during_undo() {
+    let (project, found) = project();
+    let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
+        disk: DiskEditor::new(&project.root()),
         refuses: "",
-        typing: Mutex::new(Some((bed.root().join("a.py"), "a\nB, typed\n".to_owned()))),
+        typing: Mutex::new(Some((
+            project.root().join("a.py"),
+            "a\nB, typed\n".to_owned(),
+        ))),
     });
-    let mut open = bed.open(&found).await.unwrap();
+    let mut open = project.open(&found).await.unwrap();
     let set = ids(&[1, 2, 3]);
-    let outcome = open.take_back(&editor, &bed.root(), &set).await.unwrap();
+    let outcome = open.undo(&editor, &project.root(), &set).await.unwrap();
     assert_eq!(
-        changed(&bed),
+        changed(&project),
         ["a.py", "b.py", "new.py", "d.py", "e.py", "f.py"]
     );
     assert_eq!(refused(&outcome), [(1, None), (2, Some(1)), (3, Some(1))]);
     assert_eq!(outcome.undone, []);
-    let new = std::fs::read_to_string(bed.root().join("new.py")).unwrap();
+    let new = std::fs::read_to_string(project.root().join("new.py")).unwrap();
     assert_eq!(new, "new\n");
 }
 
 #[tokio::test]
-async fn two_of_a_set_in_one_file_stay_both() {
-    let bed = Bed::new();
+async fn keeps_both_members_of_a_set_in_one_file() {
+    let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let with = |set: u32, change| AppliedChange {
         dependencies: Dependencies {
@@ -202,9 +208,9 @@ async fn two_of_a_set_in_one_file_stay_both() {
         ..change
     };
     let changes = [with(2, made(one, two)), with(1, made(two, three))];
-    let found = bed.recorded("1-1", &bed.root(), &changes);
-    bed.write("a\nB, typed\nC\n");
-    let outcome = bed.undo(&found).await;
+    let found = project.recorded("1-1", &project.root(), &changes);
+    project.write("a\nB, typed\nC\n");
+    let outcome = project.undo(&found).await;
     assert_eq!(refused(&outcome), [(1, None), (2, Some(1))]);
-    assert_eq!(bed.read(), "a\nB, typed\nC\n");
+    assert_eq!(project.read(), "a\nB, typed\nC\n");
 }

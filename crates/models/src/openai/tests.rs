@@ -394,6 +394,13 @@ async fn too_many_requests_carries_the_wait() {
     for wanted in ["(429): slow down", "asks to wait 7 s", "network.attempts"] {
         assert!(said.contains(wanted), "{said}");
     }
+    for endless in [
+        "HTTP/1.1 429 Too Many Requests\r\nretry-after: 99999999999999999999\r\n",
+        "HTTP/1.1 429 Too Many Requests\r\nretry-after: 1e300\r\n",
+    ] {
+        let said = refused(endless, "no json").await.to_string();
+        assert!(said.contains("asks to wait 31536000 s"), "{said}");
+    }
     let dated = refused(
         "HTTP/1.1 429 Too Many Requests\r\nretry-after: Wed, 21 Oct 2015 07:28:00 GMT\r\n",
         "no json",

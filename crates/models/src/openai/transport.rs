@@ -242,8 +242,11 @@ async fn read(mut response: Response, limit: usize) -> Result<(String, Rest), Ht
     Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
 }
 
-/// Seconds, or milliseconds where the server gives them. The form with a date is not read: it needs
-/// two clocks that agree.
+/// What a server that names a longer wait is taken to ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Seconds, or milliseconds where the server gives them, up to [`LONGEST_WAIT`]. The form with a date is
+/// not read: it needs two clocks that agree.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| {
         headers
@@ -254,5 +257,5 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = number("retry-after-ms")
         .map(|millis| millis / 1000.0)
         .or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok()
+    Duration::try_from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64())).ok()
 }

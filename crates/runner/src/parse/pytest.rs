@@ -57,8 +57,8 @@ pub(crate) fn summary_line(output: &str) -> Option<&str> {
                 number.parse::<usize>().is_ok() && COUNTED.contains(&what)
             })
     };
-    let lines = output.lines().map(|line| line.trim_matches(['=', ' ']));
-    lines.filter(is_summary).next_back()
+    let mut lines = output.lines().map(|line| line.trim_matches(['=', ' ']));
+    lines.rfind(is_summary)
 }
 
 fn section_of(title: &str) -> Section {

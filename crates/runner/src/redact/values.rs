@@ -57,6 +57,7 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     }
     if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
         in_json("", &value, DEPTH, &mut found);
+        as_written_in_json(text, &mut found);
         return found;
     }
     if name.contains("netrc") {
@@ -107,6 +108,8 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
     let lines: Vec<&str> = text.lines().collect();
     // The name under which indented lines stand, with its own indentation.
     let mut above: Option<(String, usize)> = None;
+    // The name of the last value, which may go on in indented lines.
+    let mut last = "";
     let mut at = 0;
     while let Some(line) = lines.get(at).copied() {
         at += 1;
@@ -117,6 +120,7 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         }
         let known = found.len();
         in_shell(line, found);
+        in_statements(line, found);
         for (at, call) in line.match_indices("define(") {
             in_define(&line[at + call.len()..], found);
         }
@@ -136,7 +140,16 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
             let is_only_line = || lines.iter().filter(|line| !line.trim().is_empty()).count() == 1;
             if !is_read && is_only_line() {
                 add("token", line, found);
+            } else if indent > 0 {
+                add(last, unquoted(line), found);
+            } else if let [name, value] = words(line).as_slice() {
+                add(name, unquoted(value), found);
             }
+            continue;
+        }
+        last = name;
+        if let Some(end) = end_of_heredoc(value) {
+            at += heredoc(name, end, &lines[at..], found);
             continue;
         }
         let marked = value;
@@ -181,6 +194,61 @@ fn block(name: &str, indent: usize, below: &[&str], found: &mut Vec<String>) -> 
     let block: Vec<&str> = block.map(|line| line.trim()).collect();
     add(name, &block.join("\n"), found);
     block.len()
+}
+
+/// The line that ends a text which begins below: `<<EOT`, `<<-"EOT"`.
+fn end_of_heredoc(value: &str) -> Option<&str> {
+    let tag = value.strip_prefix("<<")?;
+    let tag = tag.trim_start_matches(['-', '~']).trim_matches(QUOTES);
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    (!tag.is_empty() && tag.chars().all(is_part)).then_some(tag)
+}
+
+/// The lines of such a text; gives how many there are.
+fn heredoc(name: &str, end: &str, below: &[&str], found: &mut Vec<String>) -> usize {
+    let lines = below.iter().take(VALUE_LINES);
+    let lines: Vec<&str> = lines
+        .map(|line| line.trim())
+        .take_while(|line| *line != end)
+        .collect();
+    add(name, &lines.join("\n"), found);
+    lines.len()
+}
+
+/// Quoted texts that are assigned anywhere in a line: `$a = 'x'; $b = "y";`.
+fn in_statements(line: &str, found: &mut Vec<String>) {
+    for (at, _) in line.match_indices('=') {
+        let value = line[at + 1..].trim_start_matches('>').trim_start();
+        if value.starts_with(QUOTES) {
+            let before = line[..at].trim_end();
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let name = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+            add(name, unquoted(value), found);
+        }
+    }
+}
+
+/// The strings of JSON as they stand in the file, where they have escapes that nothing asks for: `\/`.
+fn as_written_in_json(text: &str, found: &mut Vec<String>) {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('"') {
+        let mut is_escaped = false;
+        let ends = |c: char| {
+            let is_end = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        };
+        let end = after.find(ends).unwrap_or(after.len());
+        let (written, more) = after.split_at(end);
+        let meant: Option<String> = serde_json::from_str(&format!("\"{written}\"")).ok();
+        let usual = meant.map(|meant| Value::from(meant).to_string());
+        if written.contains('\\')
+            && usual.is_some_and(|usual| usual[1..usual.len() - 1] != *written)
+        {
+            add("", written, found);
+        }
+        rest = more.get(1..).unwrap_or_default();
+    }
 }
 
 /// An item of a list of YAML, which may be a list itself.
@@ -676,6 +744,38 @@ mod tests {
     #[test]
     fn values_that_stand_inside_others_are_known() {
         for (file, text, value) in [
+            (
+                "x.tfvars",
+                "h = <<EOT\nheredoc9xK3\nEOT\ni = 1\n",
+                "heredoc9xK3",
+            ),
+            (
+                "x.tfvars",
+                "h = <<-\"EOT\"\n  a b\n  heredoc9xK3\n  EOT\n",
+                "heredoc9xK3",
+            ),
+            (
+                "secrets.ini",
+                "[a]\npw2 = cont9xK3\n   inued9xK3line\n",
+                "inued9xK3line",
+            ),
+            (".env", "A=1\nB_TOKEN tab29xK3value\n", "tab29xK3value"),
+            (
+                "secrets.json",
+                r#"{"a": "\u0075ni9xK3val"}"#,
+                r"\u0075ni9xK3val",
+            ),
+            ("secrets.json", r#"{"a": "sl\/ash9xK3"}"#, r"sl\/ash9xK3"),
+            (
+                "wp-config.php",
+                "<?php define('A', 'b'); $x = 'php9xK3var'; $y='p2hp9xK3';",
+                "php9xK3var",
+            ),
+            (
+                "wp-config.php",
+                "<?php define('A', 'b'); $x = 'php9xK3var'; $y='p2hp9xK3';",
+                "p2hp9xK3",
+            ),
             (".env", "TOKEN=${OTHER:-default99}\n", "default99"),
             (".env", "TOKEN=\"${OTHER:=default99}\"\n", "default99"),
             (".env", "TOKEN=${OTHER-'default 99'}\n", "default 99"),

@@ -292,7 +292,7 @@ async fn a_recipe_that_sets_the_path_of_python_anew_hides_no_results() {
     ]);
     let pytest = ("tests/test_m.py::test_a", TestStatus::Passed);
     let unittest = ("old.T.test_b", TestStatus::Passed);
-    for (target, ids) in [("test", vec![pytest, unittest]), ("bare", vec![pytest])] {
+    for (target, ids) in [("test", vec![unittest, pytest]), ("bare", vec![pytest])] {
         let line = format!("make {target}");
         let Some(tests) = tests_of(&project, Some(&line)).await else {
             return;

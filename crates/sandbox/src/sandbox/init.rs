@@ -133,8 +133,9 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
     let mut family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
-        let over = || written.is_over().then_some(Excess::Disk);
-        let excess = family.excess(plan.bounds).or_else(over);
+        let in_memory = family.excess(plan.bounds);
+        let over = || written.is_over(family.unnamed()).then_some(Excess::Disk);
+        let excess = in_memory.or_else(over);
         let seen = match (collect(command), excess) {
             (Some(status), None) | (Some(status @ 0), Some(_)) => {
                 Some((Report::Exited(status), status))

@@ -16,6 +16,7 @@ use rustix::process::{chdir, pivot_root};
 use super::mounts::{bind_read_only, make_read_only};
 use super::plan::{Confinement, Plan, Tree};
 use super::view::{Kept, OWN, hidden, kept, secrets};
+use super::watch::FILE;
 use super::{tried, version};
 use crate::shadow::lay_over;
 use starling_workspace::Overlay;
@@ -35,6 +36,8 @@ pub(super) const OF_THE_MACHINE: [&str; 10] = [
     "scsi",
 ];
 const NOTHING_ELSE: &str = "";
+/// How many files every file system in memory can hold.
+const LEAST_FILES: u64 = 1 << 10;
 /// Mode of shared writable directories. Not for `/dev`: in a sticky directory, a shell's
 /// `> /dev/null` would be refused.
 const OPEN_TO_ALL: u32 = 0o1777;
@@ -279,7 +282,9 @@ impl Memory {
 
 /// Mounts an empty in-memory file system.
 fn memory(at: &Path, mode: &str, bytes: u64) -> io::Result<()> {
-    let options = std::ffi::CString::new(format!("mode={mode},size={bytes}"))?;
+    let files = (bytes / FILE).max(LEAST_FILES);
+    let options = format!("mode={mode},size={bytes},nr_inodes={files}");
+    let options = std::ffi::CString::new(options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     Ok(mount(
         "tmpfs",

@@ -1,5 +1,5 @@
-//! Memory that processes share without a file. Until a process touches its pages, no process is
-//! charged for it, although it uses memory.
+//! Memory that processes share without a file: until a process touches its pages, no process is
+//! charged for it, although it uses memory. Also files that are kept open without a name.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,10 +17,15 @@ const SHARE: u32 = 20;
 /// Maximum number of open files and mappings per measurement.
 const ENTRIES: usize = 100_000;
 
+/// Memory of the kernel for a System V object, for a message without its text, and for a semaphore.
+const OBJECT: u64 = 512;
+const MESSAGE: u64 = 64;
+const SEMAPHORE: u64 = 64;
+
 /// Shared memory in bytes, as of the last measurement.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
-    bytes: u64,
+    held: Held,
     next: Instant,
     /// The running measurement. It runs in its own thread, because reading the mappings of a
     /// process blocks while that process executes a program or changes its memory.
@@ -30,45 +35,64 @@ pub(super) struct SharedMemory {
 /// Result and duration of a measurement.
 #[derive(Debug)]
 struct Found {
-    bytes: u64,
+    held: Held,
     took: Duration,
+}
+
+/// What processes hold, in bytes.
+#[derive(Debug, Default, Clone, Copy)]
+struct Held {
+    memory: u64,
+    /// On disk, in files that have no name any more.
+    unnamed: u64,
 }
 
 impl SharedMemory {
     pub(super) fn new() -> Self {
         SharedMemory {
-            bytes: 0,
+            held: Held::default(),
             next: Instant::now() + LEAST,
             look: None,
         }
     }
 
     /// Returns the shared memory of the processes `of`, in bytes. It is measured again only when
-    /// the interval has passed. `segments` returns the size of the System V segments in this
-    /// process's namespace.
-    pub(super) fn bytes(&mut self, of: impl Iterator<Item = Pid>, segments: fn() -> u64) -> u64 {
+    /// the interval has passed. `segments` returns the size of the System V objects in this
+    /// process's namespace, and `in_memory` names file systems that are counted elsewhere.
+    pub(super) fn bytes(
+        &mut self,
+        of: impl Iterator<Item = Pid>,
+        segments: fn() -> u64,
+        in_memory: &[&'static str],
+    ) -> u64 {
         if self.look.is_none() && Instant::now() >= self.next {
-            self.begin(of.collect(), segments);
+            self.begin(of.collect(), segments, in_memory.to_vec());
         }
         let found = self.look.as_ref().map(Receiver::try_recv);
-        if let Some(Ok(Found { bytes, took })) = found {
-            self.bytes = bytes;
+        if let Some(Ok(Found { held, took })) = found {
+            self.held = held;
             self.next = Instant::now() + LEAST.max(took * SHARE);
         }
         if !matches!(found, Some(Err(TryRecvError::Empty))) {
             self.look = None;
         }
-        self.bytes
+        self.held.memory
     }
 
-    fn begin(&mut self, of: Vec<Pid>, segments: fn() -> u64) {
+    /// Returns the bytes on disk of open files without a name, as of the last measurement.
+    pub(super) fn unnamed(&self) -> u64 {
+        self.held.unnamed
+    }
+
+    fn begin(&mut self, of: Vec<Pid>, segments: fn() -> u64, in_memory: Vec<&'static str>) {
         let (send, look) = channel();
         let find_out = move || {
             let start = Instant::now();
-            let bytes = objects(of.into_iter()).saturating_add(segments());
+            let mut held = objects(of.into_iter(), &in_memory);
+            held.memory = held.memory.saturating_add(segments());
             let took = start.elapsed();
             // The receiver is gone when the command has ended.
-            let _ = send.send(Found { bytes, took });
+            let _ = send.send(Found { held, took });
         };
         // If no thread can be started, the next call tries again.
         if thread::Builder::new().spawn(find_out).is_ok() {
@@ -77,10 +101,29 @@ impl SharedMemory {
     }
 }
 
-/// Returns the size of the System V shared memory segments in this process's namespace, in bytes.
+/// Returns the size of the System V shared memory segments, message queues and semaphores in this
+/// process's namespace, in bytes.
 pub(super) fn segments() -> u64 {
-    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    table.lines().filter_map(segment).sum()
+    let sum = |table: &str, size: fn(&str) -> Option<u64>| -> u64 {
+        let table = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
+        table.lines().filter_map(size).sum()
+    };
+    sum("shm", segment) + sum("msg", queue) + sum("sem", semaphores)
+}
+
+/// Parses the size of a message queue from a line of `/proc/sysvipc/msg`: its bytes, and what the
+/// kernel takes for each message and for the queue.
+fn queue(line: &str) -> Option<u64> {
+    let mut fields = line.split_whitespace().skip(3);
+    let bytes: u64 = fields.next()?.parse().ok()?;
+    let messages: u64 = fields.next()?.parse().ok()?;
+    Some(OBJECT + bytes + messages * MESSAGE)
+}
+
+/// Parses the size of a set of semaphores from a line of `/proc/sysvipc/sem`.
+fn semaphores(line: &str) -> Option<u64> {
+    let number: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
+    Some(OBJECT + number * SEMAPHORE)
 }
 
 /// Parses the resident bytes from a line of `/proc/sysvipc/shm`.
@@ -89,9 +132,15 @@ fn segment(line: &str) -> Option<u64> {
 }
 
 /// Sums `memfd_create` files by their allocated size, and shared mappings without a file by their
-/// length. Each object counts once, no matter how many processes share it.
-fn objects(processes: impl Iterator<Item = Pid>) -> u64 {
+/// length; and files without a name that do not lie in one of the file systems `in_memory`. Each
+/// object counts once, no matter how many processes share it.
+fn objects(processes: impl Iterator<Item = Pid>, in_memory: &[&str]) -> Held {
+    let counted: Vec<u64> = in_memory
+        .iter()
+        .filter_map(|path| Some(fs::metadata(path).ok()?.dev()))
+        .collect();
     let mut left = ENTRIES;
+    let mut unnamed: HashMap<(u64, u64), u64> = HashMap::new();
     let mut taken: HashMap<u64, u64> = HashMap::new();
     let mut mapped: HashMap<u64, u64> = HashMap::new();
     for process in processes {
@@ -100,11 +149,18 @@ fn objects(processes: impl Iterator<Item = Pid>) -> u64 {
         for entry in entries.into_iter().flatten().flatten() {
             left = left.saturating_sub(1);
             let leads = fs::read_link(entry.path()).unwrap_or_default();
-            if !leads.as_os_str().as_encoded_bytes().starts_with(b"/memfd:") {
+            let leads = leads.as_os_str().as_encoded_bytes();
+            let is_memory = leads.starts_with(b"/memfd:");
+            if !is_memory && !leads.ends_with(b" (deleted)") {
                 continue;
             }
-            if let Ok(of) = fs::metadata(entry.path()) {
+            let Ok(of) = fs::metadata(entry.path()) else {
+                continue;
+            };
+            if is_memory {
                 taken.insert(of.ino(), of.blocks() * 512);
+            } else if of.is_file() && of.nlink() == 0 && !counted.contains(&of.dev()) {
+                unnamed.insert((of.dev(), of.ino()), of.blocks() * 512);
             }
         }
         let mappings = fs::read_to_string(format!("{directory}/maps")).unwrap_or_default();
@@ -118,7 +174,10 @@ fn objects(processes: impl Iterator<Item = Pid>) -> u64 {
         }
     }
     mapped.retain(|file, _| !taken.contains_key(file));
-    taken.values().chain(mapped.values()).sum()
+    Held {
+        memory: taken.values().chain(mapped.values()).sum(),
+        unnamed: unnamed.values().sum(),
+    }
 }
 
 /// Parses the inode of a memory file and the end of its mapped range from a line of
@@ -168,7 +227,7 @@ mod tests {
             thread::sleep(Duration::from_millis(300));
             5
         };
-        let mut look = || shared.bytes([rustix::process::getpid()].into_iter(), slow);
+        let mut look = || shared.bytes([rustix::process::getpid()].into_iter(), slow, &[]);
         let start = Instant::now();
         assert_eq!(look(), 0);
         assert!(start.elapsed() < Duration::from_millis(300));
@@ -184,15 +243,34 @@ mod tests {
         assert_eq!(segment(head), None);
         let line = "0 5 1600 52428800 7 7 0 0 0 0 0 1 1 1 52428800 0";
         assert_eq!(segment(line), Some(52_428_800));
+        let head = "key msqid perms cbytes qnum lspid lrpid uid gid cuid cgid stime rtime ctime";
+        assert_eq!(queue(head), None);
+        let line = "0 1 1600 8000 2 7 0 0 0 0 0 1 0 1";
+        assert_eq!(queue(line), Some(OBJECT + 8000 + 2 * MESSAGE));
+        let head = "key semid perms nsems uid gid cuid cgid otime ctime";
+        assert_eq!(semaphores(head), None);
+        let line = "0 3 600 32000 0 0 0 0 0 1";
+        assert_eq!(semaphores(line), Some(OBJECT + 32000 * SEMAPHORE));
     }
 
     #[test]
     fn files_without_a_name_count_while_somebody_holds_them() {
         let name = c"starling-test";
         let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        let own = || objects([rustix::process::getpid()].into_iter());
+        let own = || objects([rustix::process::getpid()].into_iter(), &[]).memory;
         let before = own();
         rustix::io::write(&file, &vec![1; 1 << 20]).unwrap();
         assert!(own() >= before + (1 << 20));
+    }
+
+    #[test]
+    fn files_on_disk_count_without_a_name_while_somebody_holds_them() {
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        std::io::Write::write_all(&mut file, &vec![1; 3 << 20]).unwrap();
+        file.sync_all().unwrap();
+        let me = || [rustix::process::getpid()].into_iter();
+        assert!(objects(me(), &[]).unnamed >= 3 << 20);
+        let counted = objects(me(), &[env!("CARGO_MANIFEST_DIR")]);
+        assert!(counted.unnamed < 3 << 20, "{counted:?}");
     }
 }

@@ -25,6 +25,13 @@ pub(super) enum Scope {
 const PATIENCE: Duration = Duration::from_millis(10);
 const AT_MOST: Duration = Duration::from_secs(2);
 
+/// Memory of the kernel that a file in memory takes besides its contents, in bytes.
+pub(super) const FILE: u64 = 1280;
+/// Page tables are at least this many times smaller than the addresses that they describe.
+const ADDRESSES_PER_TABLE: u64 = 512;
+/// Page tables up to this size in bytes are not looked up.
+const FEW_TABLES: u64 = 1 << 20;
+
 /// The processes of a sandbox, and the in-memory file systems that only they use.
 #[derive(Debug)]
 pub(super) struct Family {
@@ -54,6 +61,8 @@ pub(super) struct Member {
     pub lives: bool,
     /// Resident memory in bytes, including memory that is shared with other processes.
     resident: u64,
+    /// The size of all mappings in bytes, most of which is usually not in memory.
+    addresses: u64,
 }
 
 /// The limit that a sandbox exceeds.
@@ -73,6 +82,12 @@ impl Family {
             shares: None,
             shared: SharedMemory::new(),
         }
+    }
+
+    /// Returns the bytes on disk of files that have no name any more and are kept open, as of the
+    /// last measurement.
+    pub(super) fn unnamed(&self) -> u64 {
+        self.shared.unnamed()
     }
 
     /// Returns all processes, including zombies, which the system still counts as processes.
@@ -116,10 +131,10 @@ impl Family {
             // Without a namespace, these would be the segments of the whole system.
             Scope::Descendants => || 0,
         };
-        let shared = self
-            .shared
-            .bytes(members.iter().map(|one| one.pid), segments);
-        let files = files.saturating_add(shared);
+        let pids = members.iter().map(|one| one.pid);
+        let shared = self.shared.bytes(pids, segments, &self.files);
+        let tables: u64 = members.iter().map(Member::tables).sum();
+        let files = files.saturating_add(shared).saturating_add(tables);
         let resident: u64 = members.iter().map(|one| one.resident).sum();
         // Memory that several processes share counts once. This sum is computed only if needed,
         // because it is expensive.
@@ -188,18 +203,29 @@ fn descendants(head: Pid, all: &[Member]) -> HashSet<i32> {
 }
 
 impl Member {
+    /// Returns the size of the page tables in bytes, or 0 if they cannot be large.
+    fn tables(&self) -> u64 {
+        if self.addresses / ADDRESSES_PER_TABLE < FEW_TABLES {
+            return 0;
+        }
+        let path = format!("/proc/{}/status", self.pid.as_raw_pid());
+        let text = fs::read_to_string(path).unwrap_or_default();
+        kilobytes(&text, "VmPTE:").unwrap_or(0) << 10
+    }
+
     /// Returns the process's proportional share of memory in bytes, without in-memory files, which
     /// are counted separately. Returns the resident memory if the share is unknown.
     fn share(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.pid.as_raw_pid());
         let text = fs::read_to_string(path).unwrap_or_default();
-        let kilobytes = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok())
-        };
-        let in_files = kilobytes("Pss_Shmem:").unwrap_or(0);
-        kilobytes("Pss:").map_or(self.resident, |all| all.saturating_sub(in_files) << 10)
+        let in_files = kilobytes(&text, "Pss_Shmem:").unwrap_or(0);
+        kilobytes(&text, "Pss:").map_or(self.resident, |all| all.saturating_sub(in_files) << 10)
     }
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 /// Parses a line of `/proc/PID/stat`.
@@ -215,12 +241,15 @@ fn member(stat: &str) -> Option<Member> {
         threads: u32::try_from(number(17)?).ok()?.max(1),
         lives: !matches!(*fields.first()?, "Z" | "X"),
         resident: number(21)? * rustix::param::page_size() as u64,
+        addresses: number(20)?,
     })
 }
 
 fn used_in(path: &str) -> u64 {
     rustix::fs::statvfs(path).map_or(0, |found| {
-        found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize
+        let contents = found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize;
+        let files = found.f_files.saturating_sub(found.f_ffree);
+        contents.saturating_add(files.saturating_mul(FILE))
     })
 }
 
@@ -235,8 +264,18 @@ mod tests {
         let read = member(line).unwrap();
         assert_eq!((read.pid.as_raw_pid(), read.parent), (42, 7));
         assert_eq!((read.threads, read.resident), (3, 25 * page));
+        assert_eq!(read.addresses, 1_000_000);
         assert!(read.lives && !member(&line.replace(" S ", " Z ")).unwrap().lives);
         assert_eq!(member("nonsense"), None);
+    }
+
+    #[test]
+    fn page_tables_are_looked_up_where_they_can_be_large() {
+        let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let own = member(&own).unwrap();
+        let with = |addresses| Member { addresses, ..own };
+        assert_eq!(with(1 << 20).tables(), 0);
+        assert!(with(1 << 40).tables() > 0);
     }
 
     #[test]

@@ -42,13 +42,14 @@ impl Written {
         Ok(written)
     }
 
-    /// Returns whether the limit is exceeded. Measures only if the interval has passed.
-    pub(super) fn is_over(&mut self) -> bool {
+    /// Returns whether the limit is exceeded, together with `unnamed` bytes in files without a name.
+    /// Measures only if the interval has passed.
+    pub(super) fn is_over(&mut self, unnamed: u64) -> bool {
         let start = Instant::now();
         if start < self.next {
             return false;
         }
-        let is_over = self.now() > self.most;
+        let is_over = self.now().saturating_add(unnamed) > self.most;
         self.next = Instant::now() + LEAST.max(start.elapsed() * SHARE);
         is_over
     }
@@ -143,7 +144,7 @@ mod tests {
         fs::write(dir.path().join("before"), vec![1; 1 << 20]).unwrap();
         let over = |written: &mut Written| {
             written.next = Instant::now();
-            written.is_over()
+            written.is_over(0)
         };
         let mut written = Written::of(&plan(dir.path(), 1 << 20)).unwrap();
         assert!(!over(&mut written));
@@ -159,7 +160,7 @@ mod tests {
         assert!(!over(&mut written));
         // The directory is not measured again before the interval has passed.
         fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
-        assert!(!written.is_over());
+        assert!(!written.is_over(0));
     }
 
     #[test]

@@ -1,18 +1,18 @@
 use serde_json::{Value, json};
 
-use crate::Starter;
+use crate::RunStarter;
 use crate::testing::*;
 use starling_core::{Answer, Effort, Relation, TextRequest};
 use starling_rpc::Incoming;
 use starling_swarm::StopReason;
 use starling_text::ContentHash;
 
-/// Open in the editor; the disk has another.
+/// The text in the editor. The file on disk has another text.
 const TEXT: &str = "def höher(): pass\nhöher()\n";
 
-/// Asks who uses the function of a text, and says what it hears.
-fn asks_about(text: &'static str) -> Starter {
-    scripted(async move |scene: Scene| {
+/// Runs that request the references of a function and report the answer.
+fn asks_about(text: &'static str) -> RunStarter {
+    scripted(async move |scene: RunScript| {
         let request = TextRequest {
             file: file("a.py"),
             text: text.into(),
@@ -37,16 +37,16 @@ fn asks_about(text: &'static str) -> Starter {
     })
 }
 
-/// How an editor answers.
-enum Says {
+/// The editor's reply.
+enum EditorReply {
     This(Value),
     No,
     Nothing,
 }
 
-/// What the run hears, and what the editor was asked.
-async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Value>) {
-    let mut client = Client::new(asks_about(text));
+/// Returns what the run received and what the editor was asked.
+async fn heard(text: &'static str, bridge: Value, says: EditorReply) -> (String, Vec<Value>) {
+    let mut client = TestClient::new(asks_about(text));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": bridge}}}))
         .await;
@@ -60,9 +60,9 @@ async fn heard(text: &'static str, bridge: Value, says: Says) -> (String, Vec<Va
             Incoming::Request { id, method, params } => {
                 asked.push(json!({"method": method, "params": params}));
                 match &says {
-                    Says::This(answer) => client.connection.reply(id, Ok(answer.clone())),
-                    Says::No => client.connection.reply(id, Err("modified".to_owned())),
-                    Says::Nothing => {}
+                    EditorReply::This(answer) => client.connection.reply(id, Ok(answer.clone())),
+                    EditorReply::No => client.connection.reply(id, Err("modified".to_owned())),
+                    EditorReply::Nothing => {}
                 }
             }
             Incoming::Notification { method, params } if method == "starling/event" => {
@@ -80,9 +80,14 @@ fn range(line: u32, start: u32, end: u32) -> Value {
 }
 
 #[tokio::test]
-async fn the_editor_is_asked_about_the_text_that_it_shows() {
+async fn asks_editor_about_its_current_text() {
     let elsewhere = json!({"uri": "file:///elsewhere/b.py", "range": range(0, 0, 1)});
-    let (told, asked) = heard(TEXT, json!(["references"]), Says::This(json!([elsewhere]))).await;
+    let (told, asked) = heard(
+        TEXT,
+        json!(["references"]),
+        EditorReply::This(json!([elsewhere])),
+    )
+    .await;
     assert_eq!(
         told, "the editor: ",
         "what lies outside of the folder is left out"
@@ -97,8 +102,8 @@ async fn the_editor_is_asked_about_the_text_that_it_shows() {
 }
 
 #[tokio::test]
-async fn places_are_read_in_the_text_that_is_shown_and_the_definition_is_no_use() {
-    let mut client = Client::new(asks_about(TEXT));
+async fn references_exclude_the_definition() {
+    let mut client = TestClient::new(asks_about(TEXT));
     client
         .initialize(json!({"experimental": {"starling": {"bridge": ["references"]}}}))
         .await;
@@ -114,7 +119,7 @@ async fn places_are_read_in_the_text_that_is_shown_and_the_definition_is_no_use(
     client.connection.reply(id, Ok(places));
     let (_, params) = client.next_of("starling/event").await;
     let told = params["event"]["text"].as_str().unwrap();
-    // `ö` is two bytes and one unit of UTF-16.
+    // `ö` is two bytes and one UTF-16 unit.
     assert_eq!(
         told,
         format!(
@@ -125,12 +130,12 @@ async fn places_are_read_in_the_text_that_is_shown_and_the_definition_is_no_use(
 }
 
 #[tokio::test]
-async fn who_cannot_tell_leaves_it_to_the_servers_of_our_own() {
+async fn falls_back_to_own_servers() {
     let own = "there is no language server";
     for says in [
-        Says::This(Value::Null),
-        Says::No,
-        Says::This(json!([{"colour": 3}])),
+        EditorReply::This(Value::Null),
+        EditorReply::No,
+        EditorReply::This(json!([{"colour": 3}])),
     ] {
         let (told, asked) = heard(TEXT, json!(["references"]), says).await;
         assert_eq!((told.as_str(), asked.len()), (own, 1));
@@ -138,8 +143,8 @@ async fn who_cannot_tell_leaves_it_to_the_servers_of_our_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_editor_that_says_nothing_is_waited_for_two_seconds() {
-    let (told, asked) = heard(TEXT, json!(["references"]), Says::Nothing).await;
+async fn waits_two_seconds_for_silent_editor() {
+    let (told, asked) = heard(TEXT, json!(["references"]), EditorReply::Nothing).await;
     assert_eq!(
         (told.as_str(), asked.len()),
         ("there is no language server", 1)
@@ -147,8 +152,8 @@ async fn an_editor_that_says_nothing_is_waited_for_two_seconds() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_about_another_text_or_for_what_is_not_offered() {
-    let places = || Says::This(json!([]));
+async fn does_not_ask_about_other_text_or_missing_provider() {
+    let places = || EditorReply::This(json!([]));
     for (text, bridge) in [
         ("def f(): pass\n", json!(["references"])),
         (TEXT, json!(["definition", "diagnostics"])),

@@ -21,7 +21,7 @@ fn spliced(text: &str, range: Range, insert: &str, encoding: Encoding) -> String
 }
 
 #[test]
-fn columns_are_counted_in_the_units_that_were_agreed() {
+fn splice_uses_encoding_units() {
     for (encoding, after_smile) in ENCODINGS.into_iter().zip([5, 3, 2]) {
         let smile = range((1, 1), (1, after_smile));
         assert_eq!(
@@ -33,7 +33,7 @@ fn columns_are_counted_in_the_units_that_were_agreed() {
 }
 
 #[test]
-fn every_range_of_a_mixed_text_is_replaced_in_every_encoding() {
+fn splice_replaces_every_range_in_every_encoding() {
     let text = "a🙂b\r\n\r\nçd🙂\n🙂\u{301}e\rlast 𝔘";
     let between_break = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
     let places: Vec<usize> = (0..=text.len())
@@ -58,7 +58,7 @@ fn every_range_of_a_mixed_text_is_replaced_in_every_encoding() {
 }
 
 #[test]
-fn a_range_that_leads_out_of_the_text_is_clamped() {
+fn splice_clamps_range_to_text() {
     for encoding in ENCODINGS {
         let splice = |start, end| spliced("ab\r\ncd", range(start, end), "X", encoding);
         assert_eq!(splice((0, 99), (0, 99)), "abX\r\ncd", "before the break");
@@ -67,7 +67,7 @@ fn a_range_that_leads_out_of_the_text_is_clamped() {
         assert_eq!(splice((1, 1), (u32::MAX, u32::MAX)), "ab\r\ncX");
         assert_eq!(splice((1, 1), (0, 1)), "aXd", "ends in the wrong order");
     }
-    // Within a character: no panic, and nothing of the rest is lost.
+    // A position inside of a character causes no panic, and no other text is lost.
     for encoding in [Encoding::Utf8, Encoding::Utf16] {
         let found = spliced("🙂b", range((0, 1), (0, 1)), "X", encoding);
         assert!(["X🙂b", "🙂Xb"].contains(&found.as_str()), "{found}");
@@ -78,16 +78,16 @@ fn uri(path: &str) -> Url {
     Url::from_file_path(path).unwrap()
 }
 
-fn opened(path: &str, version: i32, text: &str) -> Post {
-    Post::Opened {
+fn opened(path: &str, version: i32, text: &str) -> DocumentMessage {
+    DocumentMessage::Opened {
         uri: uri(path),
         version: DocVersion(version),
         text: text.to_owned(),
     }
 }
 
-fn changed(path: &str, version: i32, changes: serde_json::Value) -> Post {
-    Post::Changed {
+fn changed(path: &str, version: i32, changes: serde_json::Value) -> DocumentMessage {
+    DocumentMessage::Changed {
         uri: uri(path),
         version: DocVersion(version),
         changes: serde_json::from_value(changes).unwrap(),
@@ -95,17 +95,17 @@ fn changed(path: &str, version: i32, changes: serde_json::Value) -> Post {
     }
 }
 
-async fn text_of(desk: &Desk, path: &str) -> Option<(String, i32)> {
-    let current = desk.read(path.into()).await.unwrap()?;
+async fn text_of(documents: &DocumentStore, path: &str) -> Option<(String, i32)> {
+    let current = documents.read(path.into()).await.unwrap()?;
     Some((current.text.to_string(), current.version?.0))
 }
 
 #[tokio::test]
-async fn changes_of_one_message_follow_one_another() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
-    desk.post(opened("/w/a.py", 1, "🙂one\r\n"));
-    // The second range is one of the text that the first made.
-    desk.post(changed(
+async fn applies_changes_of_one_message_in_order() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    documents.send(opened("/w/a.py", 1, "🙂one\r\n"));
+    // The second range refers to the text after the first change.
+    documents.send(changed(
         "/w/a.py",
         2,
         json!([
@@ -114,37 +114,40 @@ async fn changes_of_one_message_follow_one_another() {
         ]),
     ));
     let expected = Some(("🙂two\r\n3\r\n".to_owned(), 2));
-    assert_eq!(text_of(&desk, "/w/a.py").await, expected);
-    desk.post(changed("/w/a.py", 3, json!([{"text": "all new"}])));
+    assert_eq!(text_of(&documents, "/w/a.py").await, expected);
+    documents.send(changed("/w/a.py", 3, json!([{"text": "all new"}])));
     let expected = Some(("all new".to_owned(), 3));
-    assert_eq!(text_of(&desk, "/w/a.py").await, expected);
+    assert_eq!(text_of(&documents, "/w/a.py").await, expected);
 }
 
 #[tokio::test]
-async fn a_message_without_changes_still_brings_its_version() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
-    desk.post(opened("/w/a.py", 1, "x"));
-    desk.post(changed("/w/a.py", 2, json!([])));
-    assert_eq!(text_of(&desk, "/w/a.py").await, Some(("x".to_owned(), 2)));
+async fn change_without_edits_updates_version() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    documents.send(opened("/w/a.py", 1, "x"));
+    documents.send(changed("/w/a.py", 2, json!([])));
+    assert_eq!(
+        text_of(&documents, "/w/a.py").await,
+        Some(("x".to_owned(), 2))
+    );
 }
 
 #[tokio::test]
-async fn only_open_files_have_a_text() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
-    desk.post(changed("/w/a.py", 2, json!([{"text": "x"}])));
-    assert_eq!(text_of(&desk, "/w/a.py").await, None);
-    desk.post(Post::Opened {
+async fn only_open_files_have_text() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    documents.send(changed("/w/a.py", 2, json!([{"text": "x"}])));
+    assert_eq!(text_of(&documents, "/w/a.py").await, None);
+    documents.send(DocumentMessage::Opened {
         uri: Url::parse("untitled:Untitled-1").unwrap(),
         version: DocVersion(1),
         text: "never a file".to_owned(),
     });
-    desk.post(opened("/w/a.py", 1, "a"));
-    desk.post(opened("/w/b.py", 1, "b"));
-    let before_close = desk.read_all();
-    desk.post(Post::Closed {
+    documents.send(opened("/w/a.py", 1, "a"));
+    documents.send(opened("/w/b.py", 1, "b"));
+    let before_close = documents.read_all();
+    documents.send(DocumentMessage::Closed {
         uri: uri("/w/a.py"),
     });
-    assert_eq!(text_of(&desk, "/w/a.py").await, None);
+    assert_eq!(text_of(&documents, "/w/a.py").await, None);
     let names = |all: Vec<(PathBuf, Arc<str>)>| {
         let mut names: Vec<_> = all.into_iter().map(|(path, _)| path).collect();
         names.sort();
@@ -152,21 +155,21 @@ async fn only_open_files_have_a_text() {
     };
     let (a, b) = (PathBuf::from("/w/a.py"), PathBuf::from("/w/b.py"));
     assert_eq!(names(before_close.await.unwrap()), [a, b.clone()]);
-    assert_eq!(names(desk.read_all().await.unwrap()), [b]);
+    assert_eq!(names(documents.read_all().await.unwrap()), [b]);
 }
 
 #[tokio::test]
-async fn an_expected_text_is_noticed_even_between_two_changes() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
+async fn detects_expected_text_between_two_changes() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let expect = |base: &str, after: &str| {
-        desk.expect(
+        documents.expect(
             "/w/a.py".into(),
             base.into(),
             after.into(),
-            Texts::default(),
+            TextHistory::default(),
         )
     };
-    desk.post(opened("/w/a.py", 4, "old"));
+    documents.send(opened("/w/a.py", 4, "old"));
     assert!(matches!(expect("other", "new").await, Ok(Expected::Stale)));
     let Ok(Expected::Open {
         version, arrived, ..
@@ -175,80 +178,86 @@ async fn an_expected_text_is_noticed_even_between_two_changes() {
         panic!("the text of the base is there");
     };
     assert_eq!(version, DocVersion(4));
-    desk.post(changed("/w/b.py", 1, json!([{"text": "new"}])));
-    desk.post(opened("/w/b.py", 1, "new"));
+    documents.send(changed("/w/b.py", 1, json!([{"text": "new"}])));
+    documents.send(opened("/w/b.py", 1, "new"));
     let mut arrived = arrived;
-    assert!(text_of(&desk, "/w/b.py").await.is_some());
+    assert!(text_of(&documents, "/w/b.py").await.is_some());
     assert!((&mut arrived).now_or_never().is_none(), "another file");
-    desk.post(changed(
+    documents.send(changed(
         "/w/a.py",
         5,
         json!([{"text": "new"}, {"text": "new and more"}]),
     ));
     assert_eq!(*arrived.await.unwrap().text, *"new");
-    let now = text_of(&desk, "/w/a.py").await;
+    let now = text_of(&documents, "/w/a.py").await;
     assert_eq!(now, Some(("new and more".to_owned(), 5)));
 }
 
 #[tokio::test]
-async fn a_closed_file_may_be_opened_with_the_expected_text() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
-    let expected = desk.expect(
+async fn detects_expected_text_when_file_is_opened() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    let expected = documents.expect(
         "/w/a.py".into(),
         "old".into(),
         "new".into(),
-        Texts::default(),
+        TextHistory::default(),
     );
     let Ok(Expected::Closed { arrived }) = expected.await else {
         panic!("it is not open");
     };
-    desk.post(opened("/w/a.py", 1, "new"));
+    documents.send(opened("/w/a.py", 1, "new"));
     assert_eq!(arrived.await.unwrap().version, Some(DocVersion(1)));
 }
 
 #[tokio::test]
-async fn symbols_that_were_read_before_a_close_say_nothing_of_the_next_opening() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
+async fn ignores_symbols_parsed_before_reopening() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
     let path = PathBuf::from("/w/a.py");
     let old = "def f():\n    pass\n";
     let new = "x = 1\n\n\ndef f():\n    pass\n";
-    desk.post(opened("/w/a.py", 1, old));
-    assert!(desk.see(path.clone()).await.unwrap().is_some());
-    desk.post(Post::Closed {
+    documents.send(opened("/w/a.py", 1, old));
+    assert!(documents.view(path.clone()).await.unwrap().is_some());
+    documents.send(DocumentMessage::Closed {
         uri: uri("/w/a.py"),
     });
-    desk.post(opened("/w/a.py", 1, new));
-    // A reading that was under way at the close ends after it.
-    desk.post(Post::Marked {
+    documents.send(opened("/w/a.py", 1, new));
+    // A parse that was in progress when the document was closed ends after it.
+    documents.send(DocumentMessage::SymbolsRead {
         path: path.clone(),
-        opening: Opening(1),
-        marks: Marks::read(&path, old),
+        opening: OpenId(1),
+        markers: SymbolMarkers::read(&path, old),
     });
-    let sight = desk.see(path).await.unwrap().unwrap();
-    let head = sight.marks.find("f").unwrap().head;
+    let document = documents.view(path).await.unwrap().unwrap();
+    let head = document.markers.find("f").unwrap().name_start;
     assert_eq!(head, new.find("f()").unwrap());
 }
 
 #[tokio::test]
-async fn nothing_is_written_into_a_document_whose_change_may_be_lost() {
-    let desk = Desk::open(tokio::runtime::Handle::current());
-    let expect =
-        |path: &str| desk.expect(path.into(), "old".into(), "new".into(), Texts::default());
-    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::InDoubt));
-    desk.post(opened("/w/a.py", 1, "old"));
-    desk.post(Post::MessageLost);
+async fn document_with_lost_change_is_uncertain() {
+    let documents = DocumentStore::open(tokio::runtime::Handle::current());
+    let expect = |path: &str| {
+        documents.expect(
+            path.into(),
+            "old".into(),
+            "new".into(),
+            TextHistory::default(),
+        )
+    };
+    let is_in_doubt = async |path: &str| matches!(expect(path).await, Ok(Expected::Uncertain));
+    documents.send(opened("/w/a.py", 1, "old"));
+    documents.send(DocumentMessage::MessageLost);
     assert!(is_in_doubt("/w/a.py").await);
-    // A change of a range may be made to another text than ours.
+    // A change of a range may have been made to another text than the stored one.
     let start = json!({"line": 0, "character": 0});
     let nothing = json!({"range": {"start": start, "end": start}, "text": ""});
-    desk.post(changed("/w/a.py", 2, json!([nothing])));
+    documents.send(changed("/w/a.py", 2, json!([nothing])));
     assert!(is_in_doubt("/w/a.py").await);
-    desk.post(changed("/w/a.py", 3, json!([{"text": "old"}])));
+    documents.send(changed("/w/a.py", 3, json!([{"text": "old"}])));
     assert!(!is_in_doubt("/w/a.py").await);
-    // The message that opened this one was lost.
+    // The message that opened this document was lost.
     assert!(!is_in_doubt("/w/b.py").await);
-    desk.post(changed("/w/b.py", 2, json!([nothing])));
+    documents.send(changed("/w/b.py", 2, json!([nothing])));
     assert!(is_in_doubt("/w/b.py").await);
-    desk.post(opened("/w/b.py", 3, "old"));
+    documents.send(opened("/w/b.py", 3, "old"));
     assert!(!is_in_doubt("/w/b.py").await);
 }

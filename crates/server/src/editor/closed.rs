@@ -1,6 +1,6 @@
-//! Edits of files that are not open. They carry no version: the editor makes them at their lines and columns
-//! in whatever text it finds, which may be another one than they were made for. So the text that is there
-//! afterwards is compared with the text that the edit should have made.
+//! Edits of files that are not open. Such an edit has no version: the editor applies it at its
+//! lines and columns to whatever text it finds. Therefore the resulting text is compared with the
+//! text that the edit should have made.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,17 +9,17 @@ use ropey::Rope;
 use starling_syntax::{FilePath, MadeChange, carry};
 use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, position_of};
 
-/// So many texts of a document are remembered, the last ones.
-const TEXTS: usize = 16;
+/// Maximum number of texts that are remembered; older ones are dropped.
+const MAX_TEXTS: usize = 16;
 
-/// The texts that a document had since an edit was sent.
+/// The texts that a document has had since an edit was sent.
 #[derive(Debug, Clone, Default)]
-pub struct Texts(Arc<Mutex<Vec<Arc<str>>>>);
+pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 
-impl Texts {
+impl TextHistory {
     pub fn push(&self, text: Arc<str>) {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if texts.len() == TEXTS {
+        if texts.len() == MAX_TEXTS {
             texts.remove(0);
         }
         texts.push(text);
@@ -38,31 +38,31 @@ pub struct ClosedEdit {
     pub base: Arc<str>,
     pub after: Arc<str>,
     changes: ChangeSet,
-    placed: Vec<PlacedEdit>,
+    positioned: Vec<PositionedEdit>,
     encoding: Encoding,
-    pub texts: Texts,
+    pub texts: TextHistory,
 }
 
-/// An edit as the editor is told of it: by lines and columns.
+/// An edit by lines and columns, as it is sent to the editor.
 #[derive(Debug, Clone)]
-struct PlacedEdit {
+struct PositionedEdit {
     start: Position,
     end: Position,
     insert: String,
 }
 
-/// What the texts of a file say of an edit.
+/// Where an edit is in the texts of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landing {
-    /// They do not hold it.
-    Nowhere,
+pub enum EditPlacement {
+    /// The texts do not contain the edit.
+    Absent,
     InPlace,
-    /// The editor made it in another text, and it has another place there.
+    /// The editor applied the edit to another text, where it has the wrong position.
     Misplaced {
         before: Arc<str>,
         after: Arc<str>,
     },
-    /// Lines of it are there, and nobody can tell what the editor did.
+    /// The text contains lines of the edit, and it is unknown how the editor applied it.
     Unclear,
 }
 
@@ -75,7 +75,7 @@ impl ClosedEdit {
         encoding: Encoding,
     ) -> ClosedEdit {
         let rope = Rope::from_str(base);
-        let place = |edit: &Edit| PlacedEdit {
+        let place = |edit: &Edit| PositionedEdit {
             start: position_of(&rope, edit.range.start, encoding),
             end: position_of(&rope, edit.range.end, encoding),
             insert: edit.insert.clone(),
@@ -85,16 +85,17 @@ impl ClosedEdit {
             base: Arc::clone(base),
             after: Arc::clone(after),
             changes: changes.clone(),
-            placed: changes.edits().iter().map(place).collect(),
+            positioned: changes.edits().iter().map(place).collect(),
             encoding,
-            texts: Texts::default(),
+            texts: TextHistory::default(),
         }
     }
 
-    /// Where the edit is: `now` is the text of the file, and `disk` that on disk where the file is open.
-    pub fn landing(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> Landing {
+    /// Returns where the edit is. `now` is the text of the file; `disk` is the text on disk if the
+    /// file is open.
+    pub fn placement(&self, now: &Arc<str>, disk: Option<&Arc<str>>) -> EditPlacement {
         if *now == self.after {
-            return Landing::InPlace;
+            return EditPlacement::InPlace;
         }
         let mut texts = self.texts.all();
         if texts.last() != Some(now) {
@@ -102,25 +103,26 @@ impl ClosedEdit {
         }
         for (at, after) in texts.iter().enumerate().rev() {
             let earlier = texts[..at].iter().rev().chain(disk).cloned();
-            let unmade = self.unmade_from(after);
-            let made_in = |before: &Arc<str>| self.made_in(before).as_deref() == Some(&**after);
-            if let Some(before) = earlier.chain(unmade).find(made_in) {
-                return self.verdict(before, Arc::clone(after));
+            let unmade = self.text_before(after);
+            let applied_to =
+                |before: &Arc<str>| self.applied_to(before).as_deref() == Some(&**after);
+            if let Some(before) = earlier.chain(unmade).find(applied_to) {
+                return self.check_position(before, Arc::clone(after));
             }
         }
         if *now == self.base {
-            Landing::Nowhere
-        } else if self.is_carried_in(now) {
-            Landing::InPlace
-        } else if self.shows_in(now) {
-            Landing::Unclear
+            EditPlacement::Absent
+        } else if self.is_rebased_in(now) {
+            EditPlacement::InPlace
+        } else if self.has_added_line(now) {
+            EditPlacement::Unclear
         } else {
-            Landing::Nowhere
+            EditPlacement::Absent
         }
     }
 
-    /// Whether a text is what the edit makes of an earlier text, carried over to it.
-    fn is_carried_in(&self, text: &str) -> bool {
+    /// Returns whether a text is the result of the edit, rebased over an earlier text.
+    fn is_rebased_in(&self, text: &str) -> bool {
         let made = MadeChange {
             file: &self.file,
             before: &self.base,
@@ -135,20 +137,20 @@ impl ClosedEdit {
         })
     }
 
-    fn verdict(&self, before: Arc<str>, after: Arc<str>) -> Landing {
+    fn check_position(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
         let wanted = carry(&self.file, &self.base, &self.changes, &before);
         let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
         match wanted.as_deref() == Some(&*after) {
-            true => Landing::InPlace,
-            false => Landing::Misplaced { before, after },
+            true => EditPlacement::InPlace,
+            false => EditPlacement::Misplaced { before, after },
         }
     }
 
-    /// What an editor makes of a text by this edit.
-    fn made_in(&self, text: &str) -> Option<String> {
+    /// Returns the text that an editor makes of `text` by this edit.
+    fn applied_to(&self, text: &str) -> Option<String> {
         let rope = Rope::from_str(text);
         let offset = |position| offset_of(&rope, position, self.encoding);
-        let edits = self.placed.iter().map(|one| Edit {
+        let edits = self.positioned.iter().map(|one| Edit {
             range: ByteRange::new(offset(one.start), offset(one.end)),
             insert: one.insert.clone(),
         });
@@ -157,14 +159,15 @@ impl ClosedEdit {
             .ok()
     }
 
-    /// The text that an editor made this text of, which is certain only where the edit removes nothing.
-    fn unmade_from(&self, text: &str) -> Option<Arc<str>> {
+    /// Returns the text from which an editor made this text. It is known only if the edit removes
+    /// nothing.
+    fn text_before(&self, text: &str) -> Option<Arc<str>> {
         let mut text = text.to_owned();
-        for one in &self.placed {
+        for one in &self.positioned {
             if one.start != one.end {
                 return None;
             }
-            // What stands before it is as it was already.
+            // The text before this position is already restored.
             let at = offset_of(&Rope::from_str(&text), one.start, self.encoding);
             let end = at + one.insert.len();
             if text.get(at..end) != Some(one.insert.as_str()) {
@@ -175,13 +178,14 @@ impl ClosedEdit {
         Some(text.into())
     }
 
-    /// Whether a line that the edit brings stands in a text.
-    pub fn shows_in(&self, text: &str) -> bool {
-        self.shown_lines(text).is_some()
+    /// Returns whether a text contains a line that the edit adds.
+    pub fn has_added_line(&self, text: &str) -> bool {
+        self.added_lines(text).is_some()
     }
 
-    /// The first and the last line of a text, from 1, that the edit may have brought.
-    pub fn shown_lines(&self, text: &str) -> Option<(usize, usize)> {
+    /// Returns the first and the last line of a text that the edit may have added. Lines start at
+    /// 1.
+    pub fn added_lines(&self, text: &str) -> Option<(usize, usize)> {
         let is_new =
             |line: &&str| !line.trim().is_empty() && !self.base.lines().any(|old| old == *line);
         let new: Vec<&str> = self.after.lines().filter(is_new).collect();
@@ -216,65 +220,68 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_was_made_at_its_lines_in_another_text_is_misplaced() {
+    fn edit_at_its_lines_in_another_text_is_misplaced() {
         for edit in [
             inserting(),
             edit("y * 2", "y * 3"),
             edit("    return z\n", ""),
         ] {
             let before = above(BASE);
-            let after: Arc<str> = edit.made_in(&before).unwrap().into();
-            let misplaced = Landing::Misplaced {
+            let after: Arc<str> = edit.applied_to(&before).unwrap().into();
+            let misplaced = EditPlacement::Misplaced {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
             };
-            // On disk it was so before, or the document showed it.
-            assert_eq!(edit.landing(&after, Some(&before)), misplaced);
+            // The earlier text is known from the disk or from the document.
+            assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
             edit.texts.push(Arc::clone(&after));
-            assert_eq!(edit.landing(&after, None), misplaced);
+            assert_eq!(edit.placement(&after, None), misplaced);
             edit.texts.push(above(&after));
-            assert_eq!(edit.landing(&above(&after), None), misplaced);
+            assert_eq!(edit.placement(&above(&after), None), misplaced);
         }
     }
 
     #[test]
-    fn an_insertion_is_found_without_the_text_before_it() {
+    fn insertion_is_found_without_the_earlier_text() {
         let edit = inserting();
         let before = above(BASE);
-        let after: Arc<str> = edit.made_in(&before).unwrap().into();
-        let landing = edit.landing(&after, None);
-        assert_eq!(landing, Landing::Misplaced { before, after });
+        let after: Arc<str> = edit.applied_to(&before).unwrap().into();
+        let placement = edit.placement(&after, None);
+        assert_eq!(placement, EditPlacement::Misplaced { before, after });
     }
 
     #[test]
-    fn an_edit_in_its_place_is_in_place_whatever_was_typed_elsewhere() {
+    fn typing_elsewhere_does_not_misplace_an_edit() {
         let edit = inserting();
-        assert_eq!(edit.landing(&edit.after, None), Landing::InPlace);
+        assert_eq!(edit.placement(&edit.after, None), EditPlacement::InPlace);
         let typed = format!("{}\n\nA = 1\n", edit.after);
-        assert_eq!(edit.landing(&typed.into(), None), Landing::InPlace);
+        assert_eq!(edit.placement(&typed.into(), None), EditPlacement::InPlace);
         edit.texts.push(Arc::clone(&edit.base));
         edit.texts.push(Arc::clone(&edit.after));
-        assert_eq!(edit.landing(&above(&edit.after), None), Landing::InPlace);
-        // On disk, nobody saw the text before.
+        assert_eq!(
+            edit.placement(&above(&edit.after), None),
+            EditPlacement::InPlace
+        );
+        // The text before the edit is unknown.
         let changed = self::edit("y * 2", "y * 3");
         let now = above(&changed.after);
-        assert_eq!(changed.landing(&now, None), Landing::InPlace);
+        assert_eq!(changed.placement(&now, None), EditPlacement::InPlace);
     }
 
     #[test]
-    fn a_text_without_the_edit_holds_it_nowhere() {
+    fn edit_is_absent_from_text_without_it() {
         for edit in [inserting(), edit("y * 2", "y * 3")] {
-            assert_eq!(edit.landing(&edit.base, None), Landing::Nowhere);
-            assert_eq!(edit.landing(&above(BASE), None), Landing::Nowhere);
+            assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
+            assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
         }
     }
 
     #[test]
-    fn lines_of_an_edit_that_nobody_can_place_are_unclear() {
+    fn edit_of_unknown_origin_is_unclear() {
         let edit = edit("y * 2", "y * 3");
         let text: Arc<str> = above("    z = y * 3\n");
-        assert_eq!(edit.landing(&text, None), Landing::Unclear);
-        assert_eq!(edit.shown_lines(&text), Some((2, 2)));
+        assert_eq!(edit.placement(&text, None), EditPlacement::Unclear);
+        assert_eq!(edit.added_lines(&text), Some((2, 2)));
     }
 }

@@ -8,7 +8,7 @@ use starling_ask::Answer;
 use starling_ask::step::Step;
 use starling_syntax::SymbolPath;
 
-/// Names a question of this session.
+/// The identifier of a question in this session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AskId(pub String);
@@ -18,37 +18,38 @@ pub struct AskId(pub String);
 #[serde(deny_unknown_fields)]
 pub struct AskParams {
     pub question: String,
-    /// What it is about.
+    /// The symbol that the question is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<SymbolPath>,
-    /// A later question of the same session knows what was learnt.
+    /// A name for a sequence of questions. A later question with the same name uses what was
+    /// learned before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The model, as `--model` takes it; else the one that the server was started with.
+    /// The model, as `--model` takes it. Default: the model with which the server was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(default)]
     pub limits: LimitsPatch,
 }
 
-/// The answer to `starling.ask`.
+/// The reply to `starling.ask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskReply {
     pub ask: AskId,
 }
 
-/// `starling/answer`: what happens while a question is answered, then its end.
+/// `starling/answer`: the steps of answering a question, then its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerParams {
     pub ask: AskId,
     #[serde(flatten)]
-    pub news: AnswerNews,
+    pub update: AnswerUpdate,
 }
 
-/// One of these is told.
+/// A step or the end of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerNews {
+pub enum AnswerUpdate {
     Step(Step),
     Answer(Box<Answer>),
     Error(String),

@@ -1,44 +1,46 @@
-//! What a plugin asks the editor's own providers for, on behalf of the server.
+//! Requests of the server for the editor's own language providers. The client's plugin forwards
+//! them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
-/// A provider of the editor.
+/// A language provider of the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Provider {
+pub enum EditorProvider {
     Definition,
     References,
     Implementation,
     Diagnostics,
 }
 
-impl Provider {
-    pub const ALL: [Provider; 4] = [
-        Provider::Definition,
-        Provider::References,
-        Provider::Implementation,
-        Provider::Diagnostics,
+impl EditorProvider {
+    pub const ALL: [EditorProvider; 4] = [
+        EditorProvider::Definition,
+        EditorProvider::References,
+        EditorProvider::Implementation,
+        EditorProvider::Diagnostics,
     ];
 
-    /// Its name in `experimental.starling.bridge`; its request has `starling/` before it.
+    /// Returns the provider's name in `experimental.starling.bridge`. Its request has the prefix
+    /// `starling/`.
     pub fn name(self) -> &'static str {
         match self {
-            Provider::Definition => "definition",
-            Provider::References => "references",
-            Provider::Implementation => "implementation",
-            Provider::Diagnostics => "diagnostics",
+            EditorProvider::Definition => "definition",
+            EditorProvider::References => "references",
+            EditorProvider::Implementation => "implementation",
+            EditorProvider::Diagnostics => "diagnostics",
         }
     }
 }
 
-/// The parameters of all of them.
+/// The parameters of all bridge requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BridgeParams {
     pub text_document: TextDocumentIdentifier,
-    /// Of the open document; `None` for a file that is not open.
+    /// The version of the open document; `None` for a file that is not open.
     pub version: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
@@ -50,7 +52,7 @@ macro_rules! request {
         pub enum $name {}
         impl Request for $name {
             type Params = BridgeParams;
-            /// As the editor writes it; null: nobody can tell.
+            /// The provider's result as the editor returns it; null if it cannot answer.
             type Result = Value;
             const METHOD: &'static str = $method;
         }
@@ -69,14 +71,14 @@ mod tests {
     const MANUAL: &str = include_str!("../../../../docs/protocol.md");
 
     #[test]
-    fn requests_are_named_after_their_providers_and_described() {
+    fn bridge_requests_are_named_and_documented() {
         let methods = [
             BridgeDefinition::METHOD,
             BridgeReferences::METHOD,
             BridgeImplementation::METHOD,
             BridgeDiagnostics::METHOD,
         ];
-        for (provider, method) in Provider::ALL.into_iter().zip(methods) {
+        for (provider, method) in EditorProvider::ALL.into_iter().zip(methods) {
             assert_eq!(method, format!("starling/{}", provider.name()));
             assert!(MANUAL.contains(&format!("`{method}`")), "{method}");
         }

@@ -1,6 +1,6 @@
-//! Commands that a client may bring, for what needs a text from the user, or a view.
+//! Commands that a client can implement itself because they need a text from the user or a view.
 
-/// One of them.
+/// A command of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientCommand {
     Change,

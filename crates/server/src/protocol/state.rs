@@ -1,13 +1,13 @@
-//! The requests by which a client that draws its own views, or attaches late, learns how things stand.
+//! Requests of clients with views of their own, and of clients that connect late.
 
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::notification::Notification;
 use tower_lsp::lsp_types::{Range, Url};
 
 use super::{AskId, EventParams};
-use crate::board::{Spending, State};
-use crate::remedy::Remedy;
-use starling_core::{Dollars, IntentView, Limits, Tokens};
+use crate::session::messages::StatusParams;
+use crate::session::{ProposalStatus, Remedy, Spending};
+use starling_core::{IntentView, Limits};
 use starling_swarm::{ActorId, Evidence, ProposalId, RunId, StopReason};
 use starling_syntax::SymbolPath;
 
@@ -15,11 +15,11 @@ pub const STATE: &str = "starling/state";
 pub const EVENTS: &str = "starling/events";
 pub const PROPOSAL: &str = "starling/proposal";
 
-/// The answer to `starling/state`.
+/// The reply to `starling/state`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateReply {
-    pub runs: Vec<RunState>,
-    pub asks: Vec<AskState>,
+    pub runs: Vec<RunSnapshot>,
+    pub asks: Vec<AskSnapshot>,
 }
 
 /// How far a run has come.
@@ -31,46 +31,46 @@ pub enum RunStage {
     Ended,
 }
 
-/// A run as it stands.
+/// A run and its current state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunState {
+pub struct RunSnapshot {
     pub run: RunId,
     pub task: String,
     pub stage: RunStage,
-    /// It is one of an earlier server.
+    /// Whether the run was started by an earlier server.
     pub restored: bool,
     pub trajectory: std::path::PathBuf,
     pub seq: Option<u64>,
-    pub agents: Vec<AgentState>,
-    pub proposals: Vec<ProposalState>,
+    pub agents: Vec<AgentSnapshot>,
+    pub proposals: Vec<ProposalSnapshot>,
     pub intents: Vec<IntentView>,
     pub spent: Spending,
     pub limits: Option<Limits>,
     pub stop_reason: Option<StopReason>,
     pub summary: Option<String>,
-    /// How the run ended, in one line.
+    /// The result of the run in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
-    /// What can be done, where the model could not be asked.
+    /// What the user can do, if the run ended because its model could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
 
-/// What an agent does.
+/// The current activity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentState {
+pub struct AgentSnapshot {
     pub agent: ActorId,
     pub doing: String,
     pub working: bool,
-    /// For how long it does that; 0 for one that is not at work.
+    /// For how many seconds the agent has done this; 0 if it does not work.
     pub seconds: u64,
-    /// What it read, searched and ran last, the newest at the end.
+    /// The agent's last lookups, searches and test runs, the newest at the end.
     pub looked: Vec<String>,
 }
 
-/// A proposal as it stands.
+/// A proposal and its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposalState {
+pub struct ProposalSnapshot {
     pub proposal: ProposalId,
     pub agent: ActorId,
     pub symbol: SymbolPath,
@@ -79,14 +79,14 @@ pub struct ProposalState {
     pub with: Vec<ProposalId>,
     pub revises: Option<ProposalId>,
     pub uris: Vec<Url>,
-    pub state: State,
-    /// Why it does not fit what was typed since.
+    pub state: ProposalStatus,
+    /// Why the proposal does not fit what the user typed since.
     pub conflict: Option<String>,
 }
 
-/// A question as it stands.
+/// A question and its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskState {
+pub struct AskSnapshot {
     pub ask: AskId,
     pub question: String,
     pub session: Option<String>,
@@ -102,57 +102,39 @@ pub struct EventsParams {
     pub after: Option<u64>,
 }
 
-/// The answer to `starling/events`.
+/// The reply to `starling/events`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventsReply {
     pub events: Vec<EventParams>,
 }
 
-/// The answer to `starling/proposal`: a proposal against the text as it is.
+/// The reply to `starling/proposal`: a proposal against the current texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposalReply {
     #[serde(flatten)]
-    pub state: ProposalState,
+    pub state: ProposalSnapshot,
     pub evidence: Option<Evidence>,
     pub diff: String,
-    /// Reason and evidence in Markdown.
+    /// The reason and the evidence in Markdown.
     pub summary: String,
-    pub files: Vec<FileState>,
+    pub files: Vec<ProposedFile>,
 }
 
 /// A file of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileState {
+pub struct ProposedFile {
     pub uri: Url,
     pub version: Option<i32>,
     pub creates: bool,
     pub before: String,
-    /// `None` when it conflicts.
+    /// The text with the proposal; `None` if there is a conflict.
     pub after: Option<String>,
     pub conflict: Option<String>,
-    /// The text as it was proposed, where that conflicts with the text as it is.
+    /// The text as it was proposed, if it conflicts with the current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed: Option<String>,
-    /// What changes, in `before`.
+    /// The ranges of `before` that change.
     pub ranges: Vec<Range>,
-}
-
-/// `starling/status`: for a status line.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StatusParams {
-    /// Empty when there is nothing to tell.
-    pub text: String,
-    pub runs: usize,
-    pub working: usize,
-    pub waiting: usize,
-    pub asks: usize,
-    pub calls: u32,
-    pub tokens: Tokens,
-    /// `None` while no price is known.
-    pub dollars: Option<Dollars>,
-    /// What of the project's settings is not followed, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ignored: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A client that we play by hand.
+//! An LSP client that tests control message by message.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{folder, services};
-use crate::{Leave, Services, Starter, serve};
+use crate::{ExitKind, RunStarter, Services, serve};
 use starling_rpc::{Connection, Incoming};
 
-/// A client without manners of its own.
-pub struct Client {
+/// A client without behaviour of its own.
+pub struct TestClient {
     pub connection: Connection,
     pub incoming: mpsc::UnboundedReceiver<Incoming>,
-    pub server: JoinHandle<Leave>,
+    pub server: JoinHandle<ExitKind>,
     pub folder: tempfile::TempDir,
 }
 
-impl Client {
-    pub fn new(start: Starter) -> Client {
+impl TestClient {
+    pub fn new(start: RunStarter) -> TestClient {
         let folder = folder(&[("a.py", "old\n")]);
         let services = services(start, &folder.path().join(".trajectories"));
-        Client::over(services, folder)
+        TestClient::over(services, folder)
     }
 
-    /// A client of a server with these services.
-    pub fn over(services: Services, folder: tempfile::TempDir) -> Client {
+    /// Starts a server with these services and connects to it.
+    pub fn over(services: Services, folder: tempfile::TempDir) -> TestClient {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output): (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) =
             tokio::io::split(theirs);
@@ -37,7 +37,7 @@ impl Client {
         let connection = Connection::open(input, output, move |_, message, _| {
             let _ = tell.send(message);
         });
-        Client {
+        TestClient {
             connection,
             incoming,
             server,
@@ -59,7 +59,7 @@ impl Client {
             .await
     }
 
-    /// Initializes with exactly these capabilities, as a client of this name.
+    /// Initializes with exactly these capabilities and this client info.
     pub async fn initialize_with(&self, capabilities: Value, client_info: Value) -> Value {
         let root = tower_lsp::lsp_types::Url::from_directory_path(self.folder.path()).unwrap();
         let params = json!({
@@ -77,14 +77,14 @@ impl Client {
     }
 
     pub async fn next(&mut self) -> Incoming {
-        // Longer than the server waits for anything that is tested here.
+        // Longer than any timeout of the server that is tested.
         let next = tokio::time::timeout(Duration::from_secs(90), self.incoming.recv());
         next.await
             .expect("nothing came")
             .expect("the server is gone")
     }
 
-    /// The next message with this method; others pass by.
+    /// Returns the next message with this method; others are skipped.
     pub async fn next_of(&mut self, wanted: &str) -> (Value, Value) {
         loop {
             match self.next().await {
@@ -103,7 +103,7 @@ impl Client {
         json!(tower_lsp::lsp_types::Url::from_file_path(self.folder.path().join("a.py")).unwrap())
     }
 
-    pub async fn ended(self) -> Leave {
+    pub async fn ended(self) -> ExitKind {
         let ended = tokio::time::timeout(Duration::from_secs(30), self.server);
         ended.await.expect("the server goes on").unwrap()
     }

@@ -1,4 +1,4 @@
-//! Questions: answered by notifications, stopped, gone on with.
+//! Questions: answers, cancellation and sessions.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,15 +10,15 @@ use crate::Services;
 use crate::testing::*;
 use starling_core::*;
 
-/// Says one thing; what it is asked is kept.
-struct Speaker {
+/// A model that always gives the same answer and keeps the questions.
+struct FixedAnswerModel {
     says: Option<&'static str>,
     profile: ModelProfile,
     asked: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl ChatModel for Speaker {
+impl ChatModel for FixedAnswerModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -47,7 +47,7 @@ impl ChatModel for Speaker {
     }
 }
 
-fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
+fn client(says: Option<&'static str>) -> (TestClient, Arc<FixedAnswerModel>) {
     let profile = ModelProfile {
         name: "speaker".to_owned(),
         context_window: Tokens(50_000),
@@ -56,13 +56,13 @@ fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
         replayed: false,
         price: Some(Price::FREE),
     };
-    let speaker = Arc::new(Speaker {
+    let speaker = Arc::new(FixedAnswerModel {
         says,
         profile,
         asked: Mutex::default(),
     });
     let folder = project();
-    let start = scripted(async |_scene: Scene| {});
+    let start = scripted(async |_scene: RunScript| {});
     let services = services(start, &folder.path().join(".trajectories"));
     let (open, model) = (services.open, Arc::clone(&speaker));
     let services = Services {
@@ -76,16 +76,16 @@ fn client(says: Option<&'static str>) -> (Client, Arc<Speaker>) {
         }),
         ..services
     };
-    (Client::over(services, folder), speaker)
+    (TestClient::over(services, folder), speaker)
 }
 
-async fn ask(client: &Client, argument: Value) -> String {
+async fn ask(client: &TestClient, argument: Value) -> String {
     let reply = client.execute("starling.ask", argument).await;
     reply["ask"].as_str().unwrap().to_owned()
 }
 
-/// What is told of a question up to its end.
-async fn told(client: &mut Client, ask: &str) -> Vec<Value> {
+/// Returns the notifications about a question until its end.
+async fn told(client: &mut TestClient, ask: &str) -> Vec<Value> {
     let mut told = Vec::new();
     loop {
         let (_, params) = client.next_of("starling/answer").await;
@@ -101,7 +101,7 @@ async fn told(client: &mut Client, ask: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_answer_comes_in_pieces_and_then_whole() {
+async fn streams_steps_and_then_the_answer() {
     let (mut client, speaker) = client(Some("`f` returns 1 [a.py:2].\n"));
     client.initialize(full()).await;
     let argument = json!({"question": "What?", "symbol": "a.py::f", "session": "panel"});
@@ -126,7 +126,8 @@ async fn an_answer_comes_in_pieces_and_then_whole() {
         .unwrap();
     let known = json!([{"ask": id, "question": "What?", "session": "panel", "ended": true}]);
     assert_eq!(state["asks"], known);
-    // The next question of the session knows of the first, that of another does not.
+    // The next question of the same session uses the first answer; a question of another session
+    // does not.
     let calls = speaker.asked.lock().unwrap().len();
     let second = ask(
         &client,
@@ -143,7 +144,7 @@ async fn an_answer_comes_in_pieces_and_then_whole() {
 }
 
 #[tokio::test]
-async fn a_question_can_be_stopped() {
+async fn question_can_be_cancelled() {
     let (mut client, speaker) = client(None);
     client.initialize(full()).await;
     let id = ask(&client, json!({"question": "What?"})).await;
@@ -160,7 +161,7 @@ async fn a_question_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_plain_client_gets_its_answer_as_a_document() {
+async fn client_without_plugin_receives_answer_as_document() {
     let (mut client, _) = client(Some("`f` returns 1 [a.py:2].\n"));
     client
         .initialize_as(json!({"window": {"showDocument": {"support": true}}}))
@@ -172,13 +173,13 @@ async fn a_plain_client_gets_its_answer_as_a_document() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_the_end() {
+async fn error_ends_the_question() {
     let folder = project();
     let services = services(
-        scripted(async |_scene: Scene| {}),
+        scripted(async |_scene: RunScript| {}),
         &folder.path().join(".trajectories"),
     );
-    let mut client = Client::over(services, folder);
+    let mut client = TestClient::over(services, folder);
     client.initialize(full()).await;
     let id = ask(&client, json!({"question": "What?"})).await;
     let news = told(&mut client, &id).await;

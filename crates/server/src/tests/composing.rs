@@ -1,4 +1,4 @@
-//! What a view in which a task is written asks the server for: mentions, models, and a model of its own.
+//! Requests of the view in which a task is written: mentions, models, and the model of a run.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,14 +10,14 @@ use crate::protocol::{ModelItem, ModelsReply};
 use crate::testing::*;
 use starling_swarm::StopReason;
 
-fn quiet(files: &[(&str, &str)]) -> Client {
+fn quiet(files: &[(&str, &str)]) -> TestClient {
     let folder = folder(files);
-    let start = scripted(async |_scene: Scene| {});
+    let start = scripted(async |_scene: RunScript| {});
     let services = services(start, &folder.path().join(".trajectories"));
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
-async fn mentions(client: &Client, mention: &str) -> Vec<(String, String)> {
+async fn mentions(client: &TestClient, mention: &str) -> Vec<(String, String)> {
     let request = client
         .connection
         .request("starling/mentions", json!({"mention": mention}));
@@ -30,7 +30,7 @@ async fn mentions(client: &Client, mention: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn mentions_are_completed_from_files_and_symbols() {
+async fn completes_mentions_of_files_and_symbols() {
     let client = quiet(&[
         (
             "shop/cart.py",
@@ -49,7 +49,7 @@ async fn mentions_are_completed_from_files_and_symbols() {
     let symbols = mentions(&client, "#Cart.t").await;
     let cart_total = ("#Cart.total".to_owned(), "shop/cart.py:2".to_owned());
     assert_eq!(symbols[0], cart_total);
-    // A name that leads to several symbols is completed to a path.
+    // A name that several symbols have is completed to a path.
     let symbols = texts(mentions(&client, "#total").await);
     assert!(
         symbols.contains(&"#shop/discarted.py::total".to_owned()),
@@ -63,11 +63,11 @@ async fn mentions_are_completed_from_files_and_symbols() {
 }
 
 #[tokio::test]
-async fn models_are_listed_as_the_services_know_them() {
+async fn lists_models_of_services() {
     let folder = folder(&[("a.py", "old\n")]);
     let root = folder.path().canonicalize().unwrap();
     let services = services(
-        scripted(async |_: Scene| {}),
+        scripted(async |_: RunScript| {}),
         &folder.path().join(".trajectories"),
     );
     let services = Services {
@@ -84,7 +84,7 @@ async fn models_are_listed_as_the_services_know_them() {
         }),
         ..services
     };
-    let client = Client::over(services, folder);
+    let client = TestClient::over(services, folder);
     client.initialize(json!({})).await;
     // Some clients cannot send a request without parameters.
     for params in [Value::Null, json!({})] {
@@ -100,9 +100,9 @@ async fn models_are_listed_as_the_services_know_them() {
 }
 
 #[tokio::test]
-async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
+async fn retry_can_change_the_model() {
     let folder = folder(&[("a.py", "old\n")]);
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         scene.log.event(said("done"));
         scene.log.event(finished(StopReason::Settled));
     });
@@ -116,7 +116,7 @@ async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
         }),
         ..services
     };
-    let mut client = Client::over(services, folder);
+    let mut client = TestClient::over(services, folder);
     let plugin = json!({"experimental": {"starling": {"commands": []}}});
     client.initialize(plugin).await;
     let plain = begin(&client, "x").await;
@@ -135,7 +135,7 @@ async fn a_run_uses_the_model_of_its_request_and_its_retry_may_name_another() {
             let reply = client
                 .connection
                 .request("workspace/executeCommand", request);
-            // The run's end is told before it is noted.
+            // The end of the run is reported before it is noted.
             if let Ok(reply) = reply.await {
                 break reply["run"].clone();
             }

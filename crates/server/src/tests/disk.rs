@@ -1,15 +1,15 @@
-//! Files that change under our feet: saved, reverted, renamed, deleted, another branch.
+//! Files that change on disk: saved, reverted, renamed, deleted, or on another branch.
 
 use serde_json::{Value, json};
 
 use super::lenses::{client, full, open, project, proposing};
 use crate::samples::BASE;
-use crate::testing::Client;
+use crate::testing::TestClient;
 
 const ONE: &[(u32, &str)] = &[(1, "a.py::f")];
 
-/// A client with a proposal for `a.py`, which is not open.
-async fn waiting() -> (Client, Value) {
+/// Returns a client with a waiting proposal for `a.py`, which is not open.
+async fn waiting() -> (TestClient, Value) {
     let mut client = client(proposing(ONE), project());
     client.initialize(full()).await;
     let run = super::begin(&client, "x").await;
@@ -21,15 +21,15 @@ async fn waiting() -> (Client, Value) {
     }
 }
 
-async fn file_of(client: &Client, proposal: &Value) -> Value {
+async fn file_of(client: &TestClient, proposal: &Value) -> Value {
     let request = client
         .connection
         .request("starling/proposal", proposal.clone());
     request.await.unwrap()["files"][0].clone()
 }
 
-/// Tells of a change on disk, and waits until the state says a conflict, or none.
-async fn until_conflict(client: &Client, wanted: impl Fn(Option<&str>) -> bool) {
+/// Reports a change on disk, and waits until the proposal's conflict is as wanted.
+async fn until_conflict(client: &TestClient, wanted: impl Fn(Option<&str>) -> bool) {
     let changes = json!({"changes": [{"uri": client.uri(), "type": 2}]});
     client
         .connection
@@ -48,10 +48,10 @@ async fn until_conflict(client: &Client, wanted: impl Fn(Option<&str>) -> bool) 
 }
 
 #[tokio::test]
-async fn another_branch_changes_what_waits_for_a_closed_file() {
+async fn rebases_proposal_over_changes_on_disk() {
     let (client, proposal) = waiting().await;
     let path = client.folder.path().join("a.py");
-    // Elsewhere in the file: the proposal moves along.
+    // A change elsewhere in the file moves the proposal.
     std::fs::write(&path, format!("# another branch\n{BASE}")).unwrap();
     let file = file_of(&client, &proposal).await;
     assert!(
@@ -60,12 +60,12 @@ async fn another_branch_changes_what_waits_for_a_closed_file() {
             .unwrap()
             .starts_with("# another branch\ndef f():\n    yield 1\n")
     );
-    // In the same place.
+    // A change of the same line is a conflict.
     std::fs::write(&path, BASE.replace("return 1", "return 100")).unwrap();
     until_conflict(&client, |why| why == Some("both sides changed line 2")).await;
     let file = file_of(&client, &proposal).await;
     assert_eq!(file["after"], Value::Null);
-    // And back.
+    // The conflict disappears with the change.
     std::fs::write(&path, BASE).unwrap();
     until_conflict(&client, |why| why.is_none()).await;
     let file = file_of(&client, &proposal).await;
@@ -73,7 +73,7 @@ async fn another_branch_changes_what_waits_for_a_closed_file() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_deleted_or_renamed_leaves_a_conflict() {
+async fn missing_file_is_a_conflict() {
     let (client, proposal) = waiting().await;
     let path = client.folder.path().join("a.py");
     std::fs::rename(&path, client.folder.path().join("b.py")).unwrap();
@@ -84,7 +84,7 @@ async fn a_file_that_is_deleted_or_renamed_leaves_a_conflict() {
 }
 
 #[tokio::test]
-async fn what_is_open_counts_and_what_is_closed_unsaved_is_forgotten() {
+async fn open_buffer_takes_precedence_until_closed() {
     let (client, proposal) = waiting().await;
     open(&client, &BASE.replace("return 1", "return 100"));
     let file = file_of(&client, &proposal).await;
@@ -92,7 +92,7 @@ async fn what_is_open_counts_and_what_is_closed_unsaved_is_forgotten() {
         file["conflict"].is_string(),
         "the buffer counts, saved or not: {file}"
     );
-    // Reverted: the editor closes it without a save.
+    // The editor closes the document without saving it.
     let closed = json!({"textDocument": {"uri": client.uri()}});
     client.connection.notify("textDocument/didClose", closed);
     let file = file_of(&client, &proposal).await;
@@ -101,7 +101,7 @@ async fn what_is_open_counts_and_what_is_closed_unsaved_is_forgotten() {
 }
 
 #[tokio::test]
-async fn the_state_takes_any_way_to_say_nothing() {
+async fn state_accepts_absent_null_and_empty_parameters() {
     let (client, _) = waiting().await;
     for nothing in [Value::Null, json!({}), json!([])] {
         let state = client

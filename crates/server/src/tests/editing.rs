@@ -1,9 +1,9 @@
-//! A client sends its own version of what waits.
+//! A client sends its own version of a waiting proposal.
 
 use serde_json::{Value, json};
 
 use super::lenses::{client, full, open, project};
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{ProposalView, Reviewed};
@@ -11,9 +11,9 @@ use starling_swarm::{Event, ProposalId, StopReason};
 
 const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
 
-/// Asks about a set, tells which texts come in place of it, and asks again.
-fn asking_twice() -> Starter {
-    scripted(move |scene: Scene| async move {
+/// Begins the review of a set, logs the texts of the user's version, and begins another review.
+fn asking_twice() -> RunStarter {
+    scripted(move |scene: RunScript| async move {
         for event in asked(SET) {
             scene.log.event(event);
         }
@@ -43,8 +43,8 @@ fn asking_twice() -> Starter {
     })
 }
 
-/// A client with a set that waits.
-async fn waiting() -> (Client, String) {
+/// Returns a client with a waiting set.
+async fn waiting() -> (TestClient, String) {
     let mut client = client(asking_twice(), project());
     client.initialize(full()).await;
     open(&client, BASE);
@@ -53,7 +53,7 @@ async fn waiting() -> (Client, String) {
     (client, run)
 }
 
-async fn next_event(client: &mut Client, name: &str) -> Value {
+async fn next_event(client: &mut TestClient, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -62,7 +62,7 @@ async fn next_event(client: &mut Client, name: &str) -> Value {
     }
 }
 
-async fn edit(client: &Client, run: &str, files: Value) -> Result<Value, String> {
+async fn edit(client: &TestClient, run: &str, files: Value) -> Result<Value, String> {
     let argument = json!({"run": run, "proposal": 1, "files": files});
     let params = json!({"command": "starling.edit", "arguments": [argument]});
     let reply = client
@@ -71,12 +71,12 @@ async fn edit(client: &Client, run: &str, files: Value) -> Result<Value, String>
     reply.await.map_err(|error| error.to_string())
 }
 
-fn file(client: &Client, text: &str) -> Value {
+fn file(client: &TestClient, text: &str) -> Value {
     json!([{"uri": client.uri(), "before": BASE, "text": text}])
 }
 
 #[tokio::test]
-async fn each_proposal_of_a_set_gets_its_own_part_of_the_text() {
+async fn edit_is_split_between_members_of_a_set() {
     let (mut client, run) = waiting().await;
     let of_f = BASE.replace("return 1", "return 10");
     let wanted = of_f.replace("return 3", "return 30");
@@ -103,7 +103,7 @@ async fn each_proposal_of_a_set_gets_its_own_part_of_the_text() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_says_why_and_the_proposal_waits_on() {
+async fn rejected_edit_explains_why_and_keeps_proposal_waiting() {
     let (client, run) = waiting().await;
     let why = async |text: &str| edit(&client, &run, file(&client, text)).await.unwrap_err();
     let as_proposed = BASE
@@ -117,7 +117,7 @@ async fn what_cannot_be_taken_says_why_and_the_proposal_waits_on() {
     assert!(outside.contains("lies outside of the project"), "{outside}");
     let none = edit(&client, &run, json!([])).await.unwrap_err();
     assert!(none.contains("`files` is empty"), "{none}");
-    // Typed since: the same line is another.
+    // The user typed into the same line since.
     let stale = BASE.replace("return 1", "return 0");
     let text = stale.replace("return 0", "return 5");
     let files = json!([{"uri": client.uri(), "before": stale, "text": text}]);

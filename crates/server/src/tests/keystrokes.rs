@@ -1,8 +1,8 @@
-//! Random sessions at the keyboard while agents propose: after every step the server has the client's
-//! text, nothing typed is lost or moved, and every accepted proposal is there or reported. One session
-//! in four is typed in haste, without looking after every step.
+//! Random typing sessions while agents write. After every step the server has the client's text,
+//! nothing typed is lost or moved, and every accepted proposal is applied or reported. In one
+//! session of four, the texts are not compared after every step.
 //!
-//! `STARLING_KEYSTROKES=200x5000` makes 200 sessions of 5,000 steps each.
+//! `STARLING_KEYSTROKES=200x5000` runs 200 sessions of 5,000 steps each.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,10 +17,10 @@ use starling_text::{ByteRange, ChangeSet, ContentHash, Encoding};
 
 const SLOTS: usize = 12;
 
-/// A generator of its own, so that a seed is a session for ever.
-struct Dice(u64);
+/// A random generator of its own, so that a seed always gives the same session.
+struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// What a person types: nothing of it is ever written by an agent.
+/// Texts that a person types. Agents never write them.
 const TYPED: &[&str] = &[
     "α",
     "β",
@@ -52,12 +52,12 @@ const TYPED: &[&str] = &[
     "\u{301}",
 ];
 
-/// The characters that only a person types.
+/// Returns the characters that only a person types.
 fn own(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii()).collect()
 }
 
-/// Positions as a naive editor counts them.
+/// Computes positions like a simple editor.
 fn position(text: &str, offset: usize, encoding: Encoding) -> Value {
     let (mut line, mut start) = (0, 0);
     let bytes = text.as_bytes();
@@ -104,24 +104,25 @@ fn offset(text: &str, wanted: &Value, encoding: Encoding) -> usize {
     text.len()
 }
 
-/// Not inside a character, nor inside a line break.
+/// Returns whether an offset is neither inside of a character nor inside of a line break.
 fn is_place(text: &str, at: usize) -> bool {
     text.is_char_boundary(at) && !(text[..at].ends_with('\r') && text[at..].starts_with('\n'))
 }
 
-/// The client's side.
-struct Desk {
+/// The client's document.
+struct TypingClient {
     text: String,
     version: i32,
     encoding: Encoding,
     uri: Value,
-    /// Inverse changes: the range, and what was there.
+    /// Inverse changes: the range, and the text that was there.
     undo: Vec<(ByteRange, String)>,
     applied: usize,
 }
 
-impl Desk {
-    /// Replaces ranges that are in order and apart; the last one first, as editors tell.
+impl TypingClient {
+    /// Replaces ranges that are ordered and disjoint. The last one is reported first, as editors
+    /// do.
     fn change(&mut self, edits: &[(ByteRange, &str)]) -> Value {
         let mut told = Vec::new();
         for (range, insert) in edits.iter().rev() {
@@ -143,8 +144,8 @@ impl Desk {
         json!({"textDocument": {"uri": self.uri, "version": self.version}, "contentChanges": told})
     }
 
-    fn place(&self, dice: &mut Dice) -> usize {
-        let mut at = dice.roll(self.text.len() + 1);
+    fn place(&self, random: &mut SeededRandom) -> usize {
+        let mut at = random.roll(self.text.len() + 1);
         while !is_place(&self.text, at) {
             at += 1;
         }
@@ -152,38 +153,38 @@ impl Desk {
     }
 
     /// A random step of a person.
-    fn step(&mut self, dice: &mut Dice) -> Option<Value> {
-        let at = self.place(dice);
-        let end = |desk: &Desk, dice: &mut Dice, most: usize| {
-            let mut end = (at + dice.roll(most)).min(desk.text.len());
-            while !is_place(&desk.text, end) {
+    fn step(&mut self, random: &mut SeededRandom) -> Option<Value> {
+        let at = self.place(random);
+        let end = |typist: &TypingClient, random: &mut SeededRandom, most: usize| {
+            let mut end = (at + random.roll(most)).min(typist.text.len());
+            while !is_place(&typist.text, end) {
                 end += 1;
             }
             end
         };
-        match dice.roll(13) {
-            0..=5 => Some(self.change(&[(ByteRange::new(at, at), dice.pick(TYPED))])),
+        match random.roll(13) {
+            0..=5 => Some(self.change(&[(ByteRange::new(at, at), random.pick(TYPED))])),
             6 | 7 => {
-                // Now and then a part is cut, so that the text stays as long as it is.
+                // Now and then a part is cut, so that the text does not grow.
                 let most = 4 + self.text.len().saturating_sub(1_000) / 20;
-                let range = ByteRange::new(at, end(self, dice, most));
+                let range = ByteRange::new(at, end(self, random, most));
                 Some(self.change(&[(range, "")]))
             }
             8 => {
-                let range = ByteRange::new(at, end(self, dice, 12));
+                let range = ByteRange::new(at, end(self, random, 12));
                 let paste = format!(
                     "{}{}{}",
-                    dice.pick(TYPED),
-                    dice.pick(TYPED),
-                    dice.pick(TYPED)
+                    random.pick(TYPED),
+                    random.pick(TYPED),
+                    random.pick(TYPED)
                 );
                 Some(self.change(&[(range, &paste)]))
             }
             9 => {
-                // Two cursors.
-                let (first, second) = (at, self.place(dice));
+                // Types at two cursors.
+                let (first, second) = (at, self.place(random));
                 let (first, second) = (first.min(second), first.max(second));
-                let typed = dice.pick(TYPED);
+                let typed = random.pick(TYPED);
                 let at = |place| (ByteRange::new(place, place), typed);
                 (first < second
                     && joins(&self.text, first, typed)
@@ -197,7 +198,7 @@ impl Desk {
                 Some(change)
             }
             11 => {
-                let line = format!("\r\nslot_{} = 0\r\n", dice.roll(SLOTS));
+                let line = format!("\r\nslot_{} = 0\r\n", random.roll(SLOTS));
                 Some(self.change(&[(ByteRange::new(at, at), &line)]))
             }
             _ => {
@@ -210,7 +211,8 @@ impl Desk {
         }
     }
 
-    /// Makes an edit of the server, when it is for this version; nothing of the person's goes by it.
+    /// Applies an edit of the server if it is for the current version. Nothing that a person typed
+    /// is lost.
     fn apply(&mut self, params: &Value) -> Result<Value, String> {
         let change = &params["edit"]["documentChanges"][0];
         if change["textDocument"]["version"] != self.version {
@@ -242,12 +244,12 @@ impl Desk {
     }
 }
 
-/// Whether text typed at a place leaves the line breaks around it as they are.
+/// Returns whether typing at an offset leaves the line breaks around it unchanged.
 fn joins(text: &str, at: usize, typed: &str) -> bool {
     !(text[..at].ends_with('\r') || typed.ends_with('\r') || text[at..].starts_with('\n'))
 }
 
-/// What an agent writes into one of its slots: replaces its number.
+/// Returns the change by which an agent replaces the number in one of its slots.
 fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, String)> {
     let name = format!("slot_{slot} = ");
     let start = text.find(&name)? + name.len();
@@ -258,12 +260,11 @@ fn rewritten(text: &str, slot: usize, number: usize) -> Option<(ChangeSet, Strin
     Some((changes, token))
 }
 
-/// Tells the server's text when asked to, and writes into a slot when asked to, over whatever is typed
-/// meanwhile.
-fn agents() -> crate::Starter {
-    scripted(async |mut scene: Scene| {
+/// Runs that report the server's text, or write into a slot while a person types.
+fn agents() -> crate::RunStarter {
+    scripted(async |mut scene: RunScript| {
         let mut number = 0;
-        // A model thinks while the person types: what it writes was made for an older text.
+        // Agents write over older texts, because a model needs time while the person types.
         let mut thought_over = Vec::new();
         while let Some((_, text)) = scene.steered.recv().await {
             let editor = Arc::clone(&scene.outside.editor);
@@ -314,30 +315,30 @@ async fn write(editor: &Arc<dyn Editor>, base: &Arc<str>, slot: usize, number: u
 #[derive(Debug, Default)]
 struct Tally {
     steps: usize,
-    /// Steps after which the server's text was found to be the client's, before the next one.
+    /// Steps before which the server's text was compared with the client's.
     compared: usize,
     applied: usize,
     conflicts: usize,
     gone: usize,
-    /// The person was faster every time.
+    /// Edits that failed because the person typed each time.
     late: usize,
 }
 
-struct Session {
-    client: Client,
+struct TypingSession {
+    client: TestClient,
     connection: Connection,
-    desk: Arc<Mutex<Desk>>,
+    typist: Arc<Mutex<TypingClient>>,
     run: String,
     asked: usize,
-    dice: Dice,
+    random: SeededRandom,
     hasty: bool,
-    /// The newest version of which the server's text was looked at.
+    /// The newest version of which the server's text was compared.
     seen: i32,
     tally: Tally,
 }
 
-impl Session {
-    async fn begin(seed: u64) -> Session {
+impl TypingSession {
+    async fn begin(seed: u64) -> TypingSession {
         let encodings = [Encoding::Utf16, Encoding::Utf8, Encoding::Utf32];
         let encoding = encodings[usize::try_from(seed % 3).unwrap()];
         let text: String = (0..SLOTS)
@@ -345,7 +346,7 @@ impl Session {
             .collect();
         let folder = folder(&[("a.py", &text)]);
         let services = services(agents(), &folder.path().join(".trajectories"));
-        let client = Client::over(services, folder);
+        let client = TestClient::over(services, folder);
         let kind = match encoding {
             Encoding::Utf8 => "utf-8",
             Encoding::Utf16 => "utf-16",
@@ -358,7 +359,7 @@ impl Session {
                 "experimental": {"starling": {}},
             }))
             .await;
-        let desk = Desk {
+        let typist = TypingClient {
             uri: client.uri(),
             text,
             version: 1,
@@ -367,33 +368,33 @@ impl Session {
             applied: 0,
         };
         let open = json!({"textDocument": {
-            "uri": desk.uri, "languageId": "python", "version": 1, "text": desk.text,
+            "uri": typist.uri, "languageId": "python", "version": 1, "text": typist.text,
         }});
         client.connection.notify("textDocument/didOpen", open);
         let run = super::begin(&client, "x").await;
-        Session {
+        TypingSession {
             connection: client.connection.clone(),
             client,
-            desk: Arc::new(Mutex::new(desk)),
+            typist: Arc::new(Mutex::new(typist)),
             run,
             asked: 0,
-            dice: Dice(seed + 1),
+            random: SeededRandom(seed + 1),
             hasty: seed % 4 == 3,
             seen: 1,
             tally: Tally::default(),
         }
     }
 
-    /// Takes what the server says, until it told its text.
+    /// Handles one message of the server. Returns the server's text if it is reported.
     async fn hear(&mut self) -> Option<String> {
         match self.client.next().await {
             Incoming::Request { id, method, params } => {
                 assert_eq!(method, "workspace/applyEdit");
-                if self.has_looked() && self.dice.roll(3) == 0 {
-                    // A key was hit before the edit came.
+                if self.has_looked() && self.random.roll(3) == 0 {
+                    // A key is pressed before the edit arrives.
                     self.type_on();
                 }
-                let made = self.desk.lock().unwrap().apply(&params);
+                let made = self.typist.lock().unwrap().apply(&params);
                 let applied = made.is_ok();
                 if let Ok(told) = made {
                     self.connection.notify("textDocument/didChange", told);
@@ -426,12 +427,12 @@ impl Session {
         drop(self.connection.request("workspace/executeCommand", params));
     }
 
-    /// Whether the server's text was compared since the last change of the client's.
+    /// Returns whether the server's text was compared since the client's last change.
     fn has_looked(&self) -> bool {
-        self.seen == self.desk.lock().unwrap().version
+        self.seen == self.typist.lock().unwrap().version
     }
 
-    /// The server has the client's text.
+    /// Checks that the server has the client's text.
     async fn compare(&mut self) {
         self.steer("tell");
         let told = loop {
@@ -439,10 +440,10 @@ impl Session {
                 break told;
             }
         };
-        // What the server asked for meanwhile may have changed the text since: the newest counts.
+        // Edits of the server may have changed the text since; the newest version counts.
         let (version, hash) = {
-            let desk = self.desk.lock().unwrap();
-            (desk.version, ContentHash::of(&desk.text))
+            let typist = self.typist.lock().unwrap();
+            (typist.version, ContentHash::of(&typist.text))
         };
         if told.starts_with(&format!("{version} ")) {
             assert_eq!(told, format!("{version} {hash:?}"));
@@ -456,35 +457,35 @@ impl Session {
     fn type_on(&mut self) {
         self.tally.compared += usize::from(self.has_looked());
         self.tally.steps += 1;
-        let change = self.desk.lock().unwrap().step(&mut self.dice);
+        let change = self.typist.lock().unwrap().step(&mut self.random);
         if let Some(change) = change {
             self.connection.notify("textDocument/didChange", change);
         }
     }
 
     async fn step(&mut self) {
-        if self.dice.roll(6) == 0 {
+        if self.random.roll(6) == 0 {
             self.asked += 1;
-            let slot = self.dice.roll(SLOTS);
+            let slot = self.random.roll(SLOTS);
             self.steer(&format!("write {slot}"));
         }
-        if self.dice.roll(40) == 0 {
-            let desk = self.desk.lock().unwrap();
-            std::fs::write(self.client.folder.path().join("a.py"), &desk.text).unwrap();
-            let saved = json!({"textDocument": {"uri": desk.uri}});
+        if self.random.roll(40) == 0 {
+            let typist = self.typist.lock().unwrap();
+            std::fs::write(self.client.folder.path().join("a.py"), &typist.text).unwrap();
+            let saved = json!({"textDocument": {"uri": typist.uri}});
             self.connection.notify("textDocument/didSave", saved);
         }
         self.type_on();
-        if !self.hasty || self.dice.roll(5) == 0 {
+        if !self.hasty || self.random.roll(5) == 0 {
             self.compare().await;
         }
-        // A pause: what was begun comes to its end.
-        if !self.hasty && self.dice.roll(12) == 0 {
+        // A pause in which all pending edits end.
+        if !self.hasty && self.random.roll(12) == 0 {
             self.wait().await;
         }
     }
 
-    /// Until all that was asked for is answered.
+    /// Waits until all requests are answered.
     async fn wait(&mut self) {
         while self.asked > 0 {
             self.hear().await;
@@ -497,12 +498,12 @@ impl Session {
     async fn end(mut self) -> Tally {
         self.wait().await;
         self.compare().await;
-        let desk = self.desk.lock().unwrap();
+        let typist = self.typist.lock().unwrap();
         assert_eq!(
-            desk.applied, self.tally.applied,
+            typist.applied, self.tally.applied,
             "each applied once, each reported"
         );
-        drop(desk);
+        drop(typist);
         self.tally
     }
 }
@@ -516,18 +517,18 @@ fn size() -> (u64, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_typed_is_lost_while_agents_write() {
+async fn typed_text_survives_agent_edits() {
     let (sessions, steps) = size();
     let (mut all, mut careful) = (Tally::default(), 0);
     for seed in 0..sessions {
-        let mut session = Session::begin(seed).await;
+        let mut session = TypingSession::begin(seed).await;
         let hasty = session.hasty;
         for _ in 0..steps {
             session.step().await;
         }
         let tally = session.end().await;
         if !hasty {
-            // The first step has none before it.
+            // The first step has no step before it.
             assert_eq!(tally.compared, tally.steps, "looked at after every step");
             careful += tally.compared;
         }

@@ -1,4 +1,4 @@
-//! Edits that the editor makes after they were given up, and files that are open under another name.
+//! Edits that arrive late or in another text, and files that are open under another name.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use super::begin;
 use super::lenses::{client, full, open, project};
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::BASE;
 use crate::testing::*;
 use starling_core::{Effect, FileEdit};
 use starling_swarm::StopReason;
 use starling_text::ChangeSet;
 
-fn after() -> String {
+pub(super) fn after() -> String {
     BASE.replace("return 1", "yield 1")
 }
 
-/// Makes one edit of a file, and says what became of it.
-pub(super) fn editing(path: &'static str) -> Starter {
-    scripted(async move |scene: Scene| {
+/// A run that makes one edit of a file and reports the result.
+pub(super) fn editing(path: &'static str) -> RunStarter {
+    scripted(async move |scene: RunScript| {
         let editor = &scene.outside.editor;
         let now = editor.current(&file(path)).await;
         let told = match now {
@@ -45,7 +45,7 @@ pub(super) fn editing(path: &'static str) -> Starter {
     })
 }
 
-pub(super) async fn told(client: &mut Client) -> String {
+pub(super) async fn told(client: &mut TestClient) -> String {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == "steered" {
@@ -54,8 +54,8 @@ pub(super) async fn told(client: &mut Client) -> String {
     }
 }
 
-/// A client that was asked for an edit of a file that is not open, and did not answer in time.
-async fn given_up() -> (Client, Value) {
+/// Returns a client that did not answer an edit of a closed file in time.
+async fn given_up() -> (TestClient, Value) {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -65,12 +65,12 @@ async fn given_up() -> (Client, Value) {
     (client, id)
 }
 
-fn write(client: &Client, text: &str) {
+pub(super) fn write(client: &TestClient, text: &str) {
     std::fs::write(client.folder.path().join("a.py"), text).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_edit_of_a_closed_file_is_taken_back_and_told_once() {
+async fn takes_back_late_edit_of_closed_file() {
     for typed in ["", "# typed since\n"] {
         let (mut client, id) = given_up().await;
         write(&client, &format!("{typed}{}", after()));
@@ -86,7 +86,7 @@ async fn a_late_edit_of_a_closed_file_is_taken_back_and_told_once() {
             said.starts_with("a.py: ") && said.ends_with("it was taken back"),
             "{said}"
         );
-        // Nothing more comes.
+        // Nothing more is sent.
         let more = client.next_of("window/showMessage");
         let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
         assert!(more.is_err(), "{more:?}");
@@ -94,7 +94,7 @@ async fn a_late_edit_of_a_closed_file_is_taken_back_and_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_edit_that_was_typed_over_is_told() {
+async fn reports_late_edit_that_was_typed_over() {
     let (mut client, _) = given_up().await;
     write(&client, &after().replace("yield 1", "yield 1 + mine"));
     let (_, said) = client.next_of("window/showMessage").await;
@@ -105,7 +105,7 @@ async fn a_late_edit_that_was_typed_over_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_saves_is_no_late_edit() {
+async fn saved_user_text_is_not_a_late_edit() {
     let (mut client, _) = given_up().await;
     write(&client, &BASE.replace("return 3", "return 4"));
     let said = client.next_of("window/showMessage");
@@ -113,7 +113,7 @@ async fn what_the_user_saves_is_no_late_edit() {
     assert!(said.is_err(), "{said:?}");
 }
 
-/// Opens `real/a.py`, and links `a.py` to it.
+/// Moves `a.py` to `real/a.py` and links `a.py` to it.
 fn linked(folder: &Path) {
     std::fs::create_dir(folder.join("real")).unwrap();
     std::fs::rename(folder.join("a.py"), folder.join("real/a.py")).unwrap();
@@ -122,7 +122,7 @@ fn linked(folder: &Path) {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn an_open_buffer_counts_by_all_names_of_its_file() {
+async fn open_buffer_is_found_by_all_paths_of_its_file() {
     for (is_open, edited) in [("real/a.py", "a.py"), ("a.py", "real/a.py")] {
         let folder = project();
         linked(folder.path());
@@ -155,10 +155,10 @@ async fn an_open_buffer_counts_by_all_names_of_its_file() {
 }
 
 #[tokio::test]
-async fn a_file_in_doubt_takes_edits_again_when_it_was_opened_again() {
+async fn uncertain_document_accepts_edits_after_reopening() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
-    // It was never opened: that message was lost.
+    // The message that opened the document was lost.
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": 2}, "contentChanges": [{"text": BASE}],
     });
@@ -180,9 +180,9 @@ async fn a_file_in_doubt_takes_edits_again_when_it_was_opened_again() {
     );
 }
 
-/// Makes an edit of a file as a run does, over the text as it is, and says what became of it.
-fn sending(after: fn(&str) -> String) -> Starter {
-    scripted(move |scene: Scene| async move {
+/// A run that sends one edit like the swarm, over the current text, and reports the result.
+fn sending(after: fn(&str) -> String) -> RunStarter {
+    scripted(move |scene: RunScript| async move {
         let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
         let base: std::sync::Arc<str> = match after(BASE) == NEW {
             true => "".into(),
@@ -217,7 +217,7 @@ fn replaced(text: &str) -> String {
     text.replacen("return 1", "yield 1", 1)
 }
 
-/// A text with the edit of a request made at its lines and columns, as an editor makes it.
+/// Applies the edit of a request at its lines and columns, as an editor does.
 fn edited(text: &str, params: &Value) -> String {
     let operations = params["edit"]["documentChanges"].as_array().unwrap();
     let edits = operations.iter().find_map(|one| one["edits"].as_array());
@@ -230,7 +230,7 @@ fn edited(text: &str, params: &Value) -> String {
     rope.to_string()
 }
 
-fn set(client: &Client, version: i32, text: &str) {
+pub(super) fn set(client: &TestClient, version: i32, text: &str) {
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version}, "contentChanges": [{"text": text}],
     });
@@ -238,7 +238,7 @@ fn set(client: &Client, version: i32, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_lands_in_a_text_that_changed_on_disk_is_taken_back_and_is_a_conflict() {
+async fn takes_back_edit_misplaced_on_disk() {
     let mut client = client(sending(inserted), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -259,7 +259,7 @@ async fn an_edit_that_lands_in_a_text_that_changed_on_disk_is_taken_back_and_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_lands_in_a_buffer_that_was_opened_meanwhile_is_taken_back() {
+async fn takes_back_edit_misplaced_in_new_buffer() {
     for change in [inserted as fn(&str) -> String, replaced] {
         let mut client = client(sending(change), project());
         client.initialize(full()).await;
@@ -281,7 +281,7 @@ async fn an_edit_that_lands_in_a_buffer_that_was_opened_meanwhile_is_taken_back(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_landed_nobody_knows_how_is_told_once_and_not_sent_again() {
+async fn reports_unclear_edit_once() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -304,7 +304,7 @@ async fn an_edit_that_landed_nobody_knows_how_is_told_once_and_not_sent_again() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_of_a_closed_file_that_landed_in_its_place_is_applied_whatever_was_typed() {
+async fn edit_of_closed_file_is_applied_beside_typed_text() {
     let mut client = client(sending(replaced), project());
     client.initialize(full()).await;
     begin(&client, "x").await;
@@ -313,15 +313,15 @@ async fn an_edit_of_a_closed_file_that_landed_in_its_place_is_applied_whatever_w
     client.connection.reply(id, Ok(json!({"applied": true})));
     let told = told(&mut client).await;
     assert!(told.starts_with("Ok(Sent"), "{told}");
-    // What was typed is the user's.
+    // Text that was typed belongs to the user.
     assert!(!told.contains("formatter"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_appears_while_it_is_made_keeps_its_text() {
+async fn file_that_appears_during_creation_keeps_its_text() {
     let mut new = full();
     new["workspace"]["workspaceEdit"]["resourceOperations"] = json!(["create", "delete"]);
-    // Neovim would empty a file that is there if it were told not to ignore it.
+    // Neovim empties a file that exists unless it is told to ignore it.
     for (client_info, ignores) in [
         (json!({"name": "x"}), false),
         (json!({"name": "Neovim"}), true),
@@ -354,8 +354,8 @@ async fn a_file_that_appears_while_it_is_made_keeps_its_text() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn models_and_reviews_see_the_buffer_of_a_file_that_is_open_by_a_link_alone() {
-    let start = scripted(async |scene: Scene| {
+async fn reads_buffer_of_file_open_under_a_link() {
+    let start = scripted(async |scene: RunScript| {
         let index = scene.outside.index.snapshot();
         let prompt = index.read(&file("real/a.py")).unwrap();
         let texts = scene.outside.editor.open_texts().await.unwrap();

@@ -1,18 +1,18 @@
-//! Lenses, actions, hovers and requests of a client while a proposal waits.
+//! Lenses, actions, hovers and requests while a proposal waits.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Starter;
+use crate::RunStarter;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
 use starling_core::{ProposalView, Verdict};
 use starling_rpc::Incoming;
 use starling_swarm::{ActorId, Event, NeedsPerson, ProposalId, StopReason};
 
-/// Asks about proposals, tells the verdict, and waits for its cancel.
-pub fn proposing(proposals: &'static [(u32, &'static str)]) -> Starter {
-    scripted(move |scene: Scene| async move {
+/// A run that begins a review, logs the verdict, and waits until it is cancelled.
+pub fn proposing(proposals: &'static [(u32, &'static str)]) -> RunStarter {
+    scripted(move |scene: RunScript| async move {
         for event in asked(proposals) {
             scene.log.event(event);
         }
@@ -51,9 +51,9 @@ pub fn project() -> TempDir {
     folder(&[("a.py", BASE)])
 }
 
-pub fn client(start: Starter, folder: TempDir) -> Client {
+pub fn client(start: RunStarter, folder: TempDir) -> TestClient {
     let services = services(start, &folder.path().join(".trajectories"));
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
 pub fn full() -> Value {
@@ -64,14 +64,14 @@ pub fn full() -> Value {
     })
 }
 
-pub fn open(client: &Client, text: &str) {
+pub fn open(client: &TestClient, text: &str) {
     let open = json!({"textDocument": {
         "uri": client.uri(), "languageId": "python", "version": 1, "text": text,
     }});
     client.connection.notify("textDocument/didOpen", open);
 }
 
-fn insert(client: &Client, version: i32, at: (u32, u32), text: &str) {
+fn insert(client: &TestClient, version: i32, at: (u32, u32), text: &str) {
     let at = json!({"line": at.0, "character": at.1});
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version},
@@ -80,11 +80,11 @@ fn insert(client: &Client, version: i32, at: (u32, u32), text: &str) {
     client.connection.notify("textDocument/didChange", change);
 }
 
-/// A client with one run whose proposals wait.
+/// Returns a client with one run whose proposals wait.
 pub async fn reviewing(
     proposals: &'static [(u32, &'static str)],
     capabilities: Value,
-) -> (Client, String) {
+) -> (TestClient, String) {
     let mut client = client(proposing(proposals), project());
     client.initialize(capabilities).await;
     open(&client, BASE);
@@ -97,7 +97,7 @@ pub async fn reviewing(
     }
 }
 
-async fn lens_titles(client: &Client) -> Vec<(u64, String)> {
+async fn lens_titles(client: &TestClient) -> Vec<(u64, String)> {
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     let lenses = lenses.await.unwrap();
@@ -108,8 +108,8 @@ async fn lens_titles(client: &Client) -> Vec<(u64, String)> {
     lenses.as_array().unwrap().iter().map(lens).collect()
 }
 
-/// Answers requests until a notification says something.
-async fn until(client: &mut Client, wanted: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+/// Answers requests until a matching notification arrives.
+async fn until(client: &mut TestClient, wanted: &str, is_it: impl Fn(&Value) -> bool) -> Value {
     loop {
         match client.next().await {
             Incoming::Request { id, .. } => client.connection.reply(id, Ok(Value::Null)),
@@ -123,7 +123,7 @@ async fn until(client: &mut Client, wanted: &str, is_it: impl Fn(&Value) -> bool
 }
 
 #[tokio::test]
-async fn a_proposal_has_lenses_that_move_with_its_symbol() {
+async fn lenses_move_with_their_symbol() {
     let (mut client, run) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let of = |line: u64| {
         ["Accept", "Reject", "Why", "Diff", "Starling #1: reason 1"]
@@ -142,7 +142,7 @@ async fn a_proposal_has_lenses_that_move_with_its_symbol() {
 }
 
 #[tokio::test]
-async fn what_is_typed_in_the_same_place_is_a_conflict() {
+async fn typing_in_the_changed_line_is_a_conflict() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     insert(&client, 2, (1, 4), "more_");
     let conflicts = |line: &(u64, String)| line.1.contains("conflicts with what you typed");
@@ -155,7 +155,7 @@ async fn what_is_typed_in_the_same_place_is_a_conflict() {
             break;
         }
     }
-    // All that fits is accepted, which is nothing.
+    // Nothing fits, so nothing is accepted.
     let all = client.execute("starling.acceptAll", json!({})).await;
     assert_eq!(all, json!({"accepted": []}));
     let params = json!({"run": run, "proposal": 1});
@@ -168,7 +168,7 @@ async fn what_is_typed_in_the_same_place_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_set_is_accepted_at_any_member() {
+async fn set_can_be_accepted_through_any_member() {
     const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
     let (mut client, run) = reviewing(SET, full()).await;
     let heads: Vec<(u64, String)> = lens_titles(&client).await;
@@ -198,7 +198,7 @@ async fn a_set_is_accepted_at_any_member() {
 }
 
 #[tokio::test]
-async fn all_that_fits_is_accepted_at_once() {
+async fn accept_all_accepts_fitting_proposals() {
     let (client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let unknown = json!({"run": "no-such"});
     let said = super::refusal(&client, "starling.acceptAll", unknown).await;
@@ -212,8 +212,8 @@ async fn all_that_fits_is_accepted_at_once() {
 }
 
 #[tokio::test]
-async fn what_needs_a_yes_of_its_own_is_not_accepted_with_all_others() {
-    let start = scripted(|scene: Scene| async move {
+async fn accept_all_skips_proposals_that_need_own_acceptance() {
+    let start = scripted(|scene: RunScript| async move {
         for mut event in asked(&[(1, "a.py::f")]) {
             if let Event::ReviewAsked { evidence, .. } = &mut event {
                 evidence.needs_person.push(NeedsPerson {
@@ -241,7 +241,7 @@ async fn what_needs_a_yes_of_its_own_is_not_accepted_with_all_others() {
 }
 
 #[tokio::test]
-async fn a_hover_on_the_head_tells_the_evidence() {
+async fn hover_on_header_shows_evidence() {
     let (client, _) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let hover = async |line: u32| {
         let params = json!({
@@ -268,7 +268,7 @@ async fn a_hover_on_the_head_tells_the_evidence() {
 }
 
 #[tokio::test]
-async fn actions_are_answered_for_the_symbol_at_the_place() {
+async fn code_actions_are_for_symbol_at_position() {
     let (client, run) = reviewing(&[(1, "a.py::C.m")], full()).await;
     let actions = async |line: u32| -> Vec<Value> {
         let at = json!({"line": line, "character": 8});
@@ -289,7 +289,7 @@ async fn actions_are_answered_for_the_symbol_at_the_place() {
 }
 
 #[tokio::test]
-async fn what_lies_outside_the_workspace_has_nothing() {
+async fn documents_outside_project_have_no_lenses() {
     let (client, _) = reviewing(&[(1, "a.py::f")], full()).await;
     for uri in ["file:///elsewhere/a.py", "untitled:a.py"] {
         let document = json!({"uri": uri});
@@ -309,7 +309,7 @@ async fn what_lies_outside_the_workspace_has_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_attaches_late_learns_everything() {
+async fn late_client_receives_full_state() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     let state = client
         .connection
@@ -367,7 +367,7 @@ async fn a_client_that_attaches_late_learns_everything() {
 }
 
 #[tokio::test]
-async fn a_stopped_run_leaves_nothing_to_review() {
+async fn cancelled_run_has_no_waiting_reviews() {
     let (mut client, run) = reviewing(&[(1, "a.py::f")], full()).await;
     client.execute("starling.cancel", json!({"run": run})).await;
     let reviewed = until(&mut client, "starling/event", |params| {
@@ -386,7 +386,7 @@ fn about_proposal((_, title): &(u64, String)) -> bool {
 }
 
 #[tokio::test]
-async fn a_reject_of_what_does_not_wait_is_an_error_with_or_without_a_reason() {
+async fn rejects_answer_to_review_that_does_not_wait() {
     let mut capabilities = full();
     capabilities["window"] = json!({"showMessage": {}});
     let (client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;

@@ -1,5 +1,5 @@
-//! A client that knows nothing of Starling works by standard LSP: messages, documents, code actions,
-//! lenses, and questions where it shows them.
+//! A client without a Starling plugin uses standard LSP: messages, documents, code actions, lenses,
+//! and questions if it shows them.
 
 use serde_json::{Value, json};
 
@@ -10,11 +10,11 @@ use starling_core::{IntentView, Verdict};
 use starling_rpc::Incoming;
 use starling_swarm::{ActorId, Event, ProposalId, StopReason};
 
-fn windows() -> Value {
+fn window() -> Value {
     json!({"window": {"showDocument": {"support": true}, "showMessage": {}}})
 }
 
-/// What lsp-mode announces, as far as the server asks for it.
+/// The capabilities of lsp-mode, as far as the server uses them.
 fn lsp_mode() -> Value {
     json!({
         "workspace": {
@@ -25,8 +25,8 @@ fn lsp_mode() -> Value {
     })
 }
 
-/// Waits until the state of the first run says something. The state may be asked for by anybody.
-async fn until_state(client: &Client, so: impl Fn(&Value) -> bool) -> Value {
+/// Waits until the state of the first run is as wanted. Every client can request the state.
+async fn until_state(client: &TestClient, so: impl Fn(&Value) -> bool) -> Value {
     loop {
         let state = client.connection.request("starling/state", Value::Null);
         let run = state.await.unwrap()["runs"][0].take();
@@ -37,8 +37,8 @@ async fn until_state(client: &Client, so: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// A plain client with one run whose proposal waits.
-async fn waiting(capabilities: Value) -> (Client, String) {
+/// Returns a client without a plugin with one waiting proposal.
+async fn waiting(capabilities: Value) -> (TestClient, String) {
     let client = client(proposing(&[(1, "a.py::f")]), project());
     client.initialize_as(capabilities).await;
     open(&client, BASE);
@@ -47,12 +47,12 @@ async fn waiting(capabilities: Value) -> (Client, String) {
     (client, run)
 }
 
-/// Messages come a little after the answers to commands.
+/// Messages are sent a moment after the replies to commands.
 async fn quiet() {
     tokio::time::sleep(4 * crate::outgoing::AFTER_ANSWER).await;
 }
 
-async fn actions(client: &Client) -> Vec<Value> {
+async fn actions(client: &TestClient) -> Vec<Value> {
     let at = json!({"line": 0, "character": 5});
     let params = json!({
         "textDocument": {"uri": client.uri()}, "range": {"start": at, "end": at},
@@ -62,7 +62,7 @@ async fn actions(client: &Client) -> Vec<Value> {
     found.await.unwrap().as_array().unwrap().clone()
 }
 
-async fn act(client: &Client, title: &str) {
+async fn act(client: &TestClient, title: &str) {
     let actions = actions(client).await;
     let titles: Vec<&Value> = actions.iter().map(|one| &one["title"]).collect();
     let wanted = actions
@@ -73,8 +73,8 @@ async fn act(client: &Client, title: &str) {
     client.execute(name, command["arguments"][0].clone()).await;
 }
 
-/// All that the server has sent so far, by method; nothing but standard LSP, and no question.
-fn heard(client: &mut Client) -> Vec<(String, Value)> {
+/// Returns all messages of the server so far. Only standard LSP is allowed, and no question.
+fn heard(client: &mut TestClient) -> Vec<(String, Value)> {
     let mut heard = Vec::new();
     while let Ok(message) = client.incoming.try_recv() {
         let (method, params) = match message {
@@ -98,7 +98,7 @@ fn messages(heard: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_client_without_lenses_is_told_and_decides_by_code_actions() {
+async fn client_without_lenses_reviews_by_code_actions() {
     let (mut client, run) = waiting(json!({})).await;
     act(&client, "Reject: It changes too much (Starling #1").await;
     until_state(&client, |run| run["proposals"][0]["state"] == "rejected").await;
@@ -114,12 +114,12 @@ async fn a_client_without_lenses_is_told_and_decides_by_code_actions() {
 }
 
 #[tokio::test]
-async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
+async fn lsp_mode_receives_only_lenses_and_standard_messages() {
     let (mut client, run) = waiting(lsp_mode()).await;
     let params = json!({"textDocument": {"uri": client.uri()}});
     let lenses = client.connection.request("textDocument/codeLens", params);
     assert_eq!(lenses.await.unwrap()[0]["command"]["title"], "Accept");
-    // A lens has no room for a reason, and this client shows no question.
+    // A lens offers no reason, and this client shows no question.
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about.clone()).await;
     client.execute("starling.reject", about).await;
@@ -140,8 +140,8 @@ async fn lsp_mode_gets_lenses_and_standard_messages_alone() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_run_is_told() {
-    let start = scripted(async |scene: Scene| scene.log.event(finished(StopReason::Settled)));
+async fn reports_end_of_run() {
+    let start = scripted(async |scene: RunScript| scene.log.event(finished(StopReason::Settled)));
     let mut client = client(start, project());
     client.initialize_as(json!({})).await;
     super::begin(&client, "x").await;
@@ -151,8 +151,8 @@ async fn the_end_of_a_run_is_told() {
 }
 
 #[tokio::test]
-async fn an_intent_is_answered_by_a_code_action() {
-    let start = scripted(async |scene: Scene| {
+async fn code_action_answers_intent() {
+    let start = scripted(async |scene: RunScript| {
         let view = IntentView {
             symbol: symbol("a.py::f"),
             intent: "returns 2".to_owned(),
@@ -174,7 +174,7 @@ async fn an_intent_is_answered_by_a_code_action() {
     heard(&mut client);
 }
 
-async fn opened(client: &mut Client) -> (Value, String, String) {
+async fn opened(client: &mut TestClient) -> (Value, String, String) {
     let (id, params) = client.next_of("window/showDocument").await;
     let uri: tower_lsp::lsp_types::Url = serde_json::from_value(params["uri"].clone()).unwrap();
     let path = uri.to_file_path().unwrap();
@@ -183,11 +183,11 @@ async fn opened(client: &mut Client) -> (Value, String, String) {
 }
 
 #[tokio::test]
-async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() {
-    let (mut client, run) = reviewing(&[(1, "a.py::f")], windows()).await;
+async fn review_command_asks_question() {
+    let (mut client, run) = reviewing(&[(1, "a.py::f")], window()).await;
     let about = json!({"run": run, "proposal": 1});
     client.execute("starling.review", about).await;
-    // Both come at the same time, in any order.
+    // Both requests are sent at the same time, in any order.
     let (mut document, mut question) = (None, None);
     while document.is_none() || question.is_none() {
         match client.next().await {
@@ -220,8 +220,8 @@ async fn a_client_that_shows_questions_is_asked_when_its_user_wants_to_review() 
 }
 
 #[tokio::test]
-async fn diff_and_reason_are_opened_as_documents() {
-    let mut capabilities = windows();
+async fn opens_diff_and_reason_as_documents() {
+    let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
     let about = json!({"run": run, "proposal": 1});
@@ -235,7 +235,7 @@ async fn diff_and_reason_are_opened_as_documents() {
         text.contains("reason 1") && text.contains("tests: unknown"),
         "{text}"
     );
-    // Where it is not opened, it is said.
+    // If the document is not opened, the text is shown as a message.
     client.connection.reply(id, Ok(json!({"success": false})));
     let (_, said) = client.next_of("window/showMessage").await;
     assert!(said["message"].as_str().unwrap().contains("reason 1"));
@@ -257,8 +257,8 @@ async fn diff_and_reason_are_opened_as_documents() {
 }
 
 #[tokio::test]
-async fn a_review_that_is_put_off_stays() {
-    let mut capabilities = windows();
+async fn postponed_review_keeps_waiting() {
+    let mut capabilities = window();
     capabilities["textDocument"] = json!({"codeLens": {}});
     let (mut client, run) = reviewing(&[(1, "a.py::f")], capabilities).await;
     let about = json!({"run": run, "proposal": 1});
@@ -280,13 +280,13 @@ async fn a_review_that_is_put_off_stays() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_edits_is_told_after_accept_and_at_the_end_where_the_patch_is() {
+async fn names_patch_for_client_without_edit_support() {
     let no_edits = json!({"workspace": {
         "applyEdit": false, "workspaceEdit": {"documentChanges": true},
     }});
     let with_plugin = json!({"experimental": {"starling": {}}});
     for capabilities in [json!({}), no_edits, with_plugin] {
-        let start = scripted(async |scene: Scene| {
+        let start = scripted(async |scene: RunScript| {
             let made = Event::ProposalMade {
                 proposal: ProposalId(1),
                 agent: ActorId::Agent(symbol("a.py::f")),

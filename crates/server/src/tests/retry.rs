@@ -1,4 +1,4 @@
-//! A run whose model could not be asked is not a dead end: its task is kept and begun again.
+//! A run whose model could not be asked: its task is kept and can be started again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,15 +12,15 @@ use starling_core::Driver;
 use starling_models::weights::{DEFAULT_MODEL, WeightsError};
 use starling_swarm::StopReason;
 
-/// A plugin that draws its own views.
+/// The capabilities of a plugin with views of its own.
 fn plugin() -> Value {
     json!({"experimental": {"starling": {"commands": []}}})
 }
 
-/// A client of a server without weights: they come by `fetch`.
-fn without_weights() -> Client {
+/// Returns a client of a server without weights; `fetch` provides them.
+fn without_weights() -> TestClient {
     let folder = folder(&[("a.py", "old\n")]);
-    let start = scripted(async |scene: Scene| {
+    let start = scripted(async |scene: RunScript| {
         assert_eq!(
             scene.task.driver,
             Driver::Single,
@@ -52,11 +52,11 @@ fn without_weights() -> Client {
         }),
         ..services
     };
-    Client::over(services, folder)
+    TestClient::over(services, folder)
 }
 
 #[tokio::test]
-async fn missing_weights_are_downloaded_and_the_task_runs_afterwards() {
+async fn retry_downloads_missing_weights() {
     let mut client = without_weights();
     client.initialize(plugin()).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
@@ -94,7 +94,7 @@ async fn missing_weights_are_downloaded_and_the_task_runs_afterwards() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_plugin_is_offered_the_download_by_a_code_action() {
+async fn code_action_offers_download() {
     let mut client = without_weights();
     client.initialize_as(json!({})).await;
     let wish = json!({"task": "tidy up", "driver": "single"});
@@ -133,8 +133,8 @@ async fn a_client_without_a_plugin_is_offered_the_download_by_a_code_action() {
 }
 
 #[tokio::test]
-async fn a_run_that_goes_is_not_begun_again() {
-    let mut client = Client::new(super::chatty());
+async fn rejects_retry_of_active_run() {
+    let mut client = TestClient::new(super::chatty());
     client.initialize(plugin()).await;
     let run = begin(&client, "x").await;
     next_event(&mut client, &run).await;

@@ -1,5 +1,5 @@
-//! Documents that have the path of a file and are none: the left side of a diff, an unsaved new text, a
-//! cell of a notebook.
+//! Documents with the path of a file that are not the file: the left side of a diff, an unsaved
+//! buffer, a notebook cell.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::samples::BASE;
 use crate::testing::*;
 use starling_swarm::StopReason;
 
-/// The URIs that have the path of `a.py` and are not of the file.
-fn others(client: &Client) -> Vec<Value> {
+/// Returns URIs with the path of `a.py` that do not name the file.
+fn others(client: &TestClient) -> Vec<Value> {
     let uri = client.uri();
     let uri = uri.as_str().unwrap();
     let path = uri.strip_prefix("file://").unwrap();
@@ -25,28 +25,28 @@ fn others(client: &Client) -> Vec<Value> {
     others.map(Value::from).to_vec()
 }
 
-fn open_other(client: &Client, uri: &Value) {
+fn open_other(client: &TestClient, uri: &Value) {
     let document = json!({"uri": uri, "languageId": "python", "version": 9, "text": "other = 1\n"});
     let opened = json!({ "textDocument": document });
     client.connection.notify("textDocument/didOpen", opened);
 }
 
-fn change_other(client: &Client, uri: &Value) {
+fn change_other(client: &TestClient, uri: &Value) {
     let change = json!({
         "textDocument": {"uri": uri, "version": 10}, "contentChanges": [{"text": "other = 2\n"}],
     });
     client.connection.notify("textDocument/didChange", change);
 }
 
-fn close_other(client: &Client, uri: &Value) {
+fn close_other(client: &TestClient, uri: &Value) {
     let closed = json!({"textDocument": {"uri": uri}});
     client.connection.notify("textDocument/didClose", closed);
 }
 
 #[tokio::test]
-async fn a_document_of_another_scheme_does_not_replace_the_buffer_of_a_file() {
+async fn other_scheme_does_not_replace_buffer_of_file() {
     let unsaved = format!("# unsaved\n{BASE}");
-    let steps: [fn(&Client, &Value); 3] = [open_other, change_other, close_other];
+    let steps: [fn(&TestClient, &Value); 3] = [open_other, change_other, close_other];
     for count in 1..=steps.len() {
         let mut client = client(editing("a.py"), project());
         client.initialize(full()).await;
@@ -64,7 +64,7 @@ async fn a_document_of_another_scheme_does_not_replace_the_buffer_of_a_file() {
 }
 
 #[tokio::test]
-async fn a_document_of_another_scheme_does_not_open_or_hide_a_file() {
+async fn other_scheme_does_not_open_or_hide_file() {
     let mut client = client(editing("a.py"), project());
     client.initialize(full()).await;
     for uri in others(&client) {
@@ -83,8 +83,8 @@ async fn a_document_of_another_scheme_does_not_open_or_hide_a_file() {
 }
 
 #[tokio::test]
-async fn a_document_of_another_scheme_is_not_shown_to_models() {
-    let start = scripted(async |scene: Scene| {
+async fn other_scheme_is_not_shown_to_models() {
+    let start = scripted(async |scene: RunScript| {
         let texts = scene.outside.editor.open_texts().await.unwrap();
         scene.log.event(said(&format!("{texts:?}")));
         scene.log.event(finished(StopReason::Settled));
@@ -99,7 +99,7 @@ async fn a_document_of_another_scheme_is_not_shown_to_models() {
 }
 
 #[tokio::test]
-async fn requests_about_a_document_of_another_scheme_answer_nothing() {
+async fn requests_for_other_scheme_return_nothing() {
     let (client, _) = reviewing(&[(1, "a.py::f")], full()).await;
     for uri in others(&client) {
         open_other(&client, &uri);

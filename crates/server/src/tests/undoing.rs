@@ -1,4 +1,4 @@
-//! The editor's own undo and redo of what was applied.
+//! The editor's own undo and redo of applied changes.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn applied() -> Event {
 }
 
 /// Replaces the whole text of `a.py`.
-fn set(client: &Client, version: i32, text: &str) {
+fn set(client: &TestClient, version: i32, text: &str) {
     let change = json!({
         "textDocument": {"uri": client.uri(), "version": version},
         "contentChanges": [{"text": text}],
@@ -40,7 +40,7 @@ fn set(client: &Client, version: i32, text: &str) {
     client.connection.notify("textDocument/didChange", change);
 }
 
-async fn event_of(client: &mut Client, name: &str) -> Value {
+async fn event_of(client: &mut TestClient, name: &str) -> Value {
     loop {
         let (_, params) = client.next_of("starling/event").await;
         if params["event"]["event"] == name {
@@ -49,7 +49,7 @@ async fn event_of(client: &mut Client, name: &str) -> Value {
     }
 }
 
-async fn proposal_state(client: &Client) -> String {
+async fn proposal_state(client: &TestClient) -> String {
     let state = client.connection.request("starling/state", Value::Null);
     let state = state.await.unwrap();
     assert_eq!(state["runs"][0]["agents"][0]["working"], false, "{state}");
@@ -58,8 +58,8 @@ async fn proposal_state(client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
-    let start = scripted(async |scene: Scene| {
+async fn detects_editor_undo_and_redo_during_and_after_run() {
+    let start = scripted(async |scene: RunScript| {
         let agent = ActorId::Agent(symbol("a.py::f"));
         scene.log.event(Event::AgentWoken {
             agent: agent.clone(),
@@ -105,13 +105,17 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
     set(&client, 6, BASE);
     event_of(&mut client, "proposal_undone").await;
 
-    // A later `starling undo` reads it from the trajectory.
+    wait_until_undo_is_recorded(&client, &run).await;
+}
+
+/// Waits until a later `starling undo` would read the undo from the trajectory.
+async fn wait_until_undo_is_recorded(client: &TestClient, run: &str) {
     let path = client.folder.path().join(".trajectories");
     let path = path.join(format!("{run}.jsonl"));
     for _ in 0..200 {
         let past = starling_history::PastRun::read(&path).unwrap();
         let states: Vec<_> = past.changes.iter().map(|one| one.state).collect();
-        let wanted = [starling_history::State::Undone];
+        let wanted = [starling_history::ChangeState::Undone];
         if states == wanted {
             return;
         }
@@ -121,10 +125,10 @@ async fn undo_and_redo_of_the_editor_are_noticed_during_the_run_and_after_it() {
 }
 
 #[tokio::test]
-async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_of_it() {
-    let start = scripted(async |scene: Scene| {
+async fn records_undo_after_end_before_client_is_told() {
+    let start = scripted(async |scene: RunScript| {
         scene.log.event(applied());
-        // The client does not get these, so it is far ahead of the disk.
+        // The client does not receive these records, so it is far ahead of the disk.
         for _ in 0..300 {
             scene.log.exchange(Exchange {
                 conversation: "x".repeat(20_000),
@@ -141,7 +145,7 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
             });
         }
         scene.log.event(finished(StopReason::Settled));
-        // As an undo that comes with the end.
+        // An undo that is logged at the same time as the end.
         let proposal = ProposalId(1);
         scene.log.event(Event::ProposalUndone { proposal });
     });
@@ -151,16 +155,16 @@ async fn an_undo_right_after_the_end_is_in_the_trajectory_when_the_client_hears_
     event_of(&mut client, "run_finished").await;
     client.execute("starling.undo", json!({"run": run})).await;
     client.next_of("starling/undone").await;
-    let story = super::story_of(client.folder.path(), &run);
-    let undone = story
+    let records = super::records_of(client.folder.path(), &run);
+    let undone = records
         .iter()
         .filter(|one| one["event"]["event"] == "proposal_undone");
     assert_eq!(undone.count(), 1);
 }
 
 #[tokio::test]
-async fn an_undo_after_the_end_is_sent_as_an_event_too() {
-    let start = undoable(async |scene: Scene| {
+async fn sends_event_for_undo_after_end() {
+    let start = undoable(async |scene: RunScript| {
         scene.log.event(applied());
         scene.log.event(finished(StopReason::Settled));
     });
@@ -172,7 +176,7 @@ async fn an_undo_after_the_end_is_sent_as_an_event_too() {
     let undone = event_of(&mut client, "proposal_undone").await;
     assert_eq!(undone["event"]["proposal"], 1);
     client.next_of("starling/undone").await;
-    // It comes once.
+    // The event is sent only once.
     client.execute("starling.undo", json!({"run": run})).await;
     loop {
         match client.next().await {

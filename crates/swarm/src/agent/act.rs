@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
-use crate::agent::repeats::Repeat;
-use crate::agent::turns::{AgentState, Ending, gave_up};
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::{change_request, questions, tools};
 use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
-use crate::event::events::{ActorId, AgentOutcome, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::{AgentOutcome, Event};
 use crate::evidence::return_reason::ReturnReason;
+use crate::proposal::approval;
+use crate::proposal::outcome::Outcome;
 use crate::proposal::parts;
-use crate::proposal::propose::{self, Outcome};
+use crate::proposal::propose;
 use crate::protocol::{Action, Asked, FinishWork, Propose};
+use crate::state::agent_state::AgentState;
+use crate::state::repeats::Repeat;
 use crate::state::run_context::RunContext;
 
 /// Result of a `finish` call if another action of the same turn was refused.
@@ -76,7 +80,7 @@ pub(crate) async fn act(
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
             Ok(Action::Request(wanted)) if results[at].is_none() => {
-                agent.entangled = true;
+                agent.part_of_joint_change = true;
                 let sent = change_request::request_change(run, &agent.actor, wanted);
                 turn.is_refused |= sent.is_err();
                 results[at] = Some(sent.unwrap_or_else(|why| why));
@@ -87,7 +91,9 @@ pub(crate) async fn act(
     for (at, one) in asked.iter().enumerate() {
         let Ok(action) = &one.action else { continue };
         match action {
-            Action::Intent(intent) => results[at] = Some(propose::intent(run, agent, intent).await),
+            Action::Intent(intent) => {
+                results[at] = Some(approval::intent(run, agent, intent).await)
+            }
             Action::Propose(change) => {
                 results[at] = Some(propose_in(run, agent, change, &mut turn).await);
             }
@@ -149,7 +155,7 @@ fn count_repeats(
     results: &mut [Option<String>],
     turn: &mut Turn,
 ) -> Vec<(usize, String)> {
-    let epoch = run.state().epoch;
+    let epoch = run.world().epoch;
     let mut warnings = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         match &one.action {
@@ -250,7 +256,7 @@ async fn propose_in(
 fn repeated(run: &RunContext, agent: &mut AgentState, change: &Propose) -> Option<Proposed> {
     let small = is_small(run.services.models.agent.profile());
     let times = if small { 1 } else { 2 };
-    let epoch = run.state().epoch;
+    let epoch = run.world().epoch;
     let why = agent.attempts.earlier_refusal(epoch, change, times)?;
     let text =
         format!("You proposed the same before; nothing changed since. It was refused: {why}");
@@ -270,7 +276,7 @@ fn sent_back(
     change: &Propose,
     why: &ReturnReason,
 ) -> Proposed {
-    agent.attempts.record(run.state().epoch, change, why);
+    agent.attempts.record(run.world().epoch, change, why);
     let text = why.to_agent().to_owned();
     let repairs = run.budget.limits().repairs;
     // The number of attempts of a small model is limited by the ways to prompt it.

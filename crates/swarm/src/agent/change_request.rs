@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::event::events::{ActorId, Cause, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::{Cause, Event};
 use crate::protocol::RequestChange;
 use crate::state::run_context::RunContext;
 

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::act::{Proposed, proposed};
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::small;
-use crate::agent::turns::{AgentState, Ending, gave_up};
-use crate::check::checks;
+use crate::check::{required, test_run};
 use crate::context::failing::in_words;
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids};
-use crate::lookup::Found;
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::wording::counted;
+use crate::excerpt::found::Found;
 use crate::proposal::draft;
 use crate::protocol::Propose;
-use crate::run::ending::counted;
-use crate::state::model_call::Conversation;
+use crate::protocol::conversation::Conversation;
+use crate::state::agent_state::AgentState;
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
-use crate::task::required;
 use starling_core::prompts::{FillBesidePrompt, FillTest, Prompt};
 use starling_core::{ChatReply, FILLING, Message, Role, TestOutcome, Tokens};
 use starling_syntax::{FilePath, SymbolKind, SymbolPath, SymbolTree, module_imports, statements};
@@ -143,8 +145,8 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
     };
     let (wanted, took) = {
         let state = run.state();
-        let wanted = required::to_mend(&state);
-        let before = state.before.as_ref();
+        let wanted = required::to_mend(&state.tests);
+        let before = state.tests.before.as_ref();
         (wanted, before.map_or(0, |report| report.millis))
     };
     let world = refresh::world(run).await;
@@ -154,7 +156,7 @@ async fn help(run: &Arc<RunContext>, agent: &AgentState, change: &Propose) -> He
         false => Vec::new(),
     };
     let longest = PATIENCE.max(Duration::from_millis(took) * SLOWER);
-    let report = checks::run_tests_within(run, &world, select, longest).await;
+    let report = test_run::run_tests_within(run, &world, select, longest).await;
     match report.outcome {
         TestOutcome::Passed => Help::All,
         TestOutcome::TimedOut

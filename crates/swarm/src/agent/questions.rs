@@ -9,10 +9,12 @@ use futures::future::{BoxFuture, join_all};
 
 use crate::agent::tools;
 use crate::context::prompt_parts;
-use crate::event::events::{ActorId, AnswerSource, Event};
+use crate::event::actor::{ActorId, actor_name};
+use crate::event::events::{AnswerSource, Event};
 use crate::lookup::{Lookup, cap};
+use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Asked, ToolSet};
-use crate::state::model_call::{CallFailed, Conversation};
+use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{AnswerSystem, AnswerSystemText, Prompt};
 use starling_core::{Role, Tokens, ToolCalling};
@@ -44,7 +46,7 @@ pub(crate) fn ask<'a>(
             return error;
         }
         let question = {
-            let mut state = run.state();
+            let mut state = run.agents();
             state.questions += 1;
             state.questions
         };
@@ -81,7 +83,7 @@ async fn answer(
         return (format!("{note}\n{}", known()), AnswerSource::Cycle);
     }
     let question = {
-        let state = run.state();
+        let state = run.world();
         let question = state.answers.question(owner, text);
         if let Some(answer) = state.answers.known(&question) {
             return (answer.to_owned(), AnswerSource::Memory);
@@ -106,7 +108,7 @@ async fn answer(
     let deadline = DEADLINE.min(run.budget.time_left());
     match tokio::time::timeout(deadline, by_model(run, chain, owner, text)).await {
         Ok(Ok(answer)) => {
-            run.state().answers.keep(question, &answer);
+            run.world().answers.keep(question, &answer);
             (answer, AnswerSource::Model)
         }
         Ok(Err(why)) => (
@@ -159,13 +161,13 @@ async fn by_model_once(
         ToolCalling::Native => AnswerSystem {}.render(),
         ToolCalling::Text => AnswerSystemText {}.render(),
     };
-    let asker = chain.last().map(party_name).unwrap_or_default();
+    let asker = chain.last().map(actor_name).unwrap_or_default();
     let name = format!(
         "answer {owner} to {asker}: {}",
         text.chars().take(60).collect::<String>()
     );
     let mut conversation = Conversation::new(name, Role::Agent, system);
-    let intent = run.intent_of(&ActorId::Agent(owner.clone()));
+    let intent = run.agents().intent_of(&ActorId::Agent(owner.clone()));
     conversation.user(prompt_parts::question_prompt(
         run,
         owner,
@@ -232,19 +234,8 @@ fn what_is_known(run: &RunContext, lookup: &Lookup, owner: &SymbolPath) -> Strin
         }
         Err(error) => error,
     };
-    if let Some(intent) = run.intent_of(&ActorId::Agent(owner.clone())) {
+    if let Some(intent) = run.agents().intent_of(&ActorId::Agent(owner.clone())) {
         known.push_str(&format!("\nIts owner means to: {intent}"));
     }
     known
-}
-
-pub(crate) fn party_name(actor: &ActorId) -> String {
-    match actor {
-        ActorId::User => "the user".to_owned(),
-        ActorId::Scout => "the scout".to_owned(),
-        ActorId::Proxy => "the proxy user".to_owned(),
-        ActorId::Starling => "Starling".to_owned(),
-        ActorId::Solo => "the agent".to_owned(),
-        ActorId::Agent(symbol) => symbol.to_string(),
-    }
 }

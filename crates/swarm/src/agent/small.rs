@@ -1,26 +1,29 @@
 //! Prompts for small models: one function, the failing tests and one reply. A small model repeats a
 //! wrong reply if it sees that reply and its result, so it is prompted in other ways instead.
 
-use crate::agent::turns::{self, AgentState, Ending};
-use crate::agent::write_test;
-use crate::context::failing;
-use crate::context::prompt_parts::{Caps, fence_language, kind_name, test_symbol};
-use crate::event::events::ActorId;
+use crate::agent::outcome;
+use crate::agent::outcome::Ending;
+use crate::check::required;
+use crate::context::prompt_parts::{Caps, fence_language, kind_name};
+use crate::context::write_test::Words;
+use crate::context::{failing, write_test};
+use crate::event::actor::ActorId;
 use crate::excerpt::excerpt;
+use crate::lookup::test_symbol::test_symbol;
 use crate::lookup::{Lookup, cap};
-use crate::protocol::{Pick, Propose};
-use crate::run::suspects::is_looked_at_again;
-use crate::state::model_call::LONGEST_ANSWER;
+use crate::proposal::small_replies::is_document;
+use crate::protocol::Pick;
+use crate::protocol::conversation::LONGEST_ANSWER;
+use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
 use crate::task::goal::Goal;
 use crate::task::names::Names;
-use crate::task::required;
+use starling_core::TestCase;
 use starling_core::prompts::{
     AgentSystemSmall, AgentSystemSmallExplain, DocumentSmallPrompt, DocumentSystemSmall, Prompt,
     SymbolSmallPrompt,
 };
-use starling_core::{TestCase, Tokens};
-use starling_syntax::{Language, SymbolKind, SymbolPath};
+use starling_syntax::{SymbolKind, SymbolPath};
 
 /// Temperature for random sampling.
 const SAMPLING: f32 = 0.8;
@@ -110,8 +113,8 @@ pub(crate) fn gave_up(run: &RunContext, agent: &AgentState) -> Ending {
     let summary = agent.attempts.summary();
     let symbol = agent.actor.symbol();
     match symbol.is_some_and(|symbol| is_looked_at_again(run, symbol)) {
-        true => turns::gave_up(format!("{summary}; others are looked at first")),
-        false => turns::gave_up(summary),
+        true => outcome::gave_up(format!("{summary}; others are looked at first")),
+        false => outcome::gave_up(summary),
     }
 }
 
@@ -128,8 +131,8 @@ fn ways(run: &RunContext, symbol: &SymbolPath) -> impl Iterator<Item = Asking> {
         most = most.min(QUICK);
     }
     let tells_good_from_bad = {
-        let state = run.state();
-        !state.failing.is_empty() && !state.beside_failures
+        let state = run.tests();
+        !state.failing.is_empty() && !state.required.beside_failures
     };
     let fills = run.services.models.agent.fills() && tells_good_from_bad;
     let ways: &[Asking] = if fills { &FILLING } else { &WHOLE };
@@ -162,18 +165,6 @@ fn put(
     conversation.beginning = beginning;
     conversation.longest = longest;
     conversation.stop = stop;
-}
-
-/// The parts of a prompt for a small model.
-pub(crate) struct Words {
-    pub system: String,
-    pub text: String,
-    /// Prefix of the reply.
-    pub beginning: String,
-    /// Stop sequences of the reply.
-    pub stop: Vec<String>,
-    /// Maximum length of the reply.
-    pub longest: Tokens,
 }
 
 fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wording) -> Words {
@@ -212,24 +203,6 @@ fn words(run: &RunContext, agent: &AgentState, symbol: &SymbolPath, wording: Wor
     }
 }
 
-/// Returns the change without a stray closing code fence at the end of a document, which small
-/// models often write. Returns `None` if there is no stray fence.
-pub(crate) fn without_stray_fence(symbol: &SymbolPath, change: &Propose) -> Option<Propose> {
-    let source = change.source.as_deref().filter(|_| is_document(symbol))?;
-    let is_fence = |line: &&str| line.trim_start().starts_with("```");
-    let is_odd = source.lines().filter(is_fence).count() % 2 == 1;
-    let rest = source.trim_end().strip_suffix("```").filter(|_| is_odd)?;
-    rest.ends_with('\n').then(|| Propose {
-        source: Some(rest.to_owned()),
-        ..change.clone()
-    })
-}
-
-/// Returns whether a symbol is a whole file without code.
-fn is_document(symbol: &SymbolPath) -> bool {
-    symbol.is_module() && Language::of(&symbol.file) == Language::Plain
-}
-
 /// Picks the symbol for a small model if the task asks for a test, a change of a document, or a fix
 /// in a named function. A small model does not pick better on its own. Returns `None` for other
 /// tasks.
@@ -260,10 +233,10 @@ pub(crate) fn pick(run: &RunContext) -> Option<Result<Pick, String>> {
                 ..Pick::default()
             }))
         }
-        Goal::Bug if run.state().beside_failures => {
+        Goal::Bug if run.tests().required.beside_failures => {
             let named: Vec<SymbolPath> = {
-                let state = run.state();
-                let named = state.task_names.iter().flat_map(Names::symbols);
+                let state = run.tests();
+                let named = state.required.names.iter().flat_map(Names::symbols);
                 named.cloned().collect()
             };
             let named = named.into_iter();
@@ -291,7 +264,7 @@ fn is_function(lookup: &Lookup, symbol: &SymbolPath) -> bool {
 
 /// Returns the prefix of the reply up to the name of the function, because small models often
 /// repeat the imports of the file. The prefix ends at a token boundary.
-fn beginning(run: &RunContext, path: &SymbolPath) -> String {
+pub(crate) fn beginning(run: &RunContext, path: &SymbolPath) -> String {
     let Ok(found) = run.lookup().symbol(path) else {
         return String::new();
     };
@@ -370,7 +343,7 @@ pub(crate) fn failing_tests_of(
     path: &SymbolPath,
 ) -> Vec<TestCase> {
     let (report, mut failing) = {
-        let state = run.state();
+        let state = run.tests();
         (
             state.latest.clone().or(state.before.clone()),
             state.failing.clone(),
@@ -391,4 +364,12 @@ pub(crate) fn failing_tests_of(
     let using: Vec<TestCase> = all.iter().filter(|case| uses(case)).cloned().collect();
     let shown = if using.is_empty() { all } else { using };
     shown.into_iter().take(TESTS).collect()
+}
+
+/// Returns whether the owner of a symbol is woken again if nothing helps.
+pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
+    let symbol = symbol.to_string();
+    let state = run.agents();
+    let mut later = state.suspects.iter();
+    later.any(|suspect| suspect.again && suspect.pick.symbol == symbol)
 }

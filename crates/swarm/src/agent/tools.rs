@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crate::check::checks;
-use crate::check::lsp_hints;
-use crate::check::selection::{Extent, Selection};
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::{TestEvidence, tail};
+use crate::check::selection::Selection;
+use crate::check::{lsp_hints, test_run};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::TestEvidence;
 use crate::lookup::cap;
 use crate::protocol::{Action, Asked, RunTests};
+use crate::state::checker::Checker;
 use crate::state::refresh;
-use crate::state::run_context::RunContext;
+use crate::state::test_scope::Extent;
 use starling_core::{TestOutcome, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::ReadError;
@@ -21,11 +21,11 @@ use starling_workspace::ReadError;
 /// Returns the result of a read action in the current workspace; `None` for every other action.
 /// `from` is the symbol of the reader.
 pub(crate) async fn look(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     from: Option<&SymbolPath>,
     action: &Action,
 ) -> Option<String> {
-    let lookup = run.lookup();
+    let lookup = checker.lookup();
     match action {
         Action::Read(read) => Some(lookup.read(&read.symbols)),
         Action::Outline(outline) => Some(lookup.outline(&outline.file)),
@@ -33,10 +33,10 @@ pub(crate) async fn look(
             let within = search.path.as_deref().unwrap_or_default();
             Some(lookup.search(&search.query, within))
         }
-        Action::Definition(name) => Some(lsp_hints::definition(run, from, &name.name).await),
+        Action::Definition(name) => Some(lsp_hints::definition(checker, from, &name.name).await),
         Action::References(name) => {
-            lsp_hints::uses_of_name(run, &name.name).await;
-            Some(run.lookup().references(&name.name))
+            lsp_hints::uses_of_name(checker, &name.name).await;
+            Some(checker.lookup().references(&name.name))
         }
         Action::Ask(_)
         | Action::Request(_)
@@ -50,20 +50,23 @@ pub(crate) async fn look(
 
 /// Runs tests on the current workspace. If no tests are named and all tests would take long, the
 /// tests nearest to the agent's symbol or its changes run.
-pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &RunTests) -> String {
-    if run.services.tests.command().is_none() {
+pub(crate) async fn run_tests(checker: &Checker, actor: &ActorId, wanted: &RunTests) -> String {
+    if checker.services.tests.command().is_none() {
         return "This project has no tests that can be run here.".to_owned();
     }
-    if let Some(why) = forbidden(run, &wanted.select) {
+    if let Some(why) = forbidden(checker, &wanted.select) {
         return why;
     }
-    refresh::refresh(run).await;
+    refresh::refresh(checker).await;
     let (world, checks) = {
-        let state = run.state();
-        (state.world.clone(), state.reach.checks)
+        let state = checker.state();
+        (
+            state.world.snapshot.clone(),
+            state.tests.selection.scope.checks,
+        )
     };
     let nearest = match (wanted.select.is_empty(), checks) {
-        (true, Extent::Nearest) => Some(Selection::near(run, &symbols_of(run, actor))),
+        (true, Extent::Nearest) => Some(Selection::near(checker, &symbols_of(checker, actor))),
         (true, Extent::Whole) | (false, _) => None,
     };
     let nearest = nearest.filter(|selection| selection.len() > 0);
@@ -71,14 +74,14 @@ pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &R
         Some(selection) => selection.entries(),
         None => wanted.select.clone(),
     };
-    let report = checks::run_tests(run, &world, select).await;
+    let report = test_run::run_tests(checker, &world, select).await;
     if !report.cases.is_empty() {
-        remember_named(run, &wanted.select);
+        remember_named(checker, &wanted.select);
     }
     let mut evidence = TestEvidence::compare(&BTreeSet::new(), &report);
     if let Some(selection) = &nearest {
-        let plain = run.services.tests.command().unwrap_or_default();
-        evidence = evidence.by(plain, selection.tried(run));
+        let plain = checker.services.tests.command().unwrap_or_default();
+        evidence = evidence.by(plain, selection.tried(checker));
     }
     match evidence {
         TestEvidence::Unknown { reason } => reason,
@@ -102,7 +105,7 @@ pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &R
             };
             // Selected tests are written in the command's own format, so a different command in the
             // report means that they were used.
-            let plain = run.services.tests.command();
+            let plain = checker.services.tests.command();
             let ignored = !wanted.select.is_empty() && plain.as_ref() == Some(&report.command);
             let note = if ignored {
                 " (the command takes no selection: all that it covers was run)"
@@ -124,8 +127,8 @@ pub(crate) async fn run_tests(run: &Arc<RunContext>, actor: &ActorId, wanted: &R
 
 /// Returns why the tests with these names must not run: a name can be a path, and the output of a
 /// test runner can show the contents of that file.
-fn forbidden(run: &RunContext, select: &[String]) -> Option<String> {
-    let policy = run.policy();
+fn forbidden(checker: &Checker, select: &[String]) -> Option<String> {
+    let policy = checker.policy();
     let refuse = |entry: &String| {
         let entry = entry.trim();
         if entry.starts_with('@') {
@@ -147,8 +150,8 @@ fn forbidden(run: &RunContext, select: &[String]) -> Option<String> {
 }
 
 /// Returns the symbol that an agent owns, otherwise the changed symbols.
-fn symbols_of(run: &RunContext, actor: &ActorId) -> Vec<SymbolPath> {
-    let state = run.state();
+fn symbols_of(checker: &Checker, actor: &ActorId) -> Vec<SymbolPath> {
+    let state = checker.proposals();
     match actor {
         ActorId::Agent(symbol) => vec![symbol.clone()],
         ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
@@ -159,26 +162,19 @@ fn symbols_of(run: &RunContext, actor: &ActorId) -> Vec<SymbolPath> {
 }
 
 /// Adds the tests that an agent selected to the tests that check its proposals.
-fn remember_named(run: &RunContext, named: &[String]) {
-    let mut state = run.state();
+fn remember_named(checker: &Checker, named: &[String]) {
+    let mut state = checker.tests();
     for one in named {
-        if !state.named.contains(one) {
-            state.named.push(one.clone());
+        if !state.selection.named.contains(one) {
+            state.selection.named.push(one.clone());
         }
     }
 }
 
-/// Returns the deadline of one test run, limited by the remaining time of the run.
-pub(crate) fn test_deadline(run: &RunContext) -> Duration {
-    run.task
-        .test_deadline
-        .min(run.budget.time_left().max(Duration::from_secs(1)))
-}
-
 /// Logs that a tool was used.
-pub(crate) fn report(run: &RunContext, actor: &ActorId, asked: &Asked, text: &str) {
+pub(crate) fn report(checker: &Checker, actor: &ActorId, asked: &Asked, text: &str) {
     if let Err(what) = &asked.action {
-        run.event(Event::Malformed {
+        checker.event(Event::Malformed {
             agent: actor.clone(),
             what: what.clone(),
         });
@@ -192,7 +188,7 @@ pub(crate) fn report(run: &RunContext, actor: &ActorId, asked: &Asked, text: &st
         .take(160)
         .collect();
     let (tool, argument) = asked.label.clone();
-    run.event(Event::ToolUsed {
+    checker.event(Event::ToolUsed {
         agent: actor.clone(),
         tool,
         argument,

@@ -1,31 +1,27 @@
 //! The turn loop of an agent, which owns one symbol.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tracing::Instrument;
+
 use crate::agent::act::{Proposed, act, proposed};
-use crate::agent::attempts::Attempts;
-use crate::agent::questions::party_name;
-use crate::agent::repeats::Repeats;
+use crate::agent::new_conversation::conversation_of;
+use crate::agent::outcome::{Ending, gave_up};
 use crate::agent::small::Way;
-use crate::agent::{fill, small};
+use crate::agent::{begin_work, fill, small};
+use crate::check::diagnose;
 use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
-use crate::context::views::Views;
 use crate::contract::follow_up;
-use crate::event::events::{ActorId, AgentOutcome, Cause, Event};
-use crate::evidence::proposal::ProposalId;
-use crate::proposal::parts::Kept;
-use crate::protocol::{self, Propose, ToolSet};
-use crate::run::ending::counted;
-use crate::state::model_call::Conversation;
-use crate::state::run_context::{Epoch, RunContext};
-use starling_core::prompts::{
-    AgentSystem, AgentSystemSmall, AgentSystemText, Prompt, SoloSystem, SoloSystemText,
-};
-use starling_core::{Role, TestCase, ToolCalling};
-use starling_syntax::SymbolPath;
-use starling_workspace::Snapshot;
+use crate::event::actor::{ActorId, actor_name};
+use crate::event::events::{AgentOutcome, Cause, Event};
+use crate::evidence::wording::counted;
+use crate::protocol;
+use crate::state::agent_state::AgentState;
+use crate::state::attempts::Attempts;
+use crate::state::run_context::RunContext;
 
 /// Maximum number of consecutive unusable replies.
 const MALFORMED_MOST: u32 = 3;
@@ -33,106 +29,21 @@ const MALFORMED_MOST: u32 = 3;
 /// Why a small model is not called for a rename or a deletion.
 const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
 
-/// State of an agent that is kept between turns and between pieces of work.
-pub(crate) struct AgentState {
-    pub actor: ActorId,
-    pub conversation: Option<Conversation>,
-    /// The user's texts that the agent has seen.
-    pub views: Views,
-    /// Texts that the results of the current turn show. The proposals of this turn were written
-    /// before the agent saw them.
-    pub told: Views,
-    /// The workspace that the agent's changes refer to for files that the agent has not seen.
-    pub unread: Option<Snapshot>,
-    /// Refused proposals of this piece of work.
-    pub attempts: Attempts,
-    /// Tests that passed before and failed with a refused proposal, by id.
-    pub broken: BTreeMap<String, TestCase>,
-    /// Reason for the work, as shown to a small model.
-    pub cause: String,
-    /// The epoch in which the last piece of work ended without a result.
-    pub gave_up_at: Option<Epoch>,
-    /// Set if other agents change code for the same purpose. A change then does not have to fix a
-    /// test alone.
-    pub entangled: bool,
-    /// Number of follow-ups between the task and this piece of work.
-    pub wave: u32,
-    /// Set if the approver accepted the intent of this piece of work.
-    pub intent_approved: bool,
-    /// The last proposal that the approver sent back. The next proposal revises it.
-    pub rejected: Option<ProposalId>,
-    /// Reasons of the agent's accepted proposals.
-    pub accepted: Vec<String>,
-    /// A change that the scout wrote for this agent. It is proposed first.
-    pub draft: Option<Propose>,
-    pub repeats: Repeats,
-    /// Parts that fail alone and are checked together with later parts.
-    pub kept: Vec<Kept>,
-    malformed: u32,
-    /// Number of ways in which a small model was prompted since the workspace last changed.
-    pub ways: usize,
-    /// The conversation that fills holes in the agent's function.
-    pub filling: Option<Conversation>,
-    /// Texts of the function that hole filling has tried.
-    pub filled: BTreeSet<String>,
-    /// Set if a proposal of this piece of work was applied.
-    pub changed: bool,
-}
-
-impl AgentState {
-    pub fn new(actor: ActorId) -> Self {
-        AgentState {
-            actor,
-            conversation: None,
-            views: Views::default(),
-            told: Views::default(),
-            unread: None,
-            attempts: Attempts::default(),
-            broken: BTreeMap::new(),
-            cause: String::new(),
-            gave_up_at: None,
-            entangled: false,
-            wave: 0,
-            intent_approved: false,
-            rejected: None,
-            accepted: Vec::new(),
-            draft: None,
-            repeats: Repeats::default(),
-            kept: Vec::new(),
-            malformed: 0,
-            ways: 0,
-            filling: None,
-            filled: BTreeSet::new(),
-            changed: false,
-        }
+/// Runs the agent in its task, from the moment at which the prompts' common part is known: the user
+/// may steer an agent before the first test run has ended.
+pub(crate) fn work_in_task(run: Arc<RunContext>, actor: ActorId) -> BoxFuture<'static, ()> {
+    if let ActorId::Agent(symbol) = &actor {
+        diagnose::prepare(&run, &symbol.file);
     }
-
-    /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
-    /// has not seen the file.
-    pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
-        let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
-        self.views.of(symbol).or_else(unread)
-    }
-
-    /// Marks the results of the last turn as seen. Called before the model is called.
-    fn begin_turn(&mut self) {
-        self.views.extend(std::mem::take(&mut self.told));
-    }
-
-    pub fn seat(&self) -> ToolSet {
-        match self.actor {
-            ActorId::Solo => ToolSet::Solo,
-            ActorId::Agent(_)
-            | ActorId::User
-            | ActorId::Scout
-            | ActorId::Proxy
-            | ActorId::Starling => ToolSet::Owner,
-        }
-    }
+    let work = async move {
+        run.frozen.wait().await;
+        work(&run, &actor).await;
+    };
+    work.boxed()
 }
 
 /// Runs the agent until it has no more work.
-pub(crate) async fn work(run: &Arc<RunContext>, actor: &ActorId) {
+async fn work(run: &Arc<RunContext>, actor: &ActorId) {
     while let Some((mut agent, causes)) = run.take_work(actor) {
         let causes = with_something_to_do(run, actor, causes);
         if causes.is_empty() {
@@ -146,7 +57,7 @@ pub(crate) async fn work(run: &Arc<RunContext>, actor: &ActorId) {
         }
         let (outcome, summary) = carry_out(run, &mut agent, &causes).await;
         agent.gave_up_at = match outcome {
-            AgentOutcome::GaveUp { .. } => Some(run.state().epoch),
+            AgentOutcome::GaveUp { .. } => Some(run.world().epoch),
             AgentOutcome::Changed | AgentOutcome::NothingToChange => None,
         };
         decline_requests(run, &agent, &causes, &outcome, &summary);
@@ -176,16 +87,9 @@ fn with_something_to_do(run: &RunContext, actor: &ActorId, causes: Vec<Cause>) -
     causes.into_iter().filter(is_left).collect()
 }
 
-/// Outcome and summary of a piece of work.
-pub(crate) type Ending = (AgentOutcome, String);
-
-pub(crate) fn gave_up(why: impl Into<String>) -> Ending {
-    (AgentOutcome::GaveUp { why: why.into() }, String::new())
-}
-
 /// Carries out one piece of work, from its causes to an outcome.
 async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) -> Ending {
-    let goes_on = agent.gave_up_at == Some(run.state().epoch);
+    let goes_on = agent.gave_up_at == Some(run.world().epoch);
     if !(goes_on && is_small(run.services.models.agent.profile())) {
         agent.attempts = Attempts::default();
         agent.broken.clear();
@@ -197,7 +101,7 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     agent.changed = false;
     agent.kept.clear();
     agent.repeats.clear();
-    agent.entangled |= causes.iter().any(|cause| match cause {
+    agent.part_of_joint_change |= causes.iter().any(|cause| match cause {
         Cause::ChangeRequest { .. } | Cause::FollowUp { .. } => true,
         Cause::Picked { .. }
         | Cause::FailedTests { .. }
@@ -208,16 +112,18 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     agent.wave = causes.iter().map(wave_of).max().unwrap_or_default();
     // An agent does not know what the user typed since the start of the run, unless it was shown.
     agent.unread = Some(run.services.index.snapshot().clone());
-    prompt_parts::begin_work(run, agent, causes);
+    begin_work::begin_work(run, agent, causes);
     agent.begin_turn();
     if let Some(ending) = propose_draft(run, agent).await {
         return ending;
     }
-    for _ in 0..run.budget.limits().turns {
+    for number in 1..=run.budget.limits().turns {
         if nothing_left_to_mend(run) {
             return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
         }
-        match turn(run, agent).await {
+        let name = actor_name(&agent.actor);
+        let span = tracing::info_span!("turn", agent = name, number);
+        match turn(run, agent).instrument(span).await {
             Some(ending) => return ending,
             None => take_messages(run, agent),
         }
@@ -241,10 +147,10 @@ fn wave_of(cause: &Cause) -> u32 {
 /// Returns whether a small model has nothing to fix. A small model breaks working code if it is
 /// asked to fix it.
 fn nothing_left_to_mend(run: &RunContext) -> bool {
-    let state = run.state();
+    let state = run.tests();
     is_small(run.services.models.agent.profile())
-        && !state.required.is_empty()
-        && state.required.is_disjoint(&state.failing)
+        && !state.required.ids.is_empty()
+        && state.required.ids.is_disjoint(&state.failing)
 }
 
 /// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
@@ -252,7 +158,7 @@ fn nothing_left_to_mend(run: &RunContext) -> bool {
 async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let draft = agent.draft.take()?;
     // The draft refers to the texts that the scout saw, not to the texts shown to the agent since.
-    let scouted_in = run.state().scouted_in.clone();
+    let scouted_in = run.world().scouted_in.clone();
     let mut shown = std::mem::take(&mut agent.views);
     let unread = agent.unread.clone();
     agent.unread = scouted_in.or(agent.unread.take());
@@ -272,7 +178,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
     if let Err(exhausted) = run.count_agent(&agent.actor) {
         // The reason was logged when the draft was sent back.
         let why = format!("its draft came back, and {exhausted}");
-        run.not_woken(party_name(&agent.actor), &ActorId::Scout, why.clone());
+        run.not_woken(actor_name(&agent.actor), &ActorId::Scout, why.clone());
         return Some(gave_up(why));
     }
     if let Some(conversation) = agent.conversation.as_mut() {
@@ -288,7 +194,7 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
 async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     let model = &run.services.models.agent;
     let calling = model.profile().tool_calling;
-    let seat = agent.seat();
+    let toolset = agent.toolset();
     agent.begin_turn();
     let own_tools = conversation_of(run, &agent.actor);
     if is_small(model.profile()) {
@@ -311,7 +217,7 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
             &agent.actor,
             model,
             conversation,
-            protocol::tools(calling, seat),
+            protocol::tools(calling, toolset),
         )
         .await
     {
@@ -322,9 +228,13 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     conversation
         .messages
         .push(protocol::assistant_message(&reply));
-    let asked = protocol::parse(calling, seat, &reply, &run.unusual_paths());
+    let asked = protocol::parse(calling, toolset, &reply, &run.unusual_paths());
     if asked.is_empty() {
-        return malformed(run, agent, protocol::nothing_asked(calling, seat, &reply));
+        return malformed(
+            run,
+            agent,
+            protocol::nothing_asked(calling, toolset, &reply),
+        );
     }
     if asked.iter().any(|one| one.action.is_ok()) {
         agent.malformed = 0;
@@ -347,7 +257,7 @@ async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
     }
 }
 
-fn malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
+pub(crate) fn malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
     if let Some(conversation) = agent.conversation.as_mut() {
         conversation.user(what.clone());
     }
@@ -406,23 +316,4 @@ fn decline_requests(
         };
         run.tell_if_working(from, notice);
     }
-}
-
-/// Creates an agent's conversation with the system prompt for its role and protocol.
-pub(crate) fn conversation_of(run: &RunContext, actor: &ActorId) -> Conversation {
-    let profile = run.services.models.agent.profile();
-    let solo = matches!(actor, ActorId::Solo);
-    let system = match (solo, profile.tool_calling) {
-        (true, ToolCalling::Native) => SoloSystem {}.render(),
-        (true, ToolCalling::Text) => SoloSystemText {}.render(),
-        (false, ToolCalling::Native) => AgentSystem {}.render(),
-        (false, ToolCalling::Text) if is_small(profile) => AgentSystemSmall {}.render(),
-        (false, ToolCalling::Text) => AgentSystemText {}.render(),
-    };
-    let name = if solo {
-        "solo".to_owned()
-    } else {
-        format!("agent {}", party_name(actor))
-    };
-    Conversation::new(name, Role::Agent, system)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, SubAssign};
 
-use super::{Committed, Exhausted, exhausted};
+use super::spent::{Committed, Exhausted, exhausted};
 use starling_core::{Cost, Dollars, Limits, Tokens, WorstCase};
 
 const NANOS_PER_DOLLAR: f64 = 1e9;

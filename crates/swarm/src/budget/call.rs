@@ -4,7 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Budget, Exhausted, Reservation};
+use super::account::Budget;
+use super::reservation::Reservation;
+use super::spent::Exhausted;
 use starling_core::{ChatReply, ChatWatch, Cost, ModelError, ModelNotice, Tokens, WorstCase};
 
 /// Holds the reservation of the current request. The first request is reserved when the call

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Budget, Spent};
+use super::account::Budget;
+use super::spent::Spent;
 
 /// An external activity that Starling waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

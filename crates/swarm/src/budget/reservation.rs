@@ -1,6 +1,6 @@
 //! The reserved budget of one request, held from before it is sent until its cost is known.
 
-use super::Budget;
+use super::account::Budget;
 use super::amount::Amount;
 use starling_core::{ChatReply, Cost, ModelError, Tokens, WorstCase};
 

@@ -7,7 +7,10 @@ use futures::FutureExt;
 use proptest::prelude::*;
 
 use super::*;
-use starling_core::{ChatReply, ChatWatch, Cost, Finish, ModelError, Price, Usage};
+use starling_core::{
+    ChatReply, ChatWatch, Cost, Dollars, Finish, Limits, ModelError, Price, Tokens, Usage,
+    WorstCase,
+};
 
 fn budget(change: impl FnOnce(&mut Limits)) -> Budget {
     let mut limits = Limits::default();

@@ -1,92 +1,71 @@
 //! The checks of a change before an approver is asked.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::agent::tools::test_deadline;
-use crate::budget::ExternalTime;
-use crate::check::auto_imports;
-use crate::check::compare_tests;
-use crate::check::diagnose;
-use crate::evidence::check_results::ImportMends;
+use crate::check::{compare_tests, diagnose};
 use crate::evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use crate::state::checker::Checker;
+use crate::state::draft::Draft;
 use crate::state::refresh;
-use crate::state::run_context::{Epoch, RunContext};
-use starling_core::{TestOutcome, TestReport, TestRequest};
-use starling_syntax::{FilePath, Loss, Symbol, SymbolKind, SymbolPath, SymbolTree, carry};
-use starling_text::ChangeSet;
+use starling_core::TestReport;
+use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// A change of one file that is ready to be checked.
-#[derive(Debug, Clone)]
-pub(crate) struct Draft {
-    pub file: FilePath,
-    /// The text that the change is based on.
-    pub base: Arc<str>,
-    /// The whole text with the change.
-    pub text: Arc<str>,
-    /// Symbols that the change touches.
-    pub symbols: Vec<SymbolPath>,
-    pub losses: Vec<Loss>,
-    /// Descriptions of the contract changes.
-    pub contract: Vec<String>,
-    /// Symbols whose contract changes can break other code.
-    pub breaking: Vec<SymbolPath>,
-    /// The epoch of the workspace that the draft was made for.
-    pub epoch: Epoch,
-    /// The automatic changes to the imports.
-    pub imports: ImportMends,
-    /// Why only a person may accept the draft; empty if no person is needed.
-    pub needs_person: Vec<String>,
-    /// True if a person wrote this version.
-    pub edited: bool,
-}
-
-impl Draft {
-    /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
-    /// both added in one place are combined.
-    pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
-        let changes = ChangeSet::between(&self.base, &self.text);
-        match carry(&self.file, &self.base, &changes, now) {
-            Ok(changes) => Some(changes.apply(now).ok()?.into()),
-            Err(_) => auto_imports::over_other_imports(&self.file, (&self.base, &self.text), now),
-        }
+impl Checker {
+    /// Checks a draft in a shadow copy of `world`: the diagnostics of its file, and its tests.
+    /// Returns the evidence, and the report of the tests if they ran.
+    pub(crate) async fn check(
+        &self,
+        world: &Snapshot,
+        draft: &Draft,
+    ) -> (Evidence, Option<TestReport>) {
+        let began = Instant::now();
+        let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
+        let files = std::slice::from_ref(&draft.file);
+        let (diagnostics, (tests, report)) = tokio::join!(
+            diagnose::diagnostics(self, world, &with_draft, files),
+            compare_tests::of_change(self, world, &with_draft, &draft.symbols)
+        );
+        let evidence = Evidence {
+            texts: CheckedTexts::default(),
+            tests,
+            diagnostics,
+            imports: draft.imports.clone(),
+            losses: draft.losses.clone(),
+            contract: draft.contract.clone(),
+            callers: Vec::new(),
+            callers_in_set: Vec::new(),
+            test_callers: 0,
+            needs_person: needs_person(draft),
+            together: None,
+            overridden: None,
+            millis: millis_since(began),
+        };
+        (evidence, report)
     }
 }
 
-/// Checks a draft in a shadow copy: diagnostics of the file, then the tests.
+/// Checks a draft over the user's current texts. The evidence tells which of them the user changed
+/// meanwhile.
 pub(crate) async fn check(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     draft: &Draft,
     callers: Vec<SymbolPath>,
 ) -> (Evidence, Option<TestReport>) {
     let began = Instant::now();
-    let world = refresh::world(run).await;
-    let with_draft = world.with(draft.file.clone(), Some(Arc::clone(&draft.text)));
-    let files = std::slice::from_ref(&draft.file);
-    let (diagnostics, (tests, report)) = tokio::join!(
-        diagnose::diagnostics(run, &world, &with_draft, files),
-        compare_tests::of_change(run, &world, &with_draft, &draft.symbols)
-    );
-    let now = refresh::world(run).await;
-    let evidence = Evidence {
-        texts: CheckedTexts::of(&world, &now),
-        tests,
-        diagnostics,
-        imports: draft.imports.clone(),
-        losses: draft.losses.clone(),
-        contract: draft.contract.clone(),
-        callers,
-        callers_in_set: Vec::new(),
-        test_callers: 0,
-        needs_person: needs_person(draft),
-        together: None,
-        overridden: None,
-        millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    };
+    let world = refresh::world(checker).await;
+    let (mut evidence, report) = checker.check(&world, draft).await;
+    let now = refresh::world(checker).await;
+    evidence.texts = CheckedTexts::of(&world, &now);
+    evidence.callers = callers;
+    evidence.millis = millis_since(began);
     (evidence, report)
+}
+
+fn millis_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the changes of a draft that only a person may accept.
@@ -96,54 +75,6 @@ pub(crate) fn needs_person(draft: &Draft) -> Vec<NeedsPerson> {
         why: why.clone(),
     };
     draft.needs_person.iter().map(needs_person).collect()
-}
-
-/// Runs the selected tests, or all tests if `select` is empty, on one state of the workspace.
-pub(crate) async fn run_tests(
-    run: &Arc<RunContext>,
-    world: &Snapshot,
-    select: Vec<String>,
-) -> TestReport {
-    run_tests_within(run, world, select, Duration::MAX).await
-}
-
-/// Same as [`run_tests`], with a time limit of `longest`.
-pub(crate) async fn run_tests_within(
-    run: &Arc<RunContext>,
-    world: &Snapshot,
-    select: Vec<String>,
-    longest: Duration,
-) -> TestReport {
-    let overlay = world
-        .overlay()
-        .iter()
-        .map(|(file, text)| (file.clone(), text.clone()))
-        .collect();
-    let _turn = run.testing.acquire().await;
-    let _work = run.budget.work();
-    let deadline = test_deadline(run).min(longest);
-    let request = TestRequest {
-        overlay,
-        select,
-        deadline,
-    };
-    // The runner enforces the deadline; this timeout is a fallback.
-    let late = deadline + Duration::from_secs(10);
-    let report = match tokio::time::timeout(late, run.services.tests.run(request)).await {
-        Ok(report) => report,
-        Err(_) => TestReport {
-            outcome: TestOutcome::TimedOut,
-            exit: None,
-            command: run.services.tests.command().unwrap_or_default(),
-            cases: Vec::new(),
-            source: Default::default(),
-            output: format!("no result within {} s", late.as_secs()),
-            millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
-        },
-    };
-    let took = Duration::from_millis(report.millis);
-    run.budget.was_outside(ExternalTime::Tests, took);
-    report
 }
 
 /// Returns descriptions of the contract changes of the touched symbols, and the symbols whose
@@ -192,6 +123,7 @@ fn is_local(tree: &SymbolTree, symbol: &Symbol) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use starling_syntax::FilePath;
 
     /// Returns the descriptions, and the names of the symbols that can break other code.
     fn changes(before: &str, after: &str, touched: &[&str]) -> (Vec<String>, Vec<String>) {

@@ -2,18 +2,17 @@
 //! passes without it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use crate::check::checks::{run_tests, run_tests_within};
 use crate::check::expected::{self, Worlds};
-use crate::check::original_tests;
-use crate::check::selection::{Extent, LONGEST, Selection};
-use crate::check::steady;
-use crate::evidence::proposal::{TestEvidence, WHOLE_RUN, failing_ids};
-use crate::run::lifecycle::no_tests;
-use crate::run::settle;
-use crate::state::run_context::{Epoch, RunContext};
-use crate::task::required;
+use crate::check::moved::Moves;
+use crate::check::selection::Selection;
+use crate::check::test_run::{failed_if_none_ran, no_tests, run_tests, run_tests_within};
+use crate::check::{accepted_tests, original_tests, required, steady};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::{TestEvidence, failing_ids};
+use crate::state::checker::Checker;
+use crate::state::epoch::Epoch;
+use crate::state::test_scope::{Extent, LONGEST};
 use starling_core::{TestOutcome, TestReport};
 use starling_syntax::SymbolPath;
 use starling_workspace::Snapshot;
@@ -24,40 +23,40 @@ const MOST: usize = 20;
 
 /// Tests `after`, which is `before` with a change of `symbols`.
 pub(crate) async fn of_change(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
-    if run.services.tests.command().is_none() {
-        let reason = no_tests(run);
+    if checker.services.tests.command().is_none() {
+        let reason = no_tests(checker);
         return (TestEvidence::Unknown { reason }, None);
     }
-    required::note_change(run, symbols);
-    let checks = run.state().reach.checks;
+    required::note_change(checker, symbols);
+    let checks = checker.tests().selection.scope.checks;
     let (evidence, report) = match checks {
         Extent::Whole => {
-            let (evidence, report) = by_all(run, before, after).await;
+            let (evidence, report) = by_all(checker, before, after).await;
             (evidence, Some(report))
         }
-        Extent::Nearest => by_nearest(run, before, after, symbols).await,
+        Extent::Nearest => by_nearest(checker, before, after, symbols).await,
     };
-    let evidence = original_tests::judged(run, after, evidence, report.as_ref()).await;
+    let evidence = original_tests::judged(checker, after, evidence, report.as_ref()).await;
     (evidence, report)
 }
 
 /// Runs the whole command. If tests can be selected, new failures are run again without the change.
 async fn by_all(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
 ) -> (TestEvidence, TestReport) {
-    let is_untouched = run.state().applied.is_empty();
+    let is_untouched = checker.proposals().applied.is_empty();
     // Taken before the tests run: they run on a text without later fixes.
-    let mut failing = known(run);
-    let mut report = failed_if_none_ran(run, run_tests(run, after, Vec::new()).await);
+    let mut failing = known(checker);
+    let mut report = failed_if_none_ran(checker, run_tests(checker, after, Vec::new()).await);
     let missing = expected::mark_missing(
-        run,
+        checker,
         Worlds {
             without: before,
             with: after,
@@ -66,9 +65,9 @@ async fn by_all(
         &mut report,
     )
     .await;
-    failing.extend(known(run));
-    steady::confirm(run, after, &failing, &mut report).await;
-    steady::doubt_fixed(run, &mut report).await;
+    failing.extend(known(checker));
+    steady::confirm(checker, after, &failing, &mut report).await;
+    steady::doubt_fixed(checker, &mut report).await;
     let new_failures = |failing: &BTreeSet<String>| {
         let ids = failing_ids(&report).into_iter();
         ids.filter(|id| !failing.contains(id)).collect::<Vec<_>>()
@@ -76,124 +75,116 @@ async fn by_all(
     if new_failures(&failing).is_empty() {
         return (TestEvidence::compare(&failing, &report), report);
     }
-    settle::learn_what_fails(run).await;
-    failing.extend(known(run));
+    accepted_tests::learn_what_fails(checker).await;
+    failing.extend(known(checker));
     let mut new = new_failures(&failing);
     new.retain(|id| id != WHOLE_RUN && !missing.contains(id));
-    if run.services.tests.selects() && (1..=MOST).contains(&new.len()) {
-        let again = run_tests(run, before, new.clone()).await;
+    if checker.services.tests.selects() && (1..=MOST).contains(&new.len()) {
+        let again = run_tests(checker, before, new.clone()).await;
         let fails = failing_ids(&again);
         new.retain(|id| fails.contains(id));
         if is_untouched {
-            run.state().failing_before.extend(new.iter().cloned());
+            checker.tests().failing_before.extend(new.iter().cloned());
         }
         failing.extend(new);
     }
     (TestEvidence::compare(&failing, &report), report)
 }
 
-/// Marks a command as failed if it ran tests before the run and runs none now.
-pub(crate) fn failed_if_none_ran(run: &RunContext, mut report: TestReport) -> TestReport {
-    let state = run.state();
-    let before = state.before.as_ref().map(|before| before.outcome);
-    if report.outcome == TestOutcome::NotRun && before.is_some_and(|one| one != TestOutcome::NotRun)
-    {
-        report.outcome = TestOutcome::Failed;
-    }
-    report
-}
-
 /// Runs the nearest tests. If one of them newly fails, the same tests run without the change.
 async fn by_nearest(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     symbols: &[SymbolPath],
 ) -> (TestEvidence, Option<TestReport>) {
     loop {
         let (epoch, is_untouched) = {
-            let state = run.state();
-            (state.epoch, state.applied.is_empty())
+            let state = checker.state();
+            (state.world.epoch, state.proposals.applied.is_empty())
         };
-        let selection = Selection::near(run, symbols);
-        if selection.len() == 0 && all_end_in_time(run) {
-            let (evidence, report) = by_all(run, before, after).await;
+        let selection = Selection::near(checker, symbols);
+        if selection.len() == 0 && all_end_in_time(checker) {
+            let (evidence, report) = by_all(checker, before, after).await;
             return (evidence, Some(report));
         }
         if selection.len() == 0 {
-            let count = run.lookup().index().test_count();
+            let count = checker.lookup().index().test_count();
             let reason = match count {
                 1 => "the only test was not found near it".to_owned(),
                 count => format!("none of the {count} tests was found near it"),
             };
             return (TestEvidence::Unknown { reason }, None);
         }
-        let test = async |world| run_tests_within(run, world, selection.entries(), LONGEST).await;
-        let mut report = test(after).await;
-        let mut failing = known(run);
+        let test = async |world, entries| run_tests_within(checker, world, entries, LONGEST).await;
+        let moves = Moves::between(checker.services.index.snapshot(), after);
+        let moved = moves.with_new_places(selection.entries());
+        let mut report = test(after, moved).await;
+        let mut failing = known(checker);
         // The result of a whole command is valid only for the tests that it ran then.
         failing.remove(WHOLE_RUN);
         let is_new = |id: &String| !failing.contains(id);
         let fails =
             report.outcome == TestOutcome::NotRun || failing_ids(&report).iter().any(is_new);
         let mut unseen = expected::unseen(&selection.entries(), &report);
-        unseen.retain(|entry| !run.state().never_run.contains(entry));
+        unseen.retain(|entry| !checker.tests().selection.never_run.contains(entry));
         // A test that a change disables is hidden among the other tests of its file.
-        if fails || !unseen.is_empty() || original_tests::differ(run, before, after) {
-            let without = test(before).await;
-            let habit = run.state().habit;
-            let other = habit.instead(&report, &without).filter(|_| fails);
-            if let Some(habit) = other.filter(|_| selection.len() > 1) {
-                run.state().habit = habit;
+        if fails || !unseen.is_empty() || original_tests::differ(checker, before, after) {
+            let without = test(before, selection.entries()).await;
+            let policy = checker.tests().selection.policy;
+            let other = policy.degrade(&report, &without).filter(|_| fails);
+            if let Some(policy) = other.filter(|_| selection.len() > 1) {
+                checker.tests().selection.policy = policy;
                 continue;
             }
             if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {
                 report.outcome = TestOutcome::Failed;
             }
             let never = expected::unseen(&selection.entries(), &without);
-            run.state().never_run.extend(never);
+            checker.tests().selection.never_run.extend(never);
             let worlds = Worlds {
                 without: before,
                 with: after,
             };
             let none = BTreeSet::new();
-            expected::mark_missing_of_selection(run, worlds, &none, &without, &mut report);
+            expected::mark_missing_of_selection(checker, worlds, &none, &without, &mut report);
             let fails = failing_ids(&without);
-            remember(run, &fails, epoch);
+            remember(checker, &fails, epoch);
             if is_untouched {
-                run.state().failing_before.extend(single(&fails));
-                required::note_failing(run, &without);
+                checker.tests().failing_before.extend(single(&fails));
+                required::note_failing(checker, &without);
             }
             failing.extend(fails);
         }
-        steady::confirm(run, after, &failing, &mut report).await;
-        steady::doubt_fixed(run, &mut report).await;
+        steady::confirm(checker, after, &failing, &mut report).await;
+        steady::doubt_fixed(checker, &mut report).await;
         let evidence = TestEvidence::compare(&failing, &report);
-        let command = run.services.tests.command().unwrap_or_default();
-        let evidence = evidence.by(command, selection.tried(run));
+        let command = checker.services.tests.command().unwrap_or_default();
+        let evidence = evidence.by(command, selection.tried(checker));
         return (evidence, Some(report));
     }
 }
 
 /// Returns whether the whole command is known to finish within the time limit of selected tests.
-fn all_end_in_time(run: &RunContext) -> bool {
-    let state = run.state();
+fn all_end_in_time(checker: &Checker) -> bool {
+    let state = checker.tests();
     let millis = state
         .before
         .as_ref()
         .map(|report| u128::from(report.millis));
-    state.reach.end == Extent::Whole && millis.is_some_and(|millis| millis <= LONGEST.as_millis())
+    state.selection.scope.end == Extent::Whole
+        && millis.is_some_and(|millis| millis <= LONGEST.as_millis())
 }
 
-fn known(run: &RunContext) -> BTreeSet<String> {
-    run.state().failing.clone()
+fn known(checker: &Checker) -> BTreeSet<String> {
+    checker.tests().failing.clone()
 }
 
 /// Stores the tests that fail without a change, unless the workspace changed.
-fn remember(run: &RunContext, fails: &[String], epoch: Epoch) {
-    let mut state = run.state();
-    if state.epoch == epoch {
-        state.failing.extend(single(fails));
+fn remember(checker: &Checker, fails: &[String], epoch: Epoch) {
+    let mut state = checker.state();
+    if state.world.epoch == epoch {
+        state.tests.failing.extend(single(fails));
     }
 }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::check::names_check;
-use crate::event::events::{ActorId, Event};
+use crate::event::events::Event;
 use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_core::{Diagnostics, Effort, Problem, Severity, TextRequest};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Number of files of other agents that are diagnosed again after a change.
+/// Number of files that are diagnosed again after a change.
 const PREPARED: usize = 4;
 /// Maximum time to wait for a language service. A service may use a shorter limit.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -40,12 +40,12 @@ pub(crate) fn request(
 
 /// Lets the services analyse a file that is likely to be changed, while the model is still
 /// generating.
-pub(crate) fn prepare(run: &Arc<RunContext>, file: &FilePath) {
-    let world = run.state().world.clone();
+pub(crate) fn prepare(checker: &Checker, file: &FilePath) {
+    let world = checker.world().snapshot.clone();
     let Ok(text) = world.read(file) else {
         return;
     };
-    let language = &run.services.language;
+    let language = &checker.services.language;
     for effort in [Effort::Fast, Effort::Thorough] {
         if language.has(effort, file) {
             language.prepare(request(&world, file, &text, effort));
@@ -53,39 +53,33 @@ pub(crate) fn prepare(run: &Arc<RunContext>, file: &FilePath) {
     }
 }
 
-/// Prepares the files of the other working agents again after the workspace changed, so that their
-/// proposals do not wait for the problems that existed before.
-pub(crate) fn prepare_others(run: &Arc<RunContext>, by: &ActorId) {
-    let at_work = run.at_work();
-    let others = at_work.iter().filter(|actor| *actor != by);
-    let files: BTreeSet<&FilePath> = others
-        .filter_map(ActorId::symbol)
-        .map(|own| &own.file)
-        .collect();
-    for file in files.into_iter().take(PREPARED) {
-        prepare(run, file);
+/// Prepares files again after the workspace changed, so that changes of them do not wait for the
+/// problems that existed before.
+pub(crate) fn prepare_all(checker: &Checker, files: &BTreeSet<FilePath>) {
+    for file in files.iter().take(PREPARED) {
+        prepare(checker, file);
     }
 }
 
 /// Returns the problems that a change introduces in these files. A thorough service is also used,
 /// unless the fast service found enough.
 pub(crate) async fn diagnostics(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
 ) -> DiagnosticEvidence {
-    let mut found = compare_all(run, before, after, files, Effort::Fast).await;
+    let mut found = compare_all(checker, before, after, files, Effort::Fast).await;
     if found.stopping().next().is_none() {
-        found = found.and(compare_all(run, before, after, files, Effort::Thorough).await);
+        found = found.and(compare_all(checker, before, after, files, Effort::Thorough).await);
     }
-    tell_news(run);
-    with_names(run, found, before, after, files)
+    tell_news(checker);
+    with_names(checker, found, before, after, files)
 }
 
 /// Adds undefined names if no service found enough problems.
 fn with_names(
-    run: &RunContext,
+    checker: &Checker,
     found: DiagnosticEvidence,
     before: &Snapshot,
     after: &Snapshot,
@@ -94,36 +88,36 @@ fn with_names(
     let is_enough = found.stopping().next().is_some();
     match is_enough {
         true => found,
-        false => found.and(names_check::check(run, before, after, files)),
+        false => found.and(names_check::check(checker, before, after, files)),
     }
 }
 
 /// Same as [`diagnostics`] for the final check, with the thorough service if there is one.
-pub(crate) async fn last_look(
-    run: &Arc<RunContext>,
+pub(crate) async fn final_diagnostics(
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
 ) -> DiagnosticEvidence {
-    let language = &run.services.language;
+    let language = &checker.services.language;
     let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
     let effort = match files.iter().any(is_thorough) {
         true => Effort::Thorough,
         false => Effort::Fast,
     };
-    let found = compare_all(run, before, after, files, effort).await;
-    tell_news(run);
-    with_names(run, found, before, after, files)
+    let found = compare_all(checker, before, after, files, effort).await;
+    tell_news(checker);
+    with_names(checker, found, before, after, files)
 }
 
-fn tell_news(run: &RunContext) {
-    for what in run.services.language.news() {
-        run.event(Event::LanguageServer { what });
+fn tell_news(checker: &Checker) {
+    for what in checker.services.language.news() {
+        checker.event(Event::LanguageServer { what });
     }
 }
 
 async fn compare_all(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
@@ -131,15 +125,15 @@ async fn compare_all(
 ) -> DiagnosticEvidence {
     let mut found = DiagnosticEvidence::Absent;
     for file in files {
-        if run.services.language.has(effort, file) {
-            found = found.and(compare(run, before, after, file, effort).await);
+        if checker.services.language.has(effort, file) {
+            found = found.and(compare(checker, before, after, file, effort).await);
         }
     }
     found
 }
 
 async fn compare(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     file: &FilePath,
@@ -151,8 +145,8 @@ async fn compare(
     };
     let ask = async |world: &Snapshot, text: &Arc<str>| {
         let asked = request(world, file, text, effort);
-        let _work = run.budget.work();
-        run.services.language.diagnostics(asked).await
+        let _work = checker.budget.work();
+        checker.services.language.diagnostics(asked).await
     };
     let base = before.read(file).ok();
     // This order leaves the server with the text that is likely to be requested next.

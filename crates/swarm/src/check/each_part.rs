@@ -5,45 +5,48 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::checks::run_tests;
-use crate::check::new_tests::WithoutChange;
+use crate::check::test_run::run_tests;
 use crate::check::{reached, scripts};
-use crate::proposal::apply;
-use crate::state::run_context::RunContext;
+use crate::evidence::without_change::WithoutChange;
+use crate::state::checker::Checker;
 use starling_core::{TestOutcome, TestReport, TestStatus};
 use starling_syntax::{SymbolKind, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
 /// Maximum number of changed functions. With more functions, none is tried.
 const PARTS_MOST: usize = 6;
+/// Maximum number of tests that are named to the runner. If there are more, it runs all.
+const SELECTED_MOST: usize = 200;
 /// Maximum expected time of all test runs.
 const TIME_MOST: Duration = Duration::from_secs(30);
 
-/// Returns the changed functions without whose change the same tests pass. The tests are those that
-/// show the run's change: they failed before the run, or they are new and fail on the original code.
+/// Returns the changed functions without whose change the same tests pass. Without the change of a
+/// caller, a test can fail that passed before the run, because what it calls is changed.
 ///
-/// The result is empty if it cannot be determined, or would take too long.
-pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Vec<SymbolPath> {
+/// The result is empty if no test shows the run's change as a whole, that is, if none failed before
+/// the run or is new and fails on the original code. It is empty, too, if it would take too long.
+pub(crate) async fn unshown(checker: &Checker, changed: &[SymbolPath]) -> Vec<SymbolPath> {
     let (before, after, latest, failed_before, new_tests) = {
-        let state = run.state();
+        let state = checker.state();
         (
-            apply::without_the_run(&state),
-            state.world.clone(),
-            state.latest.clone(),
-            state.failing_before.clone(),
-            state.new_tests.clone(),
+            state.without_the_run(),
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+            state.tests.failing_before.clone(),
+            state.tests.at_end.new_tests.clone(),
         )
     };
     let Some(latest) = latest else {
         return Vec::new();
     };
-    let scripts = scripts::of_test_command(run);
+    let scripts = scripts::of_test_command(checker);
     let changing = reached::changing_behaviour(&before, &after, changed, &scripts);
-    let proving = proving(&latest, &failed_before, &new_tests);
+    let is_shown = shows_the_change(&latest, &failed_before, &new_tests);
+    let passing = passing(&latest);
     let expected =
         Duration::from_millis(latest.millis) * u32::try_from(changing.len()).unwrap_or(u32::MAX);
     let can_be_tried = (2..=PARTS_MOST).contains(&changing.len()) && expected <= TIME_MOST;
-    if proving.is_empty() || !can_be_tried {
+    if !is_shown || !can_be_tried {
         return Vec::new();
     }
     let mut unshown = Vec::new();
@@ -51,44 +54,51 @@ pub(crate) async fn unshown(run: &Arc<RunContext>, changed: &[SymbolPath]) -> Ve
         let Some(world) = without_part(&before, &after, symbol) else {
             continue;
         };
-        let select = match run.services.tests.selects() {
-            true => proving.iter().cloned().collect(),
+        let is_short = passing.len() <= SELECTED_MOST;
+        let select = match checker.services.tests.selects() && is_short {
+            true => passing.iter().cloned().collect(),
             false => Vec::new(),
         };
-        let report = run_tests(run, &world, select).await;
-        if all_pass(&report, &proving) {
+        let report = run_tests(checker, &world, select).await;
+        if all_pass(&report, &passing) {
             unshown.push(symbol.clone());
         }
     }
     unshown
 }
 
-/// Returns the ids of the tests that pass and show the run's change.
-fn proving(
+/// Returns the ids of the tests that pass.
+fn passing(report: &TestReport) -> BTreeSet<String> {
+    let passed = report.cases.iter();
+    let passed = passed.filter(|case| case.status == TestStatus::Passed);
+    passed.map(|case| case.id.clone()).collect()
+}
+
+/// Returns whether a test passes that failed before the run, or that is new and fails on the
+/// original code.
+fn shows_the_change(
     latest: &TestReport,
     failed_before: &BTreeSet<String>,
     new_tests: &WithoutChange,
-) -> BTreeSet<String> {
+) -> bool {
     let is_new = |id: &str| {
         let name = id.split('[').next().unwrap_or(id).rsplit(['.', ':']).next();
         let mut all = new_tests.fails.iter().chain(&new_tests.changed_fail);
         all.any(|one| Some(one.as_str()) == name)
     };
-    let passed = latest.cases.iter();
-    let passed = passed.filter(|case| case.status == TestStatus::Passed);
-    passed
-        .map(|case| case.id.clone())
-        .filter(|id| failed_before.contains(id) || is_new(id))
-        .collect()
+    let passing = passing(latest);
+    passing
+        .iter()
+        .any(|id| failed_before.contains(id) || is_new(id))
 }
 
-fn all_pass(report: &TestReport, proving: &BTreeSet<String>) -> bool {
+fn all_pass(report: &TestReport, tests: &BTreeSet<String>) -> bool {
     let did_run = matches!(report.outcome, TestOutcome::Passed | TestOutcome::Failed);
     let passes = |id: &String| {
         let mut of_id = report.cases.iter().filter(|case| case.id == *id).peekable();
         of_id.peek().is_some() && of_id.all(|case| case.status == TestStatus::Passed)
     };
-    did_run && proving.iter().all(passes)
+    did_run && tests.iter().all(passes)
 }
 
 /// Returns the workspace with the original text of one function; `None` if the symbol is no

@@ -3,11 +3,12 @@
 //! cannot remove a test from the results.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use crate::check::checks::run_tests;
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids};
-use crate::state::run_context::RunContext;
+use crate::check::moved::Moves;
+use crate::check::test_run::run_tests;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::state::checker::Checker;
 use crate::task::asked::{self, name_of};
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
@@ -39,14 +40,14 @@ pub(crate) struct Worlds<'a> {
 /// Adds the expected tests that did not run to the report of a whole command as failures, and
 /// returns them. Only tests that run without the change and are not in `let_go` count.
 pub(crate) async fn mark_missing(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     worlds: Worlds<'_>,
     let_go: &BTreeSet<String>,
     report: &mut TestReport,
 ) -> BTreeSet<String> {
     let Worlds { without, with } = worlds;
     let (expected, fails_as_whole) = {
-        let state = run.state();
+        let state = checker.tests();
         let known = state.failing.contains(WHOLE_RUN) || state.failing_before.contains(WHOLE_RUN);
         (state.expected.clone(), known)
     };
@@ -55,18 +56,19 @@ pub(crate) async fn mark_missing(
     }
     let mut missing = missing_in(report, &expected);
     missing.retain(|id| !let_go.contains(id));
-    let missing = not_asked_for(run, without, with, missing);
+    let missing = not_moved(checker, worlds.with, report, missing);
+    let missing = not_asked_for(checker, without, with, missing);
     if missing.is_empty() {
         return missing;
     }
-    let missing = running_without(run, without, missing).await;
+    let missing = running_without(checker, without, missing).await;
     mark(report, &missing);
     missing
 }
 
 /// Adds the selected tests that ran without the change and did not run with it as failures.
 pub(crate) fn mark_missing_of_selection(
-    run: &RunContext,
+    checker: &Checker,
     worlds: Worlds<'_>,
     let_go: &BTreeSet<String>,
     before: &TestReport,
@@ -78,7 +80,8 @@ pub(crate) fn mark_missing_of_selection(
     }
     let mut missing = missing_in(report, &ran(before));
     missing.retain(|id| !let_go.contains(id));
-    let missing = not_asked_for(run, worlds.without, worlds.with, missing);
+    let missing = not_moved(checker, worlds.with, report, missing);
+    let missing = not_asked_for(checker, worlds.without, worlds.with, missing);
     mark(report, &missing);
 }
 
@@ -122,25 +125,25 @@ fn missing_in(report: &TestReport, expected: &BTreeSet<String>) -> BTreeSet<Stri
 
 /// Returns the tests that run without the change; all of `missing` if this cannot be determined.
 async fn running_without(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     without: &Snapshot,
     missing: BTreeSet<String>,
 ) -> BTreeSet<String> {
     // Files are selected instead of ids, because pytest stops at an unknown id.
     let entry = |id: &String| id.split("::").next().unwrap_or(id).to_owned();
     let entries: BTreeSet<String> = missing.iter().map(entry).collect();
-    let select = match run.services.tests.selects() && entries.len() <= SELECT_MOST {
+    let select = match checker.services.tests.selects() && entries.len() <= SELECT_MOST {
         true => entries.into_iter().collect(),
         false => Vec::new(),
     };
-    let report = run_tests(run, without, select).await;
+    let report = run_tests(checker, without, select).await;
     match report.outcome {
         TestOutcome::Passed | TestOutcome::Failed => {
             let runs = ran(&report);
             let (confirmed, others): (BTreeSet<String>, BTreeSet<String>) =
                 missing.into_iter().partition(|id| runs.contains(id));
             // An id that differs in every run must not be checked every time.
-            run.state().expected.retain(|id| !others.contains(id));
+            checker.tests().expected.retain(|id| !others.contains(id));
             confirmed
         }
         TestOutcome::TimedOut
@@ -152,10 +155,25 @@ async fn running_without(
     }
 }
 
+/// Removes the tests from `missing` that the run moved and that ran at their new place. A new place
+/// may have been applied before the old one goes.
+fn not_moved(
+    checker: &Checker,
+    with: &Snapshot,
+    report: &TestReport,
+    mut missing: BTreeSet<String>,
+) -> BTreeSet<String> {
+    if !missing.is_empty() {
+        let moves = Moves::between(checker.services.index.snapshot(), with);
+        missing.retain(|id| !moves.ran_elsewhere(id, report));
+    }
+    missing
+}
+
 /// Removes the tests from `missing` that the task asks to remove. Those tests may also be missing
 /// at the end of the run.
 fn not_asked_for(
-    run: &RunContext,
+    checker: &Checker,
     without: &Snapshot,
     with: &Snapshot,
     mut missing: BTreeSet<String>,
@@ -167,7 +185,7 @@ fn not_asked_for(
     let only_tests = changed.iter().all(is_test_file);
     let is_asked_for = |id: &String| {
         let in_own_file = changed.iter().any(|file| is_in(id, file.as_str()));
-        only_tests && in_own_file && asked::to_remove(&run.task.text, id)
+        only_tests && in_own_file && asked::to_remove(&checker.task.text, id)
     };
     let asked: Vec<String> = missing
         .iter()
@@ -175,7 +193,7 @@ fn not_asked_for(
         .cloned()
         .collect();
     missing.retain(|id| !asked.contains(id));
-    run.state().let_go.extend(asked);
+    checker.tests().let_go.extend(asked);
     missing
 }
 

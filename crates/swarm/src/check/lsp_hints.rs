@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::check::diagnose::request;
-use crate::lookup::{Found, Lookup, cap};
-use crate::state::run_context::RunContext;
+use crate::excerpt::found::Found;
+use crate::lookup::{Lookup, cap};
+use crate::state::checker::Checker;
 use starling_core::{Answer, Effort, Relation, TextRequest, Tokens};
 use starling_index::{Certainty, Usage};
 use starling_syntax::{SymbolPath, references};
@@ -20,27 +21,27 @@ const USES: usize = 400;
 const TOLD: Tokens = Tokens(300);
 
 /// Requests the uses of the symbol that a name refers to, before they are looked up.
-pub(crate) async fn uses_of_name(run: &Arc<RunContext>, name: &str) {
-    let lookup = run.lookup();
+pub(crate) async fn uses_of_name(checker: &Checker, name: &str) {
+    let lookup = checker.lookup();
     if let Some(symbol) = lookup.meant(name) {
-        uses(run, &lookup, &symbol, LOOK).await;
+        uses(checker, &lookup, &symbol, LOOK).await;
     }
 }
 
 /// Requests the uses and overrides of symbols whose contracts change.
-pub(crate) async fn for_follow_ups(run: &Arc<RunContext>, changed: &[SymbolPath]) {
-    let lookup = run.lookup();
+pub(crate) async fn for_follow_ups(checker: &Checker, changed: &[SymbolPath]) {
+    let lookup = checker.lookup();
     let all = async {
         for symbol in changed {
-            uses(run, &lookup, symbol, FOLLOW).await;
-            overrides(run, &lookup, symbol, FOLLOW).await;
+            uses(checker, &lookup, symbol, FOLLOW).await;
+            overrides(checker, &lookup, symbol, FOLLOW).await;
         }
     };
     let _ = tokio::time::timeout(FOLLOW, all).await;
 }
 
-async fn uses(run: &Arc<RunContext>, lookup: &Lookup, symbol: &SymbolPath, deadline: Duration) {
-    let Some(found) = asked_about(run, lookup, symbol) else {
+async fn uses(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, deadline: Duration) {
+    let Some(found) = asked_about(checker, lookup, symbol) else {
         return;
     };
     let is_guess = |usage: &Usage| usage.certainty == Certainty::Possible;
@@ -48,43 +49,41 @@ async fn uses(run: &Arc<RunContext>, lookup: &Lookup, symbol: &SymbolPath, deadl
     if by_index.complete && !by_index.found.iter().any(is_guess) {
         return;
     }
-    let (asked, at) = question(run, &found, deadline);
-    let _work = run.budget.work();
-    let answer = run.services.language.spots(asked, at, Relation::References);
+    let (asked, at) = question(checker, &found, deadline);
+    let _work = checker.budget.work();
+    let answer = checker
+        .services
+        .language
+        .spots(asked, at, Relation::References);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut run.state().served).note_uses(symbol.clone(), value);
+        Arc::make_mut(&mut checker.world().lsp_facts).note_uses(symbol.clone(), value);
     }
 }
 
-async fn overrides(
-    run: &Arc<RunContext>,
-    lookup: &Lookup,
-    symbol: &SymbolPath,
-    deadline: Duration,
-) {
+async fn overrides(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, deadline: Duration) {
     let is_method = symbol.name.contains('.');
-    let Some(found) = asked_about(run, lookup, symbol).filter(|_| is_method) else {
+    let Some(found) = asked_about(checker, lookup, symbol).filter(|_| is_method) else {
         return;
     };
-    let (asked, at) = question(run, &found, deadline);
-    let _work = run.budget.work();
-    let language = &run.services.language;
+    let (asked, at) = question(checker, &found, deadline);
+    let _work = checker.budget.work();
+    let language = &checker.services.language;
     let answer = language.spots(asked, at, Relation::Implementations);
     if let Answer::Known { value, .. } = answer.await {
-        Arc::make_mut(&mut run.state().served).note_overrides(symbol.clone(), value);
+        Arc::make_mut(&mut checker.world().lsp_facts).note_overrides(symbol.clone(), value);
     }
 }
 
 /// Returns a symbol if a language service can be asked about it.
-fn asked_about(run: &RunContext, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
-    let is_served = run.services.language.knows_names(&symbol.file);
+fn asked_about(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath) -> Option<Found> {
+    let is_served = checker.services.language.knows_names(&symbol.file);
     let found = lookup.symbol(symbol).ok()?;
     (is_served && !symbol.is_module()).then_some(found)
 }
 
 /// Creates the request for a symbol, at the position of its name.
-fn question(run: &RunContext, found: &Found, deadline: Duration) -> (TextRequest, usize) {
-    let world = run.state().world.clone();
+fn question(checker: &Checker, found: &Found, deadline: Duration) -> (TextRequest, usize) {
+    let world = checker.world().snapshot.clone();
     let file = &found.symbol.path.file;
     let asked = TextRequest {
         deadline,
@@ -96,19 +95,15 @@ fn question(run: &RunContext, found: &Found, deadline: Duration) -> (TextRequest
 /// Describes where a name is defined, as `from` uses it. If there are several definitions, the
 /// intended one comes first. For a name from outside the workspace, the result contains the
 /// server's documentation.
-pub(crate) async fn definition(
-    run: &Arc<RunContext>,
-    from: Option<&SymbolPath>,
-    name: &str,
-) -> String {
-    let lookup = run.lookup();
+pub(crate) async fn definition(checker: &Checker, from: Option<&SymbolPath>, name: &str) -> String {
+    let lookup = checker.lookup();
     let defined = lookup.index().definitions(name).len();
-    let mention = from.and_then(|from| mention(run, &lookup, from, name));
+    let mention = from.and_then(|from| mention(checker, &lookup, from, name));
     let Some((asked, at)) = mention.filter(|_| defined != 1) else {
         return lookup.definition(name, None);
     };
-    let language = &run.services.language;
-    let _work = run.budget.work();
+    let language = &checker.services.language;
+    let _work = checker.budget.work();
     if defined == 0 {
         return match language.hover(asked, at).await {
             Answer::Known { tool, value } if !value.is_empty() => {
@@ -130,18 +125,18 @@ pub(crate) async fn definition(
 
 /// Returns the first place at which a name occurs in a symbol, otherwise in its file.
 fn mention(
-    run: &RunContext,
+    checker: &Checker,
     lookup: &Lookup,
     from: &SymbolPath,
     name: &str,
 ) -> Option<(TextRequest, usize)> {
-    let is_served = run.services.language.knows_names(&from.file);
+    let is_served = checker.services.language.knows_names(&from.file);
     let found = lookup.symbol(from).ok().filter(|_| is_served)?;
     let last = name.rsplit(['.', ':']).next().unwrap_or(name).trim();
     let mentions = references(&found.tree, last);
     let is_inside = |at: usize| found.symbol.span.contains(at);
     let inside = mentions.iter().find(|one| is_inside(one.range.start));
     let at = inside.or(mentions.first())?.range.start;
-    let (asked, _) = question(run, &found, LOOK);
+    let (asked, _) = question(checker, &found, LOOK);
     Some((asked, at))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_core::{Problem, ProblemKind, Severity};
 use starling_index::{Dangling, Holder, Index, LostUse, lost_uses, newly_undefined};
 use starling_syntax::{FilePath, Language, SymbolTree};
@@ -19,7 +19,7 @@ const MOST: usize = 40;
 
 /// Returns the names that are undefined in `after` and not in `before`. The two differ in `files`.
 pub(crate) fn check(
-    run: &RunContext,
+    checker: &Checker,
     before: &Snapshot,
     after: &Snapshot,
     files: &[FilePath],
@@ -40,10 +40,10 @@ pub(crate) fn check(
         .iter()
         .flat_map(|file| undefined(before, after, file))
         .collect();
-    let known = Arc::clone(&run.state().index);
+    let known = Arc::clone(&checker.world().index);
     let index = |world: &Snapshot| Index::after(&known, world.clone());
     let indexed = index(after);
-    let early = early_uses(run.stated(), before, after, &indexed, &files);
+    let early = early_uses(checker.stated(), before, after, &indexed, &files);
     let dangling = indexed.newly_dangling(&index(before), &files);
     new.extend(dangling.into_iter().map(of_dangling));
     let is_known = |one: &EarlyUse, known: &[Problem]| {

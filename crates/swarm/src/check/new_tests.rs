@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::{Draft, run_tests};
-use crate::check::expected;
-use crate::check::original_tests;
+use crate::check::documentation::is_documentation;
+use crate::check::test_run::run_tests;
+use crate::check::{expected, original_tests};
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::apply;
-use crate::run::ending::is_documentation;
-use crate::state::run_context::RunContext;
+use crate::evidence::without_change::WithoutChange;
+use crate::state::checker::Checker;
+use crate::state::draft::Draft;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_index::is_test_file;
@@ -20,26 +20,10 @@ use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
 /// original code.
 const FILES_MOST: usize = 20;
 
-/// The results of the tests that a run added or changed, on the original code.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct WithoutChange {
-    pub fails: Vec<String>,
-    pub passes: Vec<String>,
-    /// Existing tests that fail with the text that the run gave them.
-    pub changed_fail: Vec<String>,
-}
-
-impl WithoutChange {
-    /// Returns whether a test distinguishes the changed code from the original code.
-    pub fn show_the_change(&self) -> bool {
-        !self.fails.is_empty() || !self.changed_fail.is_empty()
-    }
-}
-
 /// Runs the tests that the run added or changed on the original code. This happens only if the task
 /// asks for new behaviour and code was changed as well. The results are part of the ending.
-pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
-    let asks_for_behaviour = match run.goal {
+pub(crate) async fn try_without_the_change(checker: &Checker) {
+    let asks_for_behaviour = match checker.goal {
         Goal::Bug
         | Goal::RedTests
         | Goal::NewTest
@@ -48,13 +32,17 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
         | Goal::Question => true,
         Goal::Refactoring => false,
     };
-    if !asks_for_behaviour || run.services.tests.command().is_none() {
+    if !asks_for_behaviour || checker.services.tests.command().is_none() {
         return;
     }
     let (without, after, latest) = {
-        let state = run.state();
-        let without = apply::without_the_run(&state);
-        (without, state.world.clone(), state.latest.clone())
+        let state = checker.state();
+        let without = state.without_the_run();
+        (
+            without,
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+        )
     };
     let changed = expected::changed_files(&without, &after);
     let (tests, code): (Vec<FilePath>, Vec<FilePath>) = changed
@@ -73,7 +61,7 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
         world = world.with(file, text);
     }
     // Tests in code files are inserted into the original code.
-    let own = original_tests::own_tests(run, &without, latest.as_ref());
+    let own = original_tests::own_tests(checker, &without, latest.as_ref());
     for file in code.iter().filter(|file| own.are_beside(file)) {
         let (Ok(was), Ok(is)) = (without.read(file), after.read(file)) else {
             continue;
@@ -88,12 +76,12 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
     if code.is_empty() || files.is_empty() || files.len() > FILES_MOST {
         return;
     }
-    let select = if run.services.tests.selects() {
+    let select = if checker.services.tests.selects() {
         files.into_iter().collect()
     } else {
         Vec::new()
     };
-    let report = run_tests(run, &world, select).await;
+    let report = run_tests(checker, &world, select).await;
     if !matches!(report.outcome, TestOutcome::Passed | TestOutcome::Failed) {
         return;
     }
@@ -110,12 +98,12 @@ pub(crate) async fn try_without_the_change(run: &Arc<RunContext>) {
             None => {}
         }
     }
-    run.state().new_tests = found;
+    checker.tests().at_end.new_tests = found;
 }
 
 /// Returns whether a test passes in a report; `None` if the report does not contain it. A file that
 /// cannot be loaded represents its tests.
-fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
+pub(crate) fn passes(report: &TestReport, test: &SymbolPath) -> Option<bool> {
     let stem = test.file.name().trim_end_matches(".py");
     let in_file = |case: &&TestCase| {
         let mut words = case.id.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -150,11 +138,11 @@ fn names(id: &str, test: &SymbolPath) -> bool {
 /// Returns why a proposal for a new test is sent back: a test that it adds did not run or was
 /// skipped. Returns `None` if all of them ran, or if the report does not list passed tests.
 pub(crate) fn not_run(
-    run: &RunContext,
+    checker: &Checker,
     draft: &Draft,
     report: Option<&TestReport>,
 ) -> Option<ReturnReason> {
-    if run.goal != Goal::NewTest || !is_test_file(&draft.file) {
+    if checker.goal != Goal::NewTest || !is_test_file(&draft.file) {
         return None;
     }
     let report = report?;
@@ -247,19 +235,19 @@ fn text_of<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> &'t str {
 
 /// Returns why a task for a new test is not done: the run changed no test file, or added one
 /// without a test. Doctests may be in code files.
-pub(crate) fn missing(run: &RunContext) -> Option<String> {
-    let is_doctest = run.task.text.to_lowercase().contains("doctest");
-    let state = run.state();
-    let mut changed = state.applied.iter().map(|one| &one.file);
-    let without = apply::without_the_run(&state);
+pub(crate) fn missing(checker: &Checker) -> Option<String> {
+    let is_doctest = checker.task.text.to_lowercase().contains("doctest");
+    let state = checker.state();
+    let mut changed = state.proposals.applied.iter().map(|one| &one.file);
+    let without = state.without_the_run();
     let holds_tests = |file: &FilePath| {
         let is_old = || without.read(file).is_ok();
         let has_tests = || {
-            let text = state.world.read(file).ok();
+            let text = state.world.snapshot.read(file).ok();
             text.is_some_and(|text| !added_between(file, "".into(), text).is_empty())
         };
         is_test_file(file) && (is_old() || !file.name().ends_with(".py") || has_tests())
     };
-    let is_missing = run.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
+    let is_missing = checker.goal == Goal::NewTest && !is_doctest && !changed.any(holds_tests);
     is_missing.then(|| "the task asks for a new test, and none was added".to_owned())
 }

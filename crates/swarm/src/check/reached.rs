@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
+use crate::check::documentation::is_documentation;
 use crate::check::expected;
-use crate::check::original_tests::is_of_tests;
-use crate::run::ending::is_documentation;
-use crate::task::required::has_word;
+use crate::check::other_language::is_other_language;
+use crate::check::test_files::is_of_tests;
+use crate::task::whole_word::has_word;
 use starling_core::{TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, references};
@@ -454,17 +455,6 @@ fn is_wiring(file: &FilePath) -> bool {
     const ENDINGS: [&str; 6] = [".toml", ".cfg", ".ini", ".yaml", ".yml", ".html"];
     let name = file.name();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Makefile"
-}
-
-/// Returns whether a file is code in a language that is not parsed, which may be part of the tested
-/// program.
-pub(crate) fn is_other_language(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 21] = [
-        ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs", ".go", ".java", ".kt", ".js",
-        ".jsx", ".ts", ".tsx", ".rb", ".php", ".cs", ".swift", ".f90", ".pyi",
-    ];
-    let name = file.name();
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::original_tests::is_of_tests;
-use crate::check::reached::is_other_language;
-use crate::state::run_context::RunContext;
+use crate::check::other_language::is_other_language;
+use crate::check::test_files::is_of_tests;
+use crate::state::checker::Checker;
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language};
 use starling_workspace::Snapshot;
@@ -24,9 +24,10 @@ const LISTS: [&str; 4] = ["requirements", "constraints", "CMakeLists", "package"
 
 /// Returns the data files of the project as it was before the run that the test command or tests read
 /// and that no code names.
-pub(crate) fn of_tests<'r>(run: &'r RunContext, lines: &[String]) -> &'r BTreeSet<FilePath> {
-    run.read_data
-        .get_or_init(|| named(run.services.index.snapshot(), lines))
+pub(crate) fn of_tests<'c>(checker: &'c Checker, lines: &[String]) -> &'c BTreeSet<FilePath> {
+    checker
+        .read_data
+        .get_or_init(|| named(checker.services.index.snapshot(), lines))
 }
 
 /// Returns the data files that `lines` of commands or tests name, without those that code names, too.

@@ -4,25 +4,21 @@
 use std::collections::BTreeSet;
 
 use crate::check::read_data;
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Returns the project files in the test command that are tests themselves: shell scripts, files
 /// with a test or check word in their paths, and Python scripts that the command runs and that load
 /// the code under test. Data that only tests and the test command read is among them.
-pub(crate) fn of_test_command(run: &RunContext) -> BTreeSet<FilePath> {
-    let command = run.services.tests.command().unwrap_or_default();
-    let world = run.state().world.clone();
+pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
+    let command = checker.services.tests.command().unwrap_or_default();
+    let world = checker.world().snapshot.clone();
     // As it was, too: a changed script may name others than before.
-    let mut found = named_by(&command, run.services.index.snapshot());
+    let mut found = named_by(&command, checker.services.index.snapshot());
     found.append(&mut named_by(&command, &world));
-    let original = run.services.index.snapshot();
-    found.extend(
-        read_data::of_tests(run, &lines_of(&command, original))
-            .iter()
-            .cloned(),
-    );
+    let lines = lines_of(&command, checker.services.index.snapshot());
+    found.extend(read_data::of_tests(checker, &lines).iter().cloned());
     found
 }
 

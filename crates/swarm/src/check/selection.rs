@@ -2,24 +2,17 @@
 //! that fail without the change, and the nearest tests.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use crate::evidence::proposal::{Tried, WHOLE_RUN};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::Tried;
 use crate::lookup::Lookup;
-use crate::state::run_context::RunContext;
-use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
+use crate::state::checker::Checker;
+use crate::state::test_scope::{Extent, Granularity};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Time limit for a run of selected tests.
-pub(crate) const LONGEST: Duration = Duration::from_secs(30);
-/// Maximum duration of a whole command that runs for every change.
-const QUICK: Duration = Duration::from_secs(2);
 /// Maximum number of tests that all run before any change.
 const SMALL: usize = 400;
-
-/// Maximum number of nearest tests that are considered, and of test cases in them that run.
-const NEAREST: usize = 20;
 const TESTS_MOST: usize = 60;
 /// Minimum number of tests found by name. With fewer tests, the whole file runs.
 const FEW: usize = 3;
@@ -28,116 +21,9 @@ const FAILING_MOST: usize = 20;
 /// Maximum number of tests in the files that run at the end.
 const AT_END_MOST: usize = 400;
 
-/// Extent of a test run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    Whole,
-    /// The nearest tests of a change; at the end of the run, the files of these tests.
-    Nearest,
-}
-
-/// The extent of the test runs of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TestScope {
-    pub checks: Extent,
-    pub end: Extent,
-}
-
-impl TestScope {
-    pub(crate) const WHOLE: TestScope = TestScope {
-        checks: Extent::Whole,
-        end: Extent::Whole,
-    };
-    pub(crate) const NEAREST: TestScope = TestScope {
-        checks: Extent::Nearest,
-        end: Extent::Nearest,
-    };
-
-    /// Returns the reach for a project with selectable tests, after all tests ran once.
-    pub(crate) fn after(whole: &TestReport) -> TestScope {
-        match whole.outcome {
-            TestOutcome::Passed | TestOutcome::Failed | TestOutcome::NotRun => {
-                let is_quick = u128::from(whole.millis) <= QUICK.as_millis();
-                let checks = if is_quick {
-                    Extent::Whole
-                } else {
-                    Extent::Nearest
-                };
-                TestScope {
-                    checks,
-                    end: Extent::Whole,
-                }
-            }
-            TestOutcome::TimedOut
-            | TestOutcome::OutOfMemory
-            | TestOutcome::TooManyProcesses
-            | TestOutcome::OutputTooLong
-            | TestOutcome::WroteTooMuch => TestScope::NEAREST,
-        }
-    }
-}
-
 /// Returns whether there are few enough tests to run all of them first.
 pub(crate) fn are_few(lookup: &Lookup) -> bool {
     lookup.index().test_count() <= SMALL
-}
-
-/// How tests are selected in this run, adjusted to earlier results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SelectionPolicy {
-    /// Number of nearest tests that finish in time.
-    most: usize,
-    by: Granularity,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Granularity {
-    Test,
-    File,
-}
-
-impl Default for SelectionPolicy {
-    fn default() -> Self {
-        SelectionPolicy {
-            most: NEAREST,
-            by: Granularity::Test,
-        }
-    }
-}
-
-impl SelectionPolicy {
-    /// Returns the next selection policy to try, if the selected tests gave no result with the
-    /// change and none without it.
-    pub(crate) fn instead(
-        self,
-        with: &TestReport,
-        without: &TestReport,
-    ) -> Option<SelectionPolicy> {
-        let fewer = || {
-            let most = self.most / 4;
-            (most > 0).then_some(SelectionPolicy { most, ..self })
-        };
-        let too_long = |report: &TestReport| report.outcome == TestOutcome::TimedOut;
-        let nearly = u128::from(without.millis) > LONGEST.as_millis() / 2;
-        if too_long(with) && (too_long(without) || nearly) {
-            return fewer();
-        }
-        let passes = |report: &TestReport| {
-            let passed = |case: &TestCase| case.status == TestStatus::Passed;
-            report.outcome == TestOutcome::Passed || report.cases.iter().any(passed)
-        };
-        if too_long(with) || passes(with) || passes(without) {
-            return None;
-        }
-        // One unknown name, or one file that cannot be loaded, can fail the whole test run.
-        match self.by {
-            Granularity::Test => Some(SelectionPolicy {
-                by: Granularity::File,
-                ..self
-            }),
-            Granularity::File => fewer(),
-        }
-    }
 }
 
 /// Tests to run, nearest first.
@@ -159,11 +45,15 @@ struct Chosen {
 
 impl Selection {
     /// Selects the tests that check a change of these symbols.
-    pub(crate) fn near(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
-        let lookup = run.lookup();
-        let (named, failing, habit) = {
-            let state = run.state();
-            (state.named.clone(), state.failing.clone(), state.habit)
+    pub(crate) fn near(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
+        let lookup = checker.lookup();
+        let (named, failing, policy) = {
+            let state = checker.tests();
+            (
+                state.selection.named.clone(),
+                state.failing.clone(),
+                state.selection.policy,
+            )
         };
         let mut selection = Selection::default();
         for entry in named.iter().take(NAMED_MOST) {
@@ -178,16 +68,16 @@ impl Selection {
             selection.has_near = true;
             selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
         }
-        selection.add_nearest(&lookup, symbols, habit.most);
-        match habit.by {
+        selection.add_nearest(&lookup, symbols, policy.most);
+        match policy.by {
             Granularity::Test => selection,
             Granularity::File => selection.of_files(&lookup, TESTS_MOST),
         }
     }
 
     /// Selects the files of the tests nearest to all changed symbols.
-    pub(crate) fn at_end(run: &RunContext, symbols: &[SymbolPath]) -> Selection {
-        Selection::near(run, symbols).of_files(&run.lookup(), AT_END_MOST)
+    pub(crate) fn at_end(checker: &Checker, symbols: &[SymbolPath]) -> Selection {
+        Selection::near(checker, symbols).of_files(&checker.lookup(), AT_END_MOST)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -206,7 +96,7 @@ impl Selection {
     }
 
     /// Describes the selection for the evidence.
-    pub(crate) fn tried(&self, run: &RunContext) -> Tried {
+    pub(crate) fn tried(&self, checker: &Checker) -> Tried {
         let files: BTreeSet<&FilePath> = self
             .chosen
             .iter()
@@ -221,9 +111,9 @@ impl Selection {
         Tried::Nearest {
             tests: counted.map(|one| one.tests).sum(),
             are_near: self.has_near,
-            of: run.lookup().index().test_count(),
+            of: checker.lookup().index().test_count(),
             files: files.into_iter().cloned().collect(),
-            whole_at_end: run.state().reach.end == Extent::Whole,
+            whole_at_end: checker.tests().selection.scope.end == Extent::Whole,
         }
     }
 

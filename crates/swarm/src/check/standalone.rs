@@ -1,81 +1,57 @@
-//! The checks as a separate service: evidence for a change that no agent made, without a model.
+//! The checks as a service of their own: evidence for a change that no agent made.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
-use crate::check::checks::{self, Draft};
-use crate::check::selection::TestScope;
+use crate::budget::Budget;
+use crate::check::checks;
 use crate::event::events::EventLog;
+use crate::evidence::check_results::ImportMends;
 use crate::evidence::proposal::Evidence;
-use crate::run::lifecycle::{RoleModels, RunServices, Task};
-use crate::state::run_context::{Epoch, RunContext};
-use starling_core::{
-    ApplyError, Approval, Approver, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch,
-    Current, Driver, Editor, EditorError, FileEdit, IntentView, LanguageService, Limits,
-    ModelError, ModelProfile, Price, ProposalView, Reviewed, TestRunner, Tokens, ToolCalling,
-    Verdict,
-};
+use crate::state::checker::{CheckServices, CheckedTask, Checker};
+use crate::state::draft::Draft;
+use crate::state::epoch::Epoch;
+use crate::state::test_scope::TestScope;
+use starling_core::{Approval, LanguageService, Limits, TestRunner};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 use starling_text::ChangeSet;
 
-/// Checks changes of one workspace as a run checks proposals. Knowledge about the workspace is kept
-/// between checks.
-pub struct Gate {
-    run: Arc<RunContext>,
-}
-
-impl Gate {
-    /// Creates the checks. If `tests` can select tests, changes are checked by their nearest tests.
-    /// Nothing runs before the first check.
-    pub fn new(
+impl Checker {
+    /// Creates the checks without a run. If `tests` can select tests, changes are checked by their
+    /// nearest tests. Nothing runs before the first check.
+    pub fn standalone(
         index: Arc<Index>,
         tests: Arc<dyn TestRunner>,
         language: Arc<dyn LanguageService>,
         test_deadline: Duration,
-    ) -> Gate {
-        let nobody = Arc::new(Nobody::new());
-        let services = RunServices {
-            models: RoleModels {
-                scout: nobody.clone(),
-                agent: nobody.clone(),
-                editors: Vec::new(),
-                proxy: nobody.clone(),
-            },
-            editor: nobody.clone(),
-            approver: nobody,
-            tests,
-            language,
-            index,
+    ) -> Checker {
+        let task = CheckedTask {
+            text: String::new(),
+            approval: Approval::Auto,
+            test_deadline,
         };
         let limits = Limits {
             seconds: u64::from(u32::MAX),
             ..Limits::default()
         };
-        let task = Task {
-            text: String::new(),
-            driver: Driver::Single,
-            approval: Approval::Auto,
-            ask_intent: AskIntent::Never,
-            limits,
-            test_deadline,
-            begin: Vec::new(),
-            require_tests: false,
-            patch: None,
+        let selects = tests.selects();
+        let services = CheckServices {
+            editor: None,
+            tests,
+            language,
+            index,
         };
-        let selects = services.tests.selects();
-        let run = RunContext::new(task, services, EventLog::new());
+        let checker = Checker::new(task, services, Budget::new(limits), EventLog::new());
         if selects {
-            run.state().reach = TestScope::NEAREST;
+            checker.tests().selection.scope = TestScope::NEAREST;
         }
-        Gate { run }
+        checker
     }
 
     /// Returns the evidence for changing a file to `text`.
-    pub async fn check(&self, file: &FilePath, text: Arc<str>) -> Evidence {
-        let world = self.run.state().world.clone();
+    pub async fn check_text(&self, file: &FilePath, text: Arc<str>) -> Evidence {
+        let world = self.world().snapshot.clone();
         let base: Arc<str> = world.read(file).unwrap_or_else(|_| "".into());
         let tree = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
         let (before, after) = (tree(&base), tree(&text));
@@ -90,11 +66,11 @@ impl Gate {
             contract,
             breaking,
             epoch: Epoch::default(),
-            imports: crate::evidence::check_results::ImportMends::default(),
+            imports: ImportMends::default(),
             needs_person: Vec::new(),
             edited: false,
         };
-        checks::check(&self.run, &draft, Vec::new()).await.0
+        self.check(&world, &draft).await.0
     }
 }
 
@@ -115,73 +91,6 @@ fn touched(before: &SymbolTree, after: &SymbolTree) -> Vec<SymbolPath> {
     touched.sort();
     touched.dedup();
     touched
-}
-
-/// Placeholder for the models, the editor and the approver of a run; none of them is called.
-struct Nobody {
-    profile: ModelProfile,
-}
-
-impl Nobody {
-    fn new() -> Self {
-        Nobody {
-            profile: ModelProfile {
-                name: "nobody".to_owned(),
-                context_window: Tokens(0),
-                max_output: Tokens(0),
-                tool_calling: ToolCalling::Text,
-                replayed: false,
-                price: Some(Price::FREE),
-            },
-        }
-    }
-
-    fn reason() -> String {
-        "the gate by itself asks nobody".to_owned()
-    }
-}
-
-#[async_trait]
-impl ChatModel for Nobody {
-    fn profile(&self) -> &ModelProfile {
-        &self.profile
-    }
-
-    async fn chat(&self, _: &ChatRequest, _: &dyn ChatWatch) -> Result<ChatReply, ModelError> {
-        Err(ModelError::Unavailable {
-            model: self.profile.name.clone(),
-            message: Nobody::reason(),
-        })
-    }
-}
-
-#[async_trait]
-impl Editor for Nobody {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
-        Err(EditorError::Missing { file: file.clone() })
-    }
-
-    async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {
-        Err(EditorError::Gone)
-    }
-
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
-        Err(ApplyError::Stale { file: edit.file })
-    }
-}
-
-#[async_trait]
-impl Approver for Nobody {
-    async fn intent(&self, _: IntentView) -> Verdict {
-        Verdict::Reject {
-            reason: Nobody::reason(),
-        }
-    }
-
-    async fn proposal(&self, _: ProposalView) -> Reviewed {
-        let reason = Nobody::reason();
-        Verdict::Reject { reason }.into()
-    }
 }
 
 #[cfg(test)]

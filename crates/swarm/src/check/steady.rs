@@ -6,17 +6,15 @@
 //! now is run again on the text before the run.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::checks::run_tests_within;
-use crate::check::expected;
-use crate::check::original_tests;
-use crate::check::selection::LONGEST;
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids};
-use crate::proposal::apply;
-use crate::state::run_context::{Epoch, RunContext};
-use crate::task::required;
+use crate::check::test_run::run_tests_within;
+use crate::check::{expected, original_tests, required};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::state::checker::Checker;
+use crate::state::epoch::Epoch;
+use crate::state::test_scope::LONGEST;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 use starling_workspace::Snapshot;
 
@@ -36,19 +34,19 @@ const PASSED_AGAIN: &str = "failed once, and passed when it was run again on the
 /// Repeats the failing tests of a report that are not in `failing`, the tests that fail without the
 /// change. Tests that then pass are marked as unsteady in the report.
 pub(crate) async fn confirm(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     world: &Snapshot,
     failing: &BTreeSet<String>,
     report: &mut TestReport,
 ) {
     let mut new = failing_ids(report);
     new.retain(|id| !failing.contains(id));
-    run_again(run, world, new, TIMES, report).await;
+    run_again(checker, world, new, TIMES, report).await;
 }
 
 /// Repeats the failing tests of a report, up to `times` times.
 async fn run_again(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     world: &Snapshot,
     mut open: Vec<String>,
     times: usize,
@@ -63,7 +61,7 @@ async fn run_again(
         if open.is_empty() {
             return;
         }
-        let Some(again) = once_more(run, world, &open, report).await else {
+        let Some(again) = once_more(checker, world, &open, report).await else {
             return;
         };
         open.retain(|id| !has_passed(&again, id));
@@ -90,21 +88,24 @@ async fn run_again(
 /// failed once may have passed as well. Those that do are unsteady in the report, neither mended nor
 /// broken. Of a test that the task is about, it is asked alone whether it passes now. Where the user
 /// changed the text since, nothing is run.
-pub(crate) async fn doubt_fixed(run: &Arc<RunContext>, report: &mut TestReport) {
+pub(crate) async fn doubt_fixed(checker: &Checker, report: &mut TestReport) {
     let (fixed, open, without) = {
-        let state = run.state();
-        let failed = state.failing_before.difference(&state.required);
+        let state = checker.state();
+        let failed = state
+            .tests
+            .failing_before
+            .difference(&state.tests.required.ids);
         let is_fixed = |id: &&String| *id != WHOLE_RUN && has_passed(report, id);
         let fixed: BTreeSet<String> = failed.filter(is_fixed).cloned().collect();
-        let known = &state.failed_again | &state.unsteady_before;
+        let known = &state.tests.flaky.failed_again | &state.tests.flaky.unsteady_before;
         let open: Vec<String> = fixed.difference(&known).cloned().collect();
-        (fixed, open, apply::without_the_run(&state))
+        (fixed, open, state.without_the_run())
     };
     let is_few = !open.is_empty() && open.len() <= MOST;
-    if is_few && expected::changed_files(&without, run.services.index.snapshot()).is_empty() {
-        again_without(run, &without, open, report).await;
+    if is_few && expected::changed_files(&without, checker.services.index.snapshot()).is_empty() {
+        again_without(checker, &without, open, report).await;
     }
-    let unsteady = &run.state().unsteady_before & &fixed;
+    let unsteady = &checker.tests().flaky.unsteady_before & &fixed;
     for case in &mut report.cases {
         if case.status == TestStatus::Passed && unsteady.contains(&case.id) {
             case.status = TestStatus::Unsteady;
@@ -115,7 +116,7 @@ pub(crate) async fn doubt_fixed(run: &Arc<RunContext>, report: &mut TestReport) 
 
 /// Notes which of these tests fail every time without a change, and which pass as well.
 async fn again_without(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     before: &Snapshot,
     mut open: Vec<String>,
     first: &TestReport,
@@ -124,34 +125,34 @@ async fn again_without(
         if open.is_empty() {
             return;
         }
-        let Some(again) = once_more(run, before, &open, first).await else {
+        let Some(again) = once_more(checker, before, &open, first).await else {
             return;
         };
         let (pass, fail): (Vec<String>, Vec<String>) =
             open.into_iter().partition(|id| has_passed(&again, id));
-        run.state().unsteady_before.extend(pass);
+        checker.tests().flaky.unsteady_before.extend(pass);
         open = fail;
         if is_slow(&again) {
             break;
         }
     }
-    run.state().failed_again.extend(open);
+    checker.tests().flaky.failed_again.extend(open);
 }
 
 /// Runs the required tests of a report, and those that were mended, again that pass in it. Those that do
 /// not pass every time are unsteady in the report.
-async fn repeat_mended(run: &Arc<RunContext>, world: &Snapshot, report: &mut TestReport) {
+async fn repeat_mended(checker: &Checker, world: &Snapshot, report: &mut TestReport) {
     let mut open: Vec<String> = {
-        let state = run.state();
-        let mended = &state.failing_before & &state.failed_again;
-        state.required.union(&mended).cloned().collect()
+        let state = checker.tests();
+        let mended = &state.failing_before & &state.flaky.failed_again;
+        state.required.ids.union(&mended).cloned().collect()
     };
     open.retain(|id| has_passed(report, id));
     for _ in 0..TIMES {
         if open.is_empty() {
             return;
         }
-        let Some(again) = once_more(run, world, &open, report).await else {
+        let Some(again) = once_more(checker, world, &open, report).await else {
             return;
         };
         let (fails, passes): (Vec<String>, Vec<String>) =
@@ -183,43 +184,50 @@ async fn repeat_mended(run: &Arc<RunContext>, world: &Snapshot, report: &mut Tes
 
 /// Checks the last report of a run, once for each epoch: tests that failed before may also be
 /// flaky, and required tests must pass every time. Returns whether the report changed.
-pub(crate) async fn at_end(run: &Arc<RunContext>, report: &mut TestReport) -> bool {
+pub(crate) async fn at_end(checker: &Checker, report: &mut TestReport) -> bool {
     let (epoch, world, known) = {
-        let mut state = run.state();
-        let is_known = |(epoch, _): &(Epoch, Vec<String>)| *epoch == state.epoch;
-        if state.repeated.as_ref().is_some_and(is_known) {
+        let mut state = checker.state();
+        let is_known = |(epoch, _): &(Epoch, Vec<String>)| *epoch == state.world.epoch;
+        if state.tests.flaky.repeated.as_ref().is_some_and(is_known) {
             return false;
         }
-        state.repeated = Some((state.epoch, Vec::new()));
-        let known = state.failing_before.difference(&state.required);
+        state.tests.flaky.repeated = Some((state.world.epoch, Vec::new()));
+        let known = state
+            .tests
+            .failing_before
+            .difference(&state.tests.required.ids);
         let known: BTreeSet<String> = known.cloned().collect();
-        (state.epoch, state.world.clone(), known)
+        (state.world.epoch, state.world.snapshot.clone(), known)
     };
     let was = report.clone();
     let mut failing = failing_ids(report);
     failing.retain(|id| known.contains(id));
-    run_again(run, &world, failing, 1, report).await;
-    doubt_fixed(run, report).await;
-    repeat_mended(run, &world, report).await;
+    run_again(checker, &world, failing, 1, report).await;
+    doubt_fixed(checker, report).await;
+    repeat_mended(checker, &world, report).await;
     if *report == was {
         return false;
     }
-    let mut state = run.state();
-    if state.epoch == epoch {
+    let mut state = checker.state();
+    if state.world.epoch == epoch {
         let mut required: Vec<String> = unsteady(report).cloned().collect();
-        required.retain(|id| state.required.contains(id));
-        state.repeated = Some((epoch, required));
-        state.latest = Some(report.clone());
+        required.retain(|id| state.tests.required.ids.contains(id));
+        state.tests.flaky.repeated = Some((epoch, required));
+        state.tests.latest = Some(report.clone());
     }
     true
 }
 
 /// Returns the failing tests of a report, and the required tests that do not always pass.
-pub(crate) fn failing_at_end(run: &RunContext, report: &TestReport) -> Vec<String> {
-    let state = run.state();
+pub(crate) fn failing_at_end(checker: &Checker, report: &TestReport) -> Vec<String> {
+    let state = checker.tests();
     let mut failing = failing_ids(report);
     let unsteady = unsteady(report);
-    failing.extend(unsteady.filter(|id| state.required.contains(*id)).cloned());
+    failing.extend(
+        unsteady
+            .filter(|id| state.required.ids.contains(*id))
+            .cloned(),
+    );
     failing
 }
 
@@ -240,19 +248,28 @@ pub(crate) struct Unsteady {
 }
 
 /// Returns the flaky tests of the workspace at the end of the run.
-pub(crate) fn known(run: &RunContext) -> Unsteady {
+pub(crate) fn known(checker: &Checker) -> Unsteady {
     let (cases, required, repeated, symbols, without, world, before) = {
-        let state = run.state();
-        let cases = state.latest.iter().flat_map(|report| &report.cases);
+        let state = checker.state();
+        let cases = state.tests.latest.iter().flat_map(|report| &report.cases);
         let cases = cases.filter(|case| case.status == TestStatus::Unsteady);
         let cases: Vec<TestCase> = cases.cloned().collect();
-        let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
+        let symbols = state
+            .proposals
+            .applied
+            .iter()
+            .flat_map(|one| one.symbols.clone());
         let symbols: Vec<_> = symbols.collect();
-        let without = apply::without_the_run(&state);
-        let required = state.required.clone();
-        let repeated = state.repeated.clone().map(|(_, required)| required);
+        let without = state.without_the_run();
+        let required = state.tests.required.ids.clone();
+        let repeated = state
+            .tests
+            .flaky
+            .repeated
+            .clone()
+            .map(|(_, required)| required);
         let repeated = repeated
-            .filter(|_| state.latest.is_none())
+            .filter(|_| state.tests.latest.is_none())
             .unwrap_or_default();
         (
             cases,
@@ -260,18 +277,18 @@ pub(crate) fn known(run: &RunContext) -> Unsteady {
             repeated,
             symbols,
             without,
-            state.world.clone(),
-            state.unsteady_before.clone(),
+            state.world.snapshot.clone(),
+            state.tests.flaky.unsteady_before.clone(),
         )
     };
-    let mut beside = original_tests::known(run).unwrap_or_default().unsteady;
+    let mut beside = original_tests::known(checker).unwrap_or_default().unsteady;
     // No report exists after the changes were reverted.
     beside.extend(repeated);
     if cases.is_empty() && beside.is_empty() {
         return Unsteady::default();
     }
     let changed = expected::changed_files(&without, &world);
-    let reached = required::reached(&run.lookup(), &symbols, &cases);
+    let reached = required::reached(&checker.lookup(), &symbols, &cases);
     let is_doubtful = |id: &String| {
         let mut files = changed.iter();
         let mut is_changed = || files.any(|file| expected::is_in(id, file.as_str()));
@@ -295,20 +312,20 @@ pub(crate) fn known(run: &RunContext) -> Unsteady {
 
 /// Runs the tests again on the same text. Returns `None` if that takes too long or gives no result.
 async fn once_more(
-    run: &Arc<RunContext>,
+    checker: &Checker,
     world: &Snapshot,
     tests: &[String],
     first: &TestReport,
 ) -> Option<TestReport> {
     let has_names = tests.iter().all(|id| id != WHOLE_RUN);
-    let select = if run.services.tests.selects() && has_names {
+    let select = if checker.services.tests.selects() && has_names {
         tests.to_vec()
     } else if is_slow(first) {
         return None;
     } else {
         Vec::new()
     };
-    let report = run_tests_within(run, world, select, LONGEST).await;
+    let report = run_tests_within(checker, world, select, LONGEST).await;
     match report.outcome {
         TestOutcome::Passed | TestOutcome::Failed => Some(report),
         TestOutcome::TimedOut

@@ -23,7 +23,7 @@ const LEAST: Tokens = Tokens(80);
 
 /// The sources, best first.
 #[derive(Debug, Default)]
-pub(crate) struct Material {
+pub(crate) struct AgentContext {
     pub shown: Vec<Excerpt>,
     /// The imports of the files of the best candidates.
     pub imports: String,
@@ -31,7 +31,7 @@ pub(crate) struct Material {
 
 /// Returns the best candidates with their sources and their callees. The first candidates are shown
 /// whole if their size allows it.
-pub(crate) fn material(run: &RunContext, role: Role) -> Material {
+pub(crate) fn material(run: &RunContext, role: Role) -> AgentContext {
     let profile = match role {
         Role::Scout => run.services.models.scout.profile(),
         Role::Agent | Role::Editor | Role::Proxy => run.services.models.agent.profile(),
@@ -42,7 +42,7 @@ pub(crate) fn material(run: &RunContext, role: Role) -> Material {
     // A small model would mistake the failing test for the code to change.
     order.retain(|one| !prompt_parts::is_small(profile) || !is_test_file(&one.symbol.file));
     let about_parameters = speaks_of_parameters(&run.task.text);
-    let mut material = Material::default();
+    let mut material = AgentContext::default();
     let mut left = caps.candidates;
     let mut best = caps.best_count;
     let mut tests = TESTS;

@@ -4,4 +4,4 @@ pub(crate) mod agent_context;
 pub(crate) mod failing;
 pub(crate) mod prompt_parts;
 pub(crate) mod scout_context;
-pub(crate) mod views;
+pub(crate) mod write_test;

@@ -4,24 +4,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::questions::party_name;
-use crate::agent::small;
-use crate::agent::turns::{self, AgentState};
-use crate::context::agent_context::{Material, material, shown};
-use crate::context::views::Views;
-use crate::event::events::{ActorId, Cause};
-use crate::evidence::proposal::{TestEvidence, tail};
+use crate::check::required;
+use crate::context::agent_context::{AgentContext, shown};
+use crate::event::actor::actor_name;
+use crate::event::events::Cause;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::TestEvidence;
 use crate::excerpt::excerpt;
 use crate::lookup::callees::callees;
 use crate::lookup::{Lookup, NotThere, cap};
+use crate::state::agent_state::AgentState;
 use crate::state::run_context::RunContext;
+use crate::state::views::Views;
 use crate::task::goal::Goal;
-use crate::task::required;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
 use starling_core::{
-    Driver, ModelProfile, Role, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
+    Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
 };
-use starling_index::{Certainty, Usage, frames, is_test_file};
+use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
 /// Models without native tool calls and with a smaller context window are small models.
@@ -98,8 +98,8 @@ impl Caps {
 pub(crate) fn frozen(run: &RunContext) -> String {
     let caps = Caps::of(run.services.models.agent.profile());
     let rules = run
-        .state()
-        .world
+        .world()
+        .snapshot
         .read(&FilePath::new("AGENTS.md"))
         // Text in the file must not close the surrounding tag of the prompt.
         .map(|text| cap(&text.replace("</rules_of_the_repository", ""), caps.rules))
@@ -163,79 +163,6 @@ pub(crate) fn failures(report: &TestReport, most: Tokens) -> String {
     }
 }
 
-/// Adds new work to the agent's conversation: the full context of its symbol the first time, and
-/// only new facts later.
-pub(crate) fn begin_work(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Cause]) {
-    let actor = agent.actor.clone();
-    // Recorded before the prompt is written, so that the prompt shows this text or a later one.
-    if let ActorId::Agent(symbol) = &actor {
-        remember_view(run, agent, &[symbol.to_string()]);
-    }
-    let cause = causes
-        .iter()
-        .filter(|cause| weighs(&actor, cause))
-        .map(cause_text)
-        .collect::<Vec<_>>()
-        .join("\n");
-    let text = match (&mut agent.conversation, &actor) {
-        (Some(_), ActorId::Agent(symbol)) if is_small(run.services.models.agent.profile()) => {
-            agent.cause.clear();
-            return small::ask(run, agent, symbol);
-        }
-        // If the agent never replied to its first prompt, that prompt is replaced.
-        (Some(conversation), ActorId::Agent(symbol)) if !conversation.is_answered() => {
-            conversation.forget();
-            let cause = format!("{}{cause}", accepted_already(agent));
-            first_prompt(run, symbol, cause)
-        }
-        (Some(_), ActorId::Agent(symbol)) => {
-            let now = run.lookup().read(&[symbol.to_string()]);
-            let accepted = accepted_already(agent);
-            format!("Your symbol as it is now:\n{now}\n{accepted}{cause}")
-        }
-        (Some(_), _) => cause,
-        (None, ActorId::Agent(symbol)) if is_small(run.services.models.agent.profile()) => {
-            let first = causes
-                .iter()
-                .all(|cause| matches!(cause, Cause::Picked { .. }));
-            agent.cause = if first { String::new() } else { cause };
-            agent.conversation = Some(turns::conversation_of(run, &actor));
-            return small::ask(run, agent, symbol);
-        }
-        (None, ActorId::Agent(symbol)) => first_prompt(run, symbol, cause),
-        (None, _) => {
-            let frozen = run.frozen.get().cloned().unwrap_or_default();
-            let lookup = run.lookup();
-            let material = material(run, Role::Agent);
-            let shown = material.shown.iter().map(|one| one.symbol.as_str());
-            note_shown(&lookup, &mut agent.told, shown);
-            format!("{frozen}\n{}", solo_prompt(run, material, cause))
-        }
-    };
-    agent
-        .conversation
-        .get_or_insert_with(|| turns::conversation_of(run, &actor))
-        .user(text);
-}
-
-fn first_prompt(run: &RunContext, symbol: &SymbolPath, cause: String) -> String {
-    let frozen = run.frozen.get().cloned().unwrap_or_default();
-    format!("{frozen}\n{}", symbol_prompt(run, symbol, cause))
-}
-
-/// Lists the agent's accepted changes from earlier pieces of work.
-fn accepted_already(agent: &AgentState) -> String {
-    let line =
-        |reason: &String| format!("Accepted already, and part of the source above: {reason}\n");
-    agent.accepted.iter().map(line).collect()
-}
-
-/// Returns whether a cause is worth telling. The agent of `--driver single` does not need to know
-/// that it was picked.
-fn weighs(actor: &ActorId, cause: &Cause) -> bool {
-    !matches!((actor, cause), (ActorId::Solo, Cause::Picked { .. }))
-}
-
 /// Records the texts of the symbols that the agent is about to see.
 pub(crate) fn remember_view(run: &RunContext, agent: &mut AgentState, shown: &[String]) {
     let lookup = run.lookup();
@@ -282,7 +209,11 @@ pub(crate) fn remember_definitions(
     }
 }
 
-fn note_shown<'s>(lookup: &Lookup, views: &mut Views, shown: impl Iterator<Item = &'s str>) {
+pub(crate) fn note_shown<'s>(
+    lookup: &Lookup,
+    views: &mut Views,
+    shown: impl Iterator<Item = &'s str>,
+) {
     for symbol in shown.filter_map(|target| lookup.address(target).ok()) {
         if let Ok(tree) = lookup.tree(&symbol.file) {
             views.show(symbol, Arc::clone(tree.text()));
@@ -300,7 +231,7 @@ pub(crate) fn cause_text(cause: &Cause) -> String {
         },
         Cause::ChangeRequest { from, reason } => CausePrompt {
             kind: "change_request",
-            from: party_name(from),
+            from: actor_name(from),
             text: reason.clone(),
             ..CausePrompt::default()
         },
@@ -334,7 +265,7 @@ pub(crate) fn cause_text(cause: &Cause) -> String {
         },
         Cause::Declined { by, reason } => CausePrompt {
             kind: "declined",
-            from: party_name(by),
+            from: actor_name(by),
             text: reason.clone(),
             ..CausePrompt::default()
         },
@@ -357,7 +288,7 @@ pub(crate) fn question_prompt(
     symbol_prompt(run, owner, cause)
 }
 
-fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) -> String {
+pub(crate) fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) -> String {
     let lookup = run.lookup();
     let caps = Caps::of(run.services.models.agent.profile());
     if lookup.is_new_file(path) {
@@ -397,16 +328,6 @@ fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) -> String {
 /// Returns whether a model is small, so that it gets one function and one question.
 pub(crate) fn is_small(profile: &ModelProfile) -> bool {
     profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
-}
-
-/// Returns the test function of a failing test: the first frame of its traceback in a test file.
-pub(crate) fn test_symbol(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
-    let frames = frames(&case.message);
-    let frame = frames
-        .iter()
-        .find(|frame| is_test_file(&FilePath::new(frame.path)))?;
-    let tree = lookup.tree(&FilePath::new(frame.path)).ok()?;
-    Some(tree.at_line(frame.line).path.clone())
 }
 
 pub(crate) fn kind_name(kind: SymbolKind) -> &'static str {
@@ -478,9 +399,9 @@ fn nearest_tests(lookup: &Lookup, path: &SymbolPath, caps: Caps) -> Vec<Excerpt>
         .collect()
 }
 
-fn solo_prompt(run: &RunContext, material: Material, cause: String) -> String {
+pub(crate) fn solo_prompt(run: &RunContext, material: AgentContext, cause: String) -> String {
     debug_assert_eq!(run.task.driver, Driver::Single);
-    let Material { shown, imports } = material;
+    let AgentContext { shown, imports } = material;
     SoloPrompt {
         candidates: shown,
         imports,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::required;
 use crate::context::prompt_parts;
 use crate::lookup::Lookup;
 use crate::lookup::callees::callees;
-use crate::state::run_context::RunContext;
-use crate::task::required;
+use crate::state::checker::Checker;
 use starling_core::Tokens;
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, Symbol, SymbolKind, SymbolPath, SymbolTree};
@@ -81,11 +81,12 @@ impl Order {
 }
 
 /// Returns the symbols that may matter with the reasons, best first.
-pub(crate) fn candidates(run: &RunContext, lookup: &Lookup) -> Vec<Candidate> {
-    let located = run.state().located.clone();
-    let failing = required::shown(run).map(|report| prompt_parts::failures(&report, Tokens(4_000)));
+pub(crate) fn candidates(checker: &Checker, lookup: &Lookup) -> Vec<Candidate> {
+    let located = checker.world().located.clone();
+    let failing =
+        required::shown(checker).map(|report| prompt_parts::failures(&report, Tokens(4_000)));
     let mut order = Order::default();
-    for text in failing.iter().chain([&run.task.text]) {
+    for text in failing.iter().chain([&checker.task.text]) {
         for symbol in innermost(lookup, text) {
             order.note(
                 symbol,
@@ -94,7 +95,7 @@ pub(crate) fn candidates(run: &RunContext, lookup: &Lookup) -> Vec<Candidate> {
             );
         }
     }
-    let imported = imported(lookup, &run.task.text);
+    let imported = imported(lookup, &checker.task.text);
     let best = || located.iter().take(BEST).map(|one| &one.symbol);
     if !imported
         .iter()
@@ -106,7 +107,7 @@ pub(crate) fn candidates(run: &RunContext, lookup: &Lookup) -> Vec<Candidate> {
     }
     let (aside, located): (Vec<_>, Vec<_>) = located
         .into_iter()
-        .partition(|one| is_aside(&one.symbol.file, &run.task.text));
+        .partition(|one| is_aside(&one.symbol.file, &checker.task.text));
     let mut followed = 0;
     for one in located.into_iter().chain(aside) {
         let reasons = one.why.iter().filter(|why| !why.ends_with(' '));

@@ -1,11 +1,13 @@
 //! Finds the code that a changed contract breaks: calls that are no longer valid, overrides that
 //! are no longer compatible, and every mention of removed symbols.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
-use crate::lookup::{Found, Lookup};
+use crate::excerpt::found::Found;
+use crate::lookup::Lookup;
+use crate::state::contracts::Mentions;
+use crate::state::draft::Draft;
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{
     Contract, FilePath, Receiver, Symbol, SymbolKind, SymbolPath, SymbolTree, arguments, object_of,
@@ -25,10 +27,6 @@ pub(crate) struct Site {
     /// Whether the place is a method that overrides the changed method.
     pub is_override: bool,
 }
-
-/// The places that mentioned removed symbols. They are recorded before the removal, because
-/// afterwards the uses can only be found by name.
-pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
 
 /// Returns the symbols that a draft removes, with their mentions.
 pub(crate) fn mentions_of_the_gone(lookup: &Lookup, draft: &Draft) -> Mentions {
@@ -90,6 +88,10 @@ pub(crate) fn broken_in(
     if let Some(places) = gone.get(changed) {
         let mut sites = still_mentioned(lookup, places);
         sites.retain(|site| elsewhere(&site.symbol));
+        if !sites.is_empty() {
+            let moved = uses_of_others(lookup, changed);
+            sites.retain(|site| !means_another(lookup, site, changed.base_name(), &moved));
+        }
         return sites;
     }
     let (Some(old), Some(new)) = (contract(&draft.base), contract(&draft.text)) else {
@@ -148,6 +150,33 @@ fn still_mentioned(lookup: &Lookup, places: &BTreeSet<(FilePath, String)>) -> Ve
         );
     }
     sites
+}
+
+/// Returns the places of the certain uses of other symbols with the name of a removed one.
+fn uses_of_others(lookup: &Lookup, gone: &SymbolPath) -> Vec<(FilePath, u32)> {
+    let others = lookup.index().definitions(gone.base_name()).into_iter();
+    let others = others
+        .map(|one| one.symbol)
+        .filter(|symbol| symbol != gone && !is_test_file(&symbol.file));
+    let usages = others.flat_map(|symbol| sure_usages(lookup, &symbol));
+    usages.map(|usage| (usage.file, usage.line)).collect()
+}
+
+/// Returns whether all mentions of a name at a place mean another symbol, such as a moved function
+/// that the place imports from its new module.
+fn means_another(lookup: &Lookup, site: &Site, name: &str, others: &[(FilePath, u32)]) -> bool {
+    let place = (site.symbol.file.clone(), site.line);
+    let uses = others.iter().filter(|one| **one == place).count();
+    let Ok(tree) = lookup.tree(&site.symbol.file) else {
+        return false;
+    };
+    let line = tree
+        .text()
+        .lines()
+        .nth((site.line as usize).saturating_sub(1));
+    let words = line.map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+    let mentions = words.into_iter().flatten().filter(|word| *word == name);
+    uses > 0 && uses >= mentions.count()
 }
 
 /// Returns whether a call has the same effect under the new contract.

@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
-use crate::contract::broken::{Mentions, Scope, Site, broken, broken_in, mentions_of_the_gone};
-use crate::event::events::{ActorId, Cause, Event};
-use crate::evidence::proposal::ProposalId;
+use crate::contract::broken::{Scope, Site, broken, broken_in, mentions_of_the_gone};
+use crate::event::actor::ActorId;
+use crate::event::events::{Cause, Event};
+use crate::evidence::ids::ProposalId;
 use crate::lookup::Lookup;
-use crate::proposal::apply::Applied;
-use crate::proposal::joint_check;
+use crate::state::applied::Applied;
+use crate::state::contracts::Mentions;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
+use crate::state::waiting;
 use crate::task::asked;
 use starling_core::Driver;
 use starling_syntax::{SymbolPath, SymbolTree, signature};
@@ -156,7 +158,7 @@ fn wake_broken(
         return;
     }
     let contract = draft.contract.join("; ");
-    let soon = joint_check::with_all_that_wait(run);
+    let soon = waiting::with_all_that_wait(run);
     for changed in &draft.breaking {
         let mut owners = by_owner(
             run,
@@ -170,9 +172,9 @@ fn wake_broken(
         owners.retain(|owner, _| still.contains_key(owner));
         let follow_already = follow_already && owners.is_empty();
         let change = Arc::new((draft.clone(), gone.clone()));
-        run.state().changes.insert(changed.clone(), change);
+        run.contracts().changes.insert(changed.clone(), change);
         let visit = (changed.clone(), contract.clone());
-        let again = !run.state().followed.insert(visit);
+        let again = !run.contracts().followed.insert(visit);
         let why = match (again, wave >= WAVES_MOST) {
             (true, _) => "they were told of the same change before".to_owned(),
             (false, true) => format!("follow-ups end after {WAVES_MOST} waves"),
@@ -191,7 +193,7 @@ fn wake_broken(
 
 /// Returns whether a symbol is still broken by a change that its owner was notified of.
 pub(crate) fn is_still_broken(run: &RunContext, owner: &SymbolPath, changed: &SymbolPath) -> bool {
-    let change = run.state().changes.get(changed).cloned();
+    let change = run.contracts().changes.get(changed).cloned();
     let Some(change) = change else { return true };
     let (draft, gone) = change.as_ref();
     let sites = to_follow(run, &run.lookup(), draft, changed, gone);
@@ -232,7 +234,7 @@ fn tell(
         };
         match wake(run, at, &owner, cause) {
             Ok(()) => {
-                let mut state = run.state();
+                let mut state = run.contracts();
                 let told_of = state.told_of.entry(owner.clone()).or_default();
                 told_of.insert(changed.clone());
                 told.push(owner);
@@ -254,14 +256,17 @@ fn tell(
 /// follow.
 pub(crate) fn note_followed(run: &RunContext, id: ProposalId, by: &ActorId) {
     let mut state = run.state();
-    let told_of = by.symbol().and_then(|owner| state.told_of.get(owner));
+    let told_of = by
+        .symbol()
+        .and_then(|owner| state.contracts.told_of.get(owner));
     let Some(changed) = told_of.filter(|changed| !changed.is_empty()) else {
         return;
     };
     let has_changed = |applied: &&Applied| applied.symbols.iter().any(|one| changed.contains(one));
-    let followed = state.applied.iter().filter(has_changed);
+    let followed = state.proposals.applied.iter().filter(has_changed);
     let followed: BTreeSet<ProposalId> = followed.map(|applied| applied.id).collect();
     state
+        .proposals
         .dependencies
         .entry(id)
         .or_default()
@@ -286,7 +291,7 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
     if owners.is_empty() {
         return;
     }
-    run.state().missed.extend(owners.iter().cloned());
+    run.contracts().missed.extend(owners.iter().cloned());
     run.event(Event::FollowUpMissed {
         changed: changed.clone(),
         owners,

@@ -2,10 +2,10 @@
 //! such as `from math import prod as sum` changes every function of the module that calls `sum`. So does a
 //! new file that Python finds in the place of a module which others import.
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::Draft;
-use crate::event::events::ActorId;
+use crate::event::actor::ActorId;
 use crate::evidence::return_reason::ReturnReason;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use starling_index::{Rebound, rebound};
 use starling_syntax::{Language, SymbolPath, SymbolTree};
@@ -16,12 +16,12 @@ const USERS_MOST: usize = 4;
 /// Why the agent may not make this change; `None` where it may. The owner of the module body may give
 /// the module's names any meaning.
 pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Option<ReturnReason> {
-    let ActorId::Agent(own) = &agent.actor else {
-        return None;
-    };
     if let Some(why) = hides_a_module(run, draft) {
         return Some(why);
     }
+    let ActorId::Agent(own) = &agent.actor else {
+        return None;
+    };
     let module = SymbolPath::module(draft.file.clone());
     if *own == module || draft.base.is_empty() || Language::of(&draft.file) == Language::Plain {
         return None;
@@ -60,17 +60,20 @@ pub(crate) fn refusal(run: &RunContext, agent: &AgentState, draft: &Draft) -> Op
 
 /// Why a new file may not be made: Python would find it in the place of a module that others import.
 fn hides_a_module(run: &RunContext, draft: &Draft) -> Option<ReturnReason> {
-    let is_new = draft.base.is_empty() && run.state().world.read(&draft.file).is_err();
+    let is_new = draft.base.is_empty() && run.world().snapshot.read(&draft.file).is_err();
     if !is_new || Language::of(&draft.file) == Language::Plain {
         return None;
     }
     let tree = SymbolTree::parse(draft.file.clone(), draft.text.clone());
-    let found = run.lookup().index().shadowing(&tree)?;
+    let is_installed = |module: &str| run.services.tests.has_installed(module);
+    let found = run.lookup().index().shadowing(&tree, &is_installed)?;
+    let users = match found.importers.is_empty() {
+        true => "which the tools that run the tests may import".to_owned(),
+        false => format!("which is imported by {}", listed(&found.importers)),
+    };
     let what = format!(
-        "the new file {} would hide {}, which is imported by {}",
-        draft.file,
-        found.hidden,
-        listed(&found.importers),
+        "the new file {} would hide {}, {users}",
+        draft.file, found.hidden,
     );
     Some(ReturnReason::new(
         format!("Not changed: {what}: give the new file another name."),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::proposal::ProposalId;
+use crate::evidence::ids::ProposalId;
 
 /// The dependencies of an applied proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

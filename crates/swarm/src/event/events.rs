@@ -9,10 +9,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::budget::Spent;
+use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
+use crate::event::ending::Ending;
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::proposal::{Evidence, FileChange, ProposalId};
-use crate::run::ending::Ending;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
 use starling_core::{
     Cost, Dollars, Driver, Exchange, Finish, Limits, ModelNotice, Role, TestReport, Usage, Verdict,
 };
@@ -23,33 +26,6 @@ use starling_text::ChangeSet;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub String);
-
-/// The sender or receiver of a message: an agent, identified by its symbol, or another part of a
-/// run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActorId {
-    User,
-    Scout,
-    Proxy,
-    /// The engine itself: follow-ups, failed tests.
-    Starling,
-    Agent(SymbolPath),
-    /// The one agent of `--driver single`.
-    Solo,
-}
-
-impl ActorId {
-    /// Returns the symbol that an agent owns.
-    pub fn symbol(&self) -> Option<&SymbolPath> {
-        match self {
-            ActorId::Agent(symbol) => Some(symbol),
-            ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-                None
-            }
-        }
-    }
-}
 
 /// How an answer to a question was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

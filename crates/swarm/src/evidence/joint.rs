@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::proposal::{ProposalId, TestEvidence, few, ids, write_changed};
+use crate::evidence::ids::{ProposalId, few, ids};
+use crate::evidence::test_evidence::{TestEvidence, write_changed};
 use starling_syntax::SymbolPath;
 
 /// Results of the joint check of a proposal with others.

@@ -1,6 +1,12 @@
 //! What the checks found out about a change, as values. No other folder is used.
 
 pub(crate) mod check_results;
+pub(crate) mod failure;
+pub(crate) mod file_change;
+pub(crate) mod ids;
 pub(crate) mod joint;
 pub(crate) mod proposal;
 pub(crate) mod return_reason;
+pub(crate) mod test_evidence;
+pub(crate) mod without_change;
+pub(crate) mod wording;

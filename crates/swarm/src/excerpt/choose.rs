@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::focus::Focus;
 use super::{head_of, inside_children, line_at, lines_of};
-use crate::lookup::Found;
+use crate::excerpt::found::Found;
 use starling_core::Tokens;
 use starling_syntax::SymbolKind;
 

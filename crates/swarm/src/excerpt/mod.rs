@@ -6,6 +6,7 @@
 
 mod choose;
 mod focus;
+pub(crate) mod found;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -16,7 +17,7 @@ pub use write::{numbered, source};
 
 use std::collections::BTreeSet;
 
-use crate::lookup::Found;
+use crate::excerpt::found::Found;
 use starling_core::Tokens;
 
 /// Returns the source of a symbol within a cap, and whether lines were omitted.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{head_of, lines_of};
-use crate::lookup::Found;
+use crate::excerpt::found::Found;
 use starling_core::Tokens;
 
 /// Maximum length of a line that is shown whole, in characters.

@@ -1,7 +1,8 @@
 //! Finds the functions that a function calls in the project. The cause is often one call away from
 //! the code that the words of the task match.
 
-use crate::lookup::{Found, Lookup};
+use crate::excerpt::found::Found;
+use crate::lookup::Lookup;
 use starling_index::{Definition, Position, is_test_file};
 use starling_syntax::{Reference, SymbolKind, SymbolPath, references};
 

@@ -2,19 +2,20 @@
 
 mod address;
 pub(crate) mod callees;
+mod lsp_facts;
 mod mention;
 mod read;
-mod served;
-
+pub(crate) mod test_symbol;
+pub use lsp_facts::LspFacts;
 pub use mention::{Mention, NotThere};
-pub use served::Served;
 
 use std::sync::Arc;
 
 use crate::excerpt::Focus;
+use crate::excerpt::found::Found;
 use starling_core::Tokens;
 use starling_index::{Certainty, Index, Usage};
-use starling_syntax::{FilePath, Symbol, SymbolPath, SymbolTree, outline};
+use starling_syntax::{FilePath, SymbolPath, SymbolTree, outline};
 use starling_workspace::{Snapshot, UnusualPaths};
 
 /// Maximum size of an outline.
@@ -32,19 +33,7 @@ pub struct Lookup {
     index: Arc<Index>,
     /// The words whose lines are shown first if not everything fits.
     focus: Arc<Focus>,
-    served: Arc<Served>,
-}
-
-/// A symbol and the tree that contains it.
-pub struct Found {
-    pub tree: Arc<SymbolTree>,
-    pub symbol: Symbol,
-}
-
-impl Found {
-    pub fn source(&self) -> &str {
-        self.symbol.span.of(self.tree.text())
-    }
+    lsp_facts: Arc<LspFacts>,
 }
 
 impl Lookup {
@@ -53,7 +42,7 @@ impl Lookup {
             world,
             index,
             focus: Arc::default(),
-            served: Arc::default(),
+            lsp_facts: Arc::default(),
         }
     }
 
@@ -255,7 +244,7 @@ pub fn cap(text: &str, most: Tokens) -> String {
         .unwrap_or(0);
     let head = &text[..head_end];
     let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let tail = crate::evidence::proposal::tail(text, bytes / 3);
+    let tail = crate::evidence::ids::tail(text, bytes / 3);
     let left_out = text.len().saturating_sub(head.len() + tail.len());
     format!("{head}[{left_out} bytes are not shown here; read ranges of lines to see them]\n{tail}")
 }

@@ -1,84 +1,21 @@
 //! Applying approved drafts to the user's text.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::check::auto_imports;
-use crate::check::checks::Draft;
 use crate::check::expected;
-use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event};
-use crate::evidence::proposal::{ProposalId, TestEvidence};
-use crate::proposal::send::{Failure, Intent, Purpose, Sent, send};
-use crate::state::run_context::{RunContext, State};
+use crate::evidence::failure::Failure;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::auto_imports;
+use crate::proposal::send::{Intent, Purpose, Sent, send};
+use crate::state::applied::Applied;
+use crate::state::draft::Draft;
+use crate::state::run_context::RunContext;
 use starling_core::{Effect, TestReport};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
-use starling_workspace::{Snapshot, WriteRule, missing_directories};
-
-/// An applied proposal, as it is needed to take it back.
-#[derive(Debug, Clone)]
-pub(crate) struct Applied {
-    pub id: ProposalId,
-    pub file: FilePath,
-    pub symbols: Vec<SymbolPath>,
-    /// Imports that it lacked when it was drafted.
-    pub imports: Vec<String>,
-    pub before: Arc<str>,
-    pub after: Arc<str>,
-    /// Whether the file was there before.
-    pub effect: Effect,
-    /// The directories that were created with the file, the outermost first.
-    pub directories: Vec<String>,
-    /// The number of changes of the workspace with it: a draft of fewer changes was made without it.
-    pub changes: u64,
-    pub dependencies: Dependencies,
-    /// Failing tests that it mended, and others that it broke.
-    pub fixed: Vec<String>,
-    pub broken: Vec<String>,
-}
-
-/// The files that were changed and in which nobody has typed since: what is wrong in them, the changes
-/// brought.
-pub(crate) fn untouched_since(state: &State) -> Vec<FilePath> {
-    let mut last: BTreeMap<&FilePath, &Arc<str>> = BTreeMap::new();
-    for applied in &state.applied {
-        last.insert(&applied.file, &applied.after);
-    }
-    let is_as_left = |(file, after): &(&FilePath, &Arc<str>)| {
-        state.world.read(file).is_ok_and(|text| text == **after)
-    };
-    last.into_iter()
-        .filter(is_as_left)
-        .map(|(file, _)| file.clone())
-        .collect()
-}
-
-/// The proposal that wrote this text of a file; `None` where the user typed since, or wrote all of it.
-pub(crate) fn last_writer(state: &State, file: &FilePath, text: &Arc<str>) -> Option<ProposalId> {
-    let last = state.applied.iter().rfind(|one| one.file == *file)?;
-    (last.after == *text).then_some(last.id)
-}
-
-/// The applied proposals that a draft was made without.
-pub(crate) fn applied_since(state: &State, draft: &Draft) -> BTreeSet<ProposalId> {
-    let later = state.applied.iter();
-    let later = later.filter(|applied| applied.changes > draft.epoch.changes);
-    later.map(|applied| applied.id).collect()
-}
-
-/// The workspace as it is now, with the files that the run changed as they were before it.
-pub(crate) fn without_the_run(state: &State) -> Snapshot {
-    let mut without = state.world.clone();
-    for applied in state.applied.iter().rev() {
-        let text = match applied.effect {
-            Effect::Create => None,
-            Effect::Change | Effect::Delete => Some(Arc::clone(&applied.before)),
-        };
-        without = without.with(applied.file.clone(), text);
-    }
-    without
-}
+use starling_workspace::{WriteRule, missing_directories};
 
 /// Applies a draft over the user's text as it is now. Once begun it is carried to its end, even when
 /// the run is cancelled meanwhile: what becomes of it is in the state and in the log before the run
@@ -146,10 +83,10 @@ pub(crate) async fn edit(
     still_allowed(run, &draft)?;
     let tested = Arc::clone(&draft.text);
     let draft =
-        auto_imports::without_makeshifts(run, auto_imports::beside_other_imports(run, draft));
+        auto_imports::drop_redundant_imports(run, auto_imports::beside_other_imports(run, draft));
     let changes = ChangeSet::between(&draft.base, &draft.text);
     let directories = missing_directories(run.policy().root(), &draft.file);
-    let dependencies = run.state().dependencies.get(&id).cloned();
+    let dependencies = run.proposals().dependencies.get(&id).cloned();
     let dependencies = dependencies.unwrap_or_default();
     let intent = Intent {
         log: &run.log,
@@ -182,24 +119,24 @@ pub(crate) async fn edit(
         dependencies: dependencies.clone(),
     };
     let mut state = run.state();
-    let as_checked = state.epoch == draft.epoch && after == tested;
+    let as_checked = state.world.epoch == draft.epoch && after == tested;
     let missing = report.as_ref().map(expected::marked).unwrap_or_default();
     let is_of_now = as_checked && tests.is_of_all() && missing.is_empty();
-    state.latest = report.filter(|_| is_of_now);
+    state.tests.latest = report.filter(|_| is_of_now);
     if run.task.approval.is_by_person() {
         // Whoever accepted that tests do not run is not told of them again.
-        state.let_go.extend(missing);
+        state.tests.let_go.extend(missing);
     }
-    if let Some(ran) = state.latest.as_ref().map(expected::ran) {
-        state.expected.extend(ran);
+    if let Some(ran) = state.tests.latest.as_ref().map(expected::ran) {
+        state.tests.expected.extend(ran);
     }
-    state.change_world(&draft.file, Some(&after));
-    state.epoch.changes += 1;
-    state.unapplied.remove(&symbol);
-    state.answers.forget(&draft.symbols);
+    state.world.change(&draft.file, Some(&after));
+    state.world.epoch.changes += 1;
+    state.proposals.unapplied.remove(&symbol);
+    state.world.answers.forget(&draft.symbols);
     let text = Arc::clone(&after);
-    let changes = state.epoch.changes;
-    state.applied.push(Applied {
+    let changes = state.world.epoch.changes;
+    state.proposals.applied.push(Applied {
         id,
         file: draft.file,
         symbols: draft.symbols.clone(),
@@ -213,9 +150,9 @@ pub(crate) async fn edit(
         fixed: Vec::new(),
         broken: Vec::new(),
     });
-    if state.latest.is_some() {
+    if state.tests.latest.is_some() {
         let found = tests.with_original();
-        state.only_as_changed = Some((state.epoch, found));
+        state.tests.only_as_changed = Some((state.world.epoch, found));
     }
     // At once: whoever is checked on this world must know what fails in it.
     state.note_tests(id, &tests);
@@ -236,10 +173,12 @@ pub(crate) fn main_symbol(draft: &Draft) -> SymbolPath {
 
 /// Takes note that an accepted proposal is not in the user's text.
 pub(crate) fn not_applied(run: &RunContext, id: ProposalId, draft: &Draft, failure: &Failure) {
-    run.state().accepted.retain(|accepted| accepted.id != id);
+    run.proposals()
+        .accepted
+        .retain(|accepted| accepted.id != id);
     match failure {
         Failure::Conflict { why, current } => {
-            let epoch = run.state().epoch;
+            let epoch = run.world().epoch;
             run.saw(epoch, [(&draft.file, Some(current))]);
             run.event(Event::ProposalConflicted {
                 proposal: id,
@@ -248,7 +187,7 @@ pub(crate) fn not_applied(run: &RunContext, id: ProposalId, draft: &Draft, failu
         }
         Failure::Editor { why } => {
             let told = format!("proposal {id} was accepted but not applied: {why}");
-            run.state().unapplied.insert(main_symbol(draft), told);
+            run.proposals().unapplied.insert(main_symbol(draft), told);
             run.event(Event::ProposalNotApplied {
                 proposal: id,
                 why: why.clone(),
@@ -277,16 +216,21 @@ fn still_allowed(run: &RunContext, draft: &Draft) -> Result<(), Failure> {
 /// it.
 pub(crate) fn whole_diff(run: &RunContext) -> String {
     let diff = |file: &FilePath| {
-        let now = run.state().world.read(file).unwrap_or_else(|_| "".into());
+        let now = run
+            .world()
+            .snapshot
+            .read(file)
+            .unwrap_or_else(|_| "".into());
         let effect = first_effect(run, file);
         diff_of(effect, file, &without_agents(run, file, &now), &now)
     };
-    run.changed_files().iter().map(diff).collect()
+    let files = run.proposals().changed_files();
+    files.iter().map(diff).collect()
 }
 
 /// Whether the agents made a file or found it.
 fn first_effect(run: &RunContext, file: &FilePath) -> Effect {
-    let state = run.state();
+    let state = run.proposals();
     let first = state.applied.iter().find(|one| one.file == *file);
     first.map_or(Effect::Change, |one| one.effect)
 }
@@ -303,7 +247,7 @@ pub(crate) fn diff_of(effect: Effect, file: &FilePath, before: &str, after: &str
 /// The text of a file as if no proposal had been applied; the one of the start where the user changed
 /// the same places since.
 fn without_agents(run: &RunContext, file: &FilePath, now: &Arc<str>) -> Arc<str> {
-    let applied = run.state().applied.clone();
+    let applied = run.proposals().applied.clone();
     let mut text = Arc::clone(now);
     for one in applied.iter().rev().filter(|one| one.file == *file) {
         let changes = one.made().back_over(&text).ok();

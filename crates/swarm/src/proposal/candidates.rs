@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::{self, Draft};
+use crate::check::checks;
 use crate::context::prompt_parts::fence_language;
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::TestEvidence;
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::evidence::wording::counted;
 use crate::proposal::draft;
+use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Propose, ToolSet};
-use crate::run::ending::counted;
-use crate::state::model_call::Conversation;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{EditorPrompt, EditorSystem, Prompt};
 use starling_core::{ChatModel, Role, ToolCalling};
@@ -75,7 +77,7 @@ pub(crate) async fn choose(
     let broken = counted(broken, "test");
     let why = format!("{broken} broken, {fixed} fixed, {bytes} bytes changed");
     let model = candidates[best].model.clone();
-    *run.state().tally.entry(model.clone()).or_default() += 1;
+    *run.proposals().tally.entry(model.clone()).or_default() += 1;
     run.event(Event::CandidateChosen {
         agent: agent.actor.clone(),
         model,
@@ -105,7 +107,7 @@ async fn write(
         }
     };
     let found = run.lookup().symbol(&symbol).ok()?;
-    let intent = run.intent_of(&agent.actor).unwrap_or_default();
+    let intent = run.agents().intent_of(&agent.actor).unwrap_or_default();
     let prompt = EditorPrompt {
         symbol: symbol.to_string(),
         language: fence_language(found.tree.language()).to_owned(),

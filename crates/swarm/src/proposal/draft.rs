@@ -4,20 +4,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::turns::AgentState;
-use crate::agent::{small, write_test};
-use crate::check::auto_imports;
-use crate::check::checks::{Draft, contract_changes};
+use crate::check::checks::contract_changes;
 use crate::context::prompt_parts::is_small;
+use crate::context::write_test;
 use crate::contract::rebinding;
-use crate::event::events::ActorId;
+use crate::event::actor::ActorId;
 use crate::evidence::check_results::ImportMends;
-use crate::evidence::proposal::ProposalId;
+use crate::evidence::ids::ProposalId;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::apply;
+use crate::proposal::auto_imports;
+use crate::proposal::small_replies;
+use crate::proposal::small_replies::own_part;
 use crate::protocol::{AddSymbol, Propose};
-use crate::state::refresh;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
+use crate::state::{draft, refresh};
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
     FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
@@ -96,7 +98,10 @@ async fn written(
 ) -> Result<Draft, Refusal> {
     let target = target(run, agent, change)?;
     let trimmed = is_small(run.services.models.agent.profile())
-        .then(|| own_part(&target, change).or_else(|| small::without_stray_fence(&target, change)))
+        .then(|| {
+            own_part(&target, change)
+                .or_else(|| small_replies::without_stray_fence(&target, change))
+        })
         .flatten();
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
@@ -152,8 +157,13 @@ async fn written(
     needs_person.extend(may_be_brought(run, &file, &current, &text)?);
     needs_person.extend(hidden(run, change, &current, &after)?);
     let symbols = paths(&file, &done.touched);
-    let (contract, breaking) = contract_changes(&tree, &after, &symbols);
-    let epoch = run.state().epoch;
+    let is_by_rule = run.proposals().sets.by_rule > 0;
+    let (contract, breaking) = match is_by_rule {
+        // Its callers are parts of the same change.
+        true => (run.stated().in_words(&symbols), Vec::new()),
+        false => contract_changes(&tree, &after, &symbols),
+    };
+    let epoch = run.world().epoch;
     Ok(Draft {
         file,
         base: current,
@@ -189,7 +199,7 @@ fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<Str
     }
 }
 
-fn parse(file: &FilePath, text: &Arc<str>) -> SymbolTree {
+pub(crate) fn parse(file: &FilePath, text: &Arc<str>) -> SymbolTree {
     SymbolTree::parse(file.clone(), Arc::clone(text))
 }
 
@@ -201,7 +211,11 @@ fn paths(file: &FilePath, names: &[String]) -> Vec<SymbolPath> {
 }
 
 /// Returns the symbol that a proposal changes.
-fn target(run: &RunContext, agent: &AgentState, change: &Propose) -> Result<SymbolPath, Refusal> {
+pub(crate) fn target(
+    run: &RunContext,
+    agent: &AgentState,
+    change: &Propose,
+) -> Result<SymbolPath, Refusal> {
     let named = match change
         .symbol
         .as_deref()
@@ -327,7 +341,7 @@ fn new_file(
     needs_person.extend(may_be_brought(run, &file, "", &text)?);
     needs_person.extend(hidden(run, change, "", &tree)?);
     let symbols = vec![SymbolPath::module(file.clone())];
-    let epoch = run.state().epoch;
+    let epoch = run.world().epoch;
     let (losses, contract, breaking) = (Vec::new(), Vec::new(), Vec::new());
     Ok(Draft {
         file,
@@ -416,7 +430,7 @@ fn source_of<'t>(tree: &'t SymbolTree, name: &str) -> Option<&'t str> {
 /// them. The refusal shows the current text.
 fn moved(run: &RunContext, target: &SymbolPath, now: &SymbolTree, place: &str) -> Refusal {
     let source = source_of(now, &target.name).unwrap_or("(gone)");
-    let by = apply::last_writer(&run.state(), &target.file, now.text());
+    let by = run.proposals().last_writer(&target.file, now.text());
     let who = in_same_place(by, place);
     let to_user = match by {
         Some(id) => format!("{id} changed the same place meanwhile ({place}), and stands"),
@@ -485,26 +499,6 @@ fn rewrites(
         );
     }
     Ok(rewrites)
-}
-
-/// Reduces the source of a proposal to the target symbol; `None` if the target is not unique. Small
-/// models often repeat imports and neighbouring symbols, which they must not change.
-fn own_part(target: &SymbolPath, change: &Propose) -> Option<Propose> {
-    let source = change.source.as_deref()?;
-    let tree = SymbolTree::parse(target.file.clone(), source.into());
-    let named = |symbol: &&Symbol| {
-        !symbol.path.is_module() && symbol.path.base_name() == target.base_name()
-    };
-    let mut same = tree.symbols().iter().filter(named);
-    let own = same
-        .next()
-        .filter(|_| same.next().is_none())?
-        .span
-        .of(source);
-    Some(Propose {
-        source: Some(own.to_owned()),
-        ..change.clone()
-    })
 }
 
 /// Groups the hunks by the symbol that contains them, because models name the file when they change
@@ -734,7 +728,7 @@ fn rebased(
         })?,
         Err(conflict) => {
             let wanted = done.text.as_str().into();
-            let beside = auto_imports::over_other_imports(&target.file, (base, &wanted), current);
+            let beside = draft::over_other_imports(&target.file, (base, &wanted), current);
             return beside.ok_or_else(|| moved(run, target, now, &conflict.in_lines(base)));
         }
     };

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::check::checks::{Draft, contract_changes};
-use crate::event::events::{ActorId, Event};
+use crate::check::checks::contract_changes;
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{FileChange, ProposalId};
-use crate::proposal::joint_check::{self, Waiting};
-use crate::proposal::propose;
+use crate::proposal::{joint_check, made};
+use crate::state::draft::Draft;
+use crate::state::proposals::Waiting;
 use crate::state::refresh;
 use crate::state::run_context::RunContext;
 use starling_core::{EditedPart, Verdict};
@@ -140,7 +143,7 @@ async fn draft(run: &Arc<RunContext>, earlier: &Draft, edited: &EditedPart) -> D
         .map(|name| SymbolPath::new(file.clone(), name))
         .collect();
     let (contract, breaking) = contract_changes(&old, &new, &symbols);
-    let epoch = run.state().epoch;
+    let epoch = run.world().epoch;
     Draft {
         file: file.clone(),
         base,
@@ -179,8 +182,8 @@ pub(crate) async fn replace(
             continue;
         }
         let draft = draft(run, &one.draft, &part).await;
-        one.diff = propose::own_diff(&draft, &propose::before_text(run, &draft));
-        let evidence = propose::unchecked(&draft);
+        one.diff = made::own_diff(&draft, &made::before_text(run, &draft));
+        let evidence = made::unchecked(&draft);
         run.event(Event::ProposalEdited {
             proposal: id,
             symbols: draft.symbols.clone(),
@@ -188,7 +191,7 @@ pub(crate) async fn replace(
         });
         one.draft = draft;
         one.evidence = Some(evidence);
-        if let Some(waiting) = run.state().waiting.get_mut(&id) {
+        if let Some(waiting) = run.proposals().waiting.get_mut(&id) {
             *waiting = Waiting {
                 stage: waiting.stage,
                 ..one.clone()
@@ -197,7 +200,7 @@ pub(crate) async fn replace(
     }
     members.retain(|(id, _)| !taken_out.contains(id));
     for id in &taken_out {
-        let mut state = run.state();
+        let mut state = run.proposals();
         state.waiting.remove(id);
         state.dependencies.remove(id);
         for (member, _) in &*members {
@@ -229,7 +232,7 @@ pub(crate) async fn checked_again(
     let (needs, others) = earlier.map_or_else(Default::default, |one| (one.needs, one.proposals));
     let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
     let mut all: Vec<(ProposalId, Waiting)> = {
-        let state = run.state();
+        let state = run.proposals();
         let beside = needs.iter().chain(&others).filter(|id| !set.contains(id));
         let beside: BTreeSet<&ProposalId> = beside.collect();
         let waiting = beside.into_iter();
@@ -237,7 +240,7 @@ pub(crate) async fn checked_again(
         waiting.collect()
     };
     if let ([(id, one)], true) = (&mut *members, all.is_empty()) {
-        let (evidence, _) = propose::check(run, &one.draft, *id).await;
+        let (evidence, _) = made::check(run, &one.draft, *id).await;
         one.evidence = Some(evidence);
         return None;
     }

@@ -2,106 +2,35 @@
 //! together. Proposals that fail alone are tested with all waiting proposals. A set that passes is
 //! reviewed together, and is applied as a whole or not at all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::agent::tools::test_deadline;
-use crate::check::checks::Draft;
-use crate::check::compare_tests;
-use crate::check::diagnose;
-use crate::event::events::{ActorId, Event, TestPhase};
+use crate::check::test_run::test_deadline;
+use crate::check::{compare_tests, diagnose};
+use crate::event::actor::ActorId;
+use crate::event::events::{Event, TestPhase};
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{Evidence, ProposalId, TestEvidence};
-use crate::lookup::Lookup;
-use crate::proposal::landing::Landed;
+use crate::evidence::proposal::Evidence;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::state::draft::Draft;
+use crate::state::epoch::Epoch;
+use crate::state::proposals::{
+    Decision, Judged, Judgement, Progress, ProposalBook, Set, Stage, Waiting,
+};
 use crate::state::refresh;
-use crate::state::run_context::{Epoch, RunContext, State};
-use starling_core::{Approval, Driver, Verdict};
+use crate::state::run_context::{RunContext, State};
+use crate::state::waiting::{laid_over, text_with};
+use starling_core::{Approval, Driver};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::{new_file_diff, unified_diff, visible};
-use starling_workspace::Snapshot;
-
-/// Check progress of a waiting proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Checking,
-    /// The proposal passes alone.
-    Passes,
-    /// Alone, the proposal breaks something or fixes none of the required tests.
-    NeedsOthers,
-}
-
-/// A proposal that has been drafted and has not ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Waiting {
-    pub symbol: SymbolPath,
-    pub reason: String,
-    pub diff: String,
-    pub draft: Draft,
-    pub evidence: Option<Evidence>,
-    pub stage: Stage,
-}
-
-/// The sets of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Sets {
-    all: Vec<Set>,
-    /// Groups of proposals that failed when tested together, with the epoch of the workspace.
-    failed: BTreeSet<(Epoch, BTreeSet<ProposalId>)>,
-}
-
-/// Proposals that are tested together and share a verdict. Tasks wait for the verdict without
-/// holding a lock, because a person may take a day to give it.
-#[derive(Debug)]
-struct Set {
-    members: BTreeSet<ProposalId>,
-    judged: Judgement,
-    progress: Progress,
-}
-
-/// Progress of an undecided set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// The checks are running.
-    Checking,
-    /// The set fails alone, and waits until it can be checked with the sets under review.
-    WaitsForReviewed,
-    UnderReview,
-}
-
-/// The set's result; `None` until the set is judged. The sender is dropped if the set is never
-/// judged.
-type Judgement = watch::Receiver<Option<Arc<Judged>>>;
-
-/// The result of a set.
-#[derive(Debug)]
-struct Judged {
-    /// All proposals that were tested together.
-    with: BTreeMap<ProposalId, SymbolPath>,
-    tests: TestEvidence,
-    diagnostics: DiagnosticEvidence,
-    /// Proposals under review that the set needs to pass.
-    needs: Vec<ProposalId>,
-    /// The approver's decision about all members; `None` if the approver was not asked because the
-    /// joint check failed.
-    verdict: Option<Decision>,
-}
-
-/// The decision about a set. If it was accepted, the changes have been applied.
-#[derive(Debug, Clone)]
-pub(crate) struct Decision {
-    pub by: ActorId,
-    pub verdict: Verdict,
-    /// The outcome of each part.
-    pub landed: BTreeMap<ProposalId, Landed>,
-}
 
 /// The result of the joint check of one proposal.
 #[derive(Debug, Clone)]
-pub(crate) struct Company {
+pub(crate) struct JointCheck {
     pub together: JointEvidence,
     pub verdict: Option<Decision>,
 }
@@ -117,7 +46,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub fn take(run: &Arc<RunContext>, id: ProposalId, waiting: Waiting) -> Place {
-        run.state().waiting.insert(id, waiting);
+        run.proposals().waiting.insert(id, waiting);
         let run = Arc::clone(run);
         Place {
             run,
@@ -128,7 +57,7 @@ impl Place {
 
     /// Stores the results of the proposal's standalone check.
     pub fn checked(&self, draft: &Draft, diff: &str, evidence: &Evidence, stage: Stage) {
-        if let Some(waiting) = self.run.state().waiting.get_mut(&self.id) {
+        if let Some(waiting) = self.run.proposals().waiting.get_mut(&self.id) {
             waiting.draft = draft.clone();
             diff.clone_into(&mut waiting.diff);
             waiting.evidence = Some(evidence.clone());
@@ -145,7 +74,7 @@ impl Place {
         self.alone = Some(tell);
         self.leave_sets();
         let members = BTreeSet::from([self.id]);
-        self.run.state().sets.all.push(Set {
+        self.run.proposals().sets.all.push(Set {
             members,
             judged,
             progress: Progress::Checking,
@@ -154,7 +83,7 @@ impl Place {
     }
 
     fn leave_sets(&self) {
-        let mut state = self.run.state();
+        let mut state = self.run.proposals();
         for set in &mut state.sets.all {
             set.members.remove(&self.id);
         }
@@ -166,7 +95,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.leave_sets();
         self.alone = None;
-        self.run.state().waiting.remove(&self.id);
+        self.run.proposals().waiting.remove(&self.id);
         self.run.waited.raise();
     }
 }
@@ -211,7 +140,7 @@ pub(crate) async fn join<F>(
     run: &Arc<RunContext>,
     id: ProposalId,
     ask: impl FnOnce(Arc<RunContext>, ProposalId, Vec<(ProposalId, Waiting)>, JointEvidence) -> F,
-) -> Option<Company>
+) -> Option<JointCheck>
 where
     F: Future<Output = Decision>,
 {
@@ -290,10 +219,10 @@ where
 }
 
 impl Judged {
-    fn as_seen_by(&self, id: ProposalId) -> Company {
+    fn as_seen_by(&self, id: ProposalId) -> JointCheck {
         let others = self.with.iter().filter(|(other, _)| **other != id);
         let (proposals, with) = others.map(|(id, symbol)| (*id, symbol.clone())).unzip();
-        Company {
+        JointCheck {
             together: JointEvidence {
                 with,
                 proposals,
@@ -323,13 +252,13 @@ impl Standing {
         let person_reviews = run.task.approval.is_by_person();
         let mut state = run.state();
         let set_of = |id: &ProposalId| {
-            let mut sets = state.sets.all.iter();
+            let mut sets = state.proposals.sets.all.iter();
             sets.find(|set| set.members.contains(id))
         };
         if let Some(set) = set_of(&id) {
             return Standing::Member(set.judged.clone());
         }
-        let pending = state.sets.all.iter().map(|set| &set.judged);
+        let pending = state.proposals.sets.all.iter().map(|set| &set.judged);
         let pending = pending.filter(|judged| judged.borrow().is_none());
         let pending: Vec<Judgement> = pending.cloned().collect();
         let counts = |id: &ProposalId, one: &Waiting| match set_of(id) {
@@ -341,10 +270,18 @@ impl Standing {
                 Some(judged) => judged.verdict.is_none(),
             },
         };
-        let with = state.waiting.iter().filter(|(id, one)| counts(id, one));
+        let with = state
+            .proposals
+            .waiting
+            .iter()
+            .filter(|(id, one)| counts(id, one));
         let with: Vec<(ProposalId, Waiting)> = with.map(|(id, one)| (*id, one.clone())).collect();
         let ids = with.iter().map(|(id, _)| *id).collect();
-        let failed = state.sets.failed.contains(&(state.epoch, ids));
+        let failed = state
+            .proposals
+            .sets
+            .failed
+            .contains(&(state.world.epoch, ids));
         match (with.len() < 2 || failed, pending.is_empty()) {
             // The proposal is checked with the proposals that the person is reviewing.
             (true, false) if person_reviews && !failed => {}
@@ -357,12 +294,12 @@ impl Standing {
         };
         let members = with.iter().filter(is_member).map(|(id, _)| *id).collect();
         let (tell, judged) = watch::channel(None);
-        state.sets.all.push(Set {
+        state.proposals.sets.all.push(Set {
             members,
             judged,
             progress: Progress::Checking,
         });
-        let epoch = state.epoch;
+        let epoch = state.world.epoch;
         drop(state);
         run.waited.raise();
         Standing::First(Group {
@@ -390,7 +327,7 @@ struct Group {
 
 impl Group {
     fn members(&self) -> Vec<(ProposalId, Waiting)> {
-        let state = self.run.state();
+        let state = self.run.proposals();
         let set = state.sets.all.iter().find(|set| self.is_own(set));
         let is_member = |id| set.is_some_and(|set| set.members.contains(id));
         let members = self.with.iter().filter(|(id, _)| is_member(id));
@@ -400,14 +337,14 @@ impl Group {
     /// Waits until the sets in `pending` are under review or over, for at most the deadline of a
     /// test run.
     async fn waits_for_reviewed(&self) {
-        if let Some(own) = (self.run.state().sets.all.iter_mut()).find(|set| self.is_own(set)) {
+        if let Some(own) = (self.run.proposals().sets.all.iter_mut()).find(|set| self.is_own(set)) {
             own.progress = Progress::WaitsForReviewed;
         }
         self.run.waited.raise();
         let is_checking = |set: &Set| {
             set.progress == Progress::Checking && !is_over(&set.judged) && !self.is_own(set)
         };
-        let none_is = || !self.run.state().sets.all.iter().any(is_checking);
+        let none_is = || !self.run.proposals().sets.all.iter().any(is_checking);
         let waited = self.run.waited.wait_for(none_is);
         let _ = tokio::time::timeout(test_deadline(&self.run), waited).await;
     }
@@ -428,7 +365,7 @@ impl Group {
     fn put_off(mut self) -> Vec<Judgement> {
         let ids = self.with.iter().map(|(id, _)| *id).collect();
         let failed = (self.epoch, ids);
-        self.run.state().sets.failed.insert(failed);
+        self.run.proposals().sets.failed.insert(failed);
         std::mem::take(&mut self.pending)
     }
 
@@ -440,7 +377,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if self.tell.borrow().is_none() {
-            let mut state = self.run.state();
+            let mut state = self.run.proposals();
             state.sets.all.retain(|set| !self.is_own(set));
             drop(state);
             // Waiting tasks must find the sender dropped when they are woken below.
@@ -454,7 +391,7 @@ impl Drop for Group {
 /// proposal to a set. The approver's deadline bounds this wait.
 async fn one_is_judged(run: &Arc<RunContext>, id: ProposalId, pending: Vec<Judgement>) {
     let is_taken = || {
-        let state = run.state();
+        let state = run.proposals();
         let mut sets = state.sets.all.iter();
         sets.any(|set| set.members.contains(&id))
     };
@@ -476,11 +413,11 @@ struct Ready {
 }
 
 impl Ready {
-    fn now(state: &State) -> Ready {
-        let waiting = state.waiting.iter();
+    fn now(state: &State<'_>) -> Ready {
+        let waiting = state.proposals.waiting.iter();
         let checked = waiting.filter(|(_, one)| one.stage != Stage::Checking);
         Ready {
-            epoch: state.epoch,
+            epoch: state.world.epoch,
             checked: checked.map(|(id, _)| *id).collect(),
         }
     }
@@ -501,12 +438,12 @@ enum Others {
 async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&Ready>) -> Others {
     if run.task.approval.is_by_person() {
         let deadline = tokio::time::Instant::now() + test_deadline(run);
-        let all_ready = run.waited.wait_for(|| run.state().drafts.is_empty());
+        let all_ready = run.waited.wait_for(|| run.agents().drafts.is_empty());
         let _ = tokio::time::timeout_at(deadline, all_ready).await;
-        let checking = being_checked(&run.state(), id);
+        let checking = being_checked(&run.proposals(), id);
         let all_checked = run
             .waited
-            .wait_for(|| checking.is_disjoint(&being_checked(&run.state(), id)));
+            .wait_for(|| checking.is_disjoint(&being_checked(&run.proposals(), id)));
         let _ = tokio::time::timeout_at(deadline, all_checked).await;
         return Others::AtRest;
     }
@@ -514,17 +451,24 @@ async fn others_are_ready(run: &Arc<RunContext>, id: ProposalId, tried: Option<&
     let is_ready = run.waited.wait_for(|| {
         others = others_of(run, id);
         let state = run.state();
-        let is_taken = state.sets.all.iter().any(|set| set.members.contains(&id));
+        let is_taken = state
+            .proposals
+            .sets
+            .all
+            .iter()
+            .any(|set| set.members.contains(&id));
         let is_new = || tried != Some(&Ready::now(&state));
-        is_taken || others == Others::AtRest || being_checked(&state, id).is_empty() && is_new()
+        is_taken
+            || others == Others::AtRest
+            || being_checked(&state.proposals, id).is_empty() && is_new()
     });
     is_ready.await;
     others
 }
 
 /// Returns the other proposals whose standalone checks are running.
-fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
-    let others = state.waiting.iter();
+fn being_checked(book: &ProposalBook, id: ProposalId) -> BTreeSet<ProposalId> {
+    let others = book.waiting.iter();
     let others = others.filter(|(other, one)| **other != id && one.stage == Stage::Checking);
     others.map(|(other, _)| *other).collect()
 }
@@ -532,7 +476,7 @@ fn being_checked(state: &State, id: ProposalId) -> BTreeSet<ProposalId> {
 /// Returns whether other agents are at work. Agents that wait for other proposals do not count.
 fn others_of(run: &RunContext, id: ProposalId) -> Others {
     let at_work = run.at_work();
-    let state = run.state();
+    let state = run.proposals();
     // A member of a judged set continues, although its task may not have been woken yet.
     let is_judged = |id: &ProposalId| {
         let mut sets = state.sets.all.iter();
@@ -554,7 +498,7 @@ fn others_of(run: &RunContext, id: ProposalId) -> Others {
 /// Marks the sets of these proposals as under review, so that other proposals are checked together
 /// with them.
 pub(crate) fn are_under_review(run: &RunContext, shown: &[ProposalId]) {
-    let mut state = run.state();
+    let mut state = run.proposals();
     let sets = state.sets.all.iter_mut();
     for set in sets.filter(|set| shown.iter().any(|id| set.members.contains(id))) {
         set.progress = Progress::UnderReview;
@@ -574,9 +518,9 @@ pub(crate) enum Needed {
 pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
     loop {
         let fate = {
-            let state = run.state();
-            let is_applied = |id: &ProposalId| state.applied.iter().any(|one| one.id == *id);
-            match gone(&state, needs) {
+            let book = run.proposals();
+            let is_applied = |id: &ProposalId| book.applied.iter().any(|one| one.id == *id);
+            match gone(&book, needs) {
                 Some(gone) => Some(Needed::Gone(gone)),
                 None => needs.iter().all(is_applied).then_some(Needed::Applied),
             }
@@ -585,9 +529,9 @@ pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
             return fate;
         }
         let is_over = || {
-            let state = run.state();
-            let is_open = |id: &ProposalId| state.applied.iter().all(|one| one.id != *id);
-            gone(&state, needs).is_some() || !needs.iter().any(is_open)
+            let book = run.proposals();
+            let is_open = |id: &ProposalId| book.applied.iter().all(|one| one.id != *id);
+            gone(&book, needs).is_some() || !needs.iter().any(is_open)
         };
         run.waited.wait_for(is_over).await;
     }
@@ -596,20 +540,20 @@ pub(crate) async fn needed(run: &RunContext, needs: &[ProposalId]) -> Needed {
 /// Waits until one of these proposals is gone.
 pub(crate) async fn one_is_gone(run: &RunContext, needs: &[ProposalId]) -> ProposalId {
     loop {
-        let now = gone(&run.state(), needs);
+        let now = gone(&run.proposals(), needs);
         if let Some(gone) = now {
             return gone;
         }
         run.waited
-            .wait_for(|| gone(&run.state(), needs).is_some())
+            .wait_for(|| gone(&run.proposals(), needs).is_some())
             .await;
     }
 }
 
 /// Returns the first of these proposals that is neither waiting nor applied.
-fn gone(state: &State, ids: &[ProposalId]) -> Option<ProposalId> {
+fn gone(book: &ProposalBook, ids: &[ProposalId]) -> Option<ProposalId> {
     let is_there = |id: &ProposalId| {
-        state.waiting.contains_key(id) || state.applied.iter().any(|one| one.id == *id)
+        book.waiting.contains_key(id) || book.applied.iter().any(|one| one.id == *id)
     };
     ids.iter().copied().find(|id| !is_there(id))
 }
@@ -624,7 +568,7 @@ async fn with_reviewed(
     id: ProposalId,
     with: &[(ProposalId, Waiting)],
 ) -> Option<(Vec<ProposalId>, Found)> {
-    let reviewed = under_review(&run.state());
+    let reviewed = under_review(&run.proposals());
     if reviewed.is_empty() {
         return None;
     }
@@ -649,13 +593,13 @@ async fn with_reviewed(
 }
 
 /// Returns the proposals under review, grouped by set.
-fn under_review(state: &State) -> Vec<Vec<(ProposalId, Waiting)>> {
+fn under_review(book: &ProposalBook) -> Vec<Vec<(ProposalId, Waiting)>> {
     let of = |set: &Set| {
-        let waiting = state.waiting.iter();
+        let waiting = book.waiting.iter();
         let members = waiting.filter(|(id, _)| set.members.contains(id));
         members.map(|(id, one)| (*id, one.clone())).collect()
     };
-    let sets = state.sets.all.iter();
+    let sets = book.sets.all.iter();
     let sets = sets.filter(|set| set.progress == Progress::UnderReview && !is_over(&set.judged));
     sets.map(of).collect()
 }
@@ -676,7 +620,7 @@ pub(crate) async fn checked_together(
     let passes = stage(
         &tests,
         &diagnostics,
-        &run.state().required,
+        &run.tests().required.ids,
         run.task.approval,
     ) == Stage::Passes;
     Found {
@@ -692,7 +636,7 @@ async fn tested(
     id: ProposalId,
     with: &[(ProposalId, Waiting)],
 ) -> TestEvidence {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let drafts = || with.iter().map(|(_, one)| &one.draft);
     let symbols: Vec<SymbolPath> = drafts().flat_map(|draft| draft.symbols.clone()).collect();
     let together = laid_over(&world, drafts());
@@ -709,7 +653,7 @@ async fn tested(
 
 /// Returns the problems that these proposals introduce when all of them are applied.
 async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> DiagnosticEvidence {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let drafts = || with.iter().map(|(_, one)| &one.draft);
     let files: BTreeSet<FilePath> = drafts().map(|draft| draft.file.clone()).collect();
     let files: Vec<FilePath> = files.into_iter().collect();
@@ -719,7 +663,7 @@ async fn diagnosed(run: &Arc<RunContext>, with: &[(ProposalId, Waiting)]) -> Dia
 /// Returns the combined diff of these proposals, with each file once. The diff of a proposal that
 /// conflicts with the others is appended separately.
 pub(crate) fn diff(run: &RunContext, members: &[(ProposalId, Waiting)]) -> String {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let mut now = world.clone();
     let mut apart = String::new();
     for (_, one) in members {
@@ -736,37 +680,4 @@ pub(crate) fn diff(run: &RunContext, members: &[(ProposalId, Waiting)]) -> Strin
     };
     let diffs = files.into_iter().map(of_file);
     diffs.chain([apart]).collect()
-}
-
-/// Returns a lookup over the workspace with all waiting proposals applied.
-pub(crate) fn with_all_that_wait(run: &RunContext) -> Lookup {
-    let (world, index, waiting, served) = {
-        let state = run.state();
-        let (index, served) = (Arc::clone(&state.index), Arc::clone(&state.served));
-        (state.world.clone(), index, state.waiting.clone(), served)
-    };
-    if waiting.is_empty() {
-        return Lookup::new(world, index).with_served(served);
-    }
-    let world = laid_over(&world, waiting.values().map(|one| &one.draft));
-    let index = Arc::new(index.after(world.clone()));
-    Lookup::new(world, index).with_served(served)
-}
-
-/// Applies several drafts to the workspace. A draft that conflicts with the others is skipped.
-fn laid_over<'d>(world: &Snapshot, drafts: impl Iterator<Item = &'d Draft>) -> Snapshot {
-    let mut world = world.clone();
-    for draft in drafts {
-        if let Some(text) = text_with(&world, draft) {
-            world = world.with(draft.file.clone(), Some(text));
-        }
-    }
-    world
-}
-
-/// Returns the text of the draft's file with the draft applied; `None` if the draft conflicts with
-/// the current text.
-fn text_with(world: &Snapshot, draft: &Draft) -> Option<Arc<str>> {
-    let now = world.read(&draft.file);
-    draft.over(&now.unwrap_or_else(|_| "".into()))
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::check::checks::Draft;
-use crate::contract::broken::Mentions;
 use crate::event::events::Event;
-use crate::evidence::proposal::{ProposalId, TestEvidence};
-use crate::proposal::apply;
-use crate::proposal::send::Failure;
-use crate::proposal::undo;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::{apply, undo};
+use crate::state::contracts::Mentions;
+use crate::state::draft::Draft;
+use crate::state::proposals::Landed;
 use crate::state::run_context::RunContext;
 use starling_syntax::SymbolPath;
 
@@ -20,36 +20,6 @@ pub(crate) struct SetPart {
     pub draft: Draft,
     /// The mentions of the symbols that the part removes, from before the removal.
     pub gone: Mentions,
-}
-
-/// The outcome of an accepted proposal.
-#[derive(Debug, Clone)]
-pub(crate) enum Landed {
-    /// Applied as this draft, with the new text of its file.
-    Applied {
-        draft: Box<Draft>,
-        text: Arc<str>,
-        gone: Mentions,
-    },
-    Failed(Failure),
-    /// The person removed the proposal from its set.
-    TakenOut,
-    /// The proposal is not applied, because another part of its set could not be applied.
-    NotWithout {
-        why: String,
-    },
-    /// The proposal stays applied: another part of its set could not be applied, and this part
-    /// could not be reverted.
-    Stays {
-        text: Arc<str>,
-        why: String,
-    },
-}
-
-impl Landed {
-    pub fn is_taken_out(&self) -> bool {
-        matches!(self, Landed::TakenOut)
-    }
 }
 
 /// Applies the parts of a set in order.
@@ -117,7 +87,7 @@ async fn take_back(
             },
             Err(error) => {
                 tracing::warn!(proposal = %part.id, %error, "a part of a set stays applied");
-                run.state().left_alone.insert(part.id);
+                run.proposals().left_alone.insert(part.id);
                 let why = format!("{why}; {error}");
                 Landed::Stays { text, why }
             }
@@ -128,7 +98,7 @@ async fn take_back(
 }
 
 fn not_sent(run: &RunContext, part: &SetPart, why: &str) -> (ProposalId, Landed) {
-    run.state().accepted.retain(|one| one.id != part.id);
+    run.proposals().accepted.retain(|one| one.id != part.id);
     run.event(Event::ProposalNotApplied {
         proposal: part.id,
         why: format!(

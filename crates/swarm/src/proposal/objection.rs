@@ -3,19 +3,18 @@
 //! If no person reviews, a proposal must not make any test or diagnostic worse. A person may be
 //! shown such a proposal, together with the objection and the reason for showing it.
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::Draft;
-use crate::check::diagnose;
-use crate::check::new_tests;
+use crate::check::{diagnose, documentation, new_tests};
 use crate::context::scout_context;
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::proposal::{
-    CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK, TestEvidence, named,
-};
+use crate::evidence::ids::named;
+use crate::evidence::joint::JointEvidence;
+use crate::evidence::proposal::{CALLERS_FOLLOW, Evidence, MORE_COMES, OTHERS_WORK};
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::parts;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::outcome;
 use crate::protocol::Propose;
-use crate::run::ending;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use starling_core::{Approval, TestOutcome, ToolCalling};
 use starling_syntax::SymbolPath;
@@ -42,6 +41,17 @@ pub(crate) fn judge(
         Approval::Ask => excuse(run, agent, change, draft),
         Approval::Proxy | Approval::Auto => None,
     };
+    // What passes with others counts as it does with them.
+    let passes_with_others = evidence
+        .together
+        .as_ref()
+        .is_some_and(JointEvidence::passes);
+    if run.task.approval == Approval::Auto
+        && passes_with_others
+        && let Some(why) = weakened(evidence)
+    {
+        return Judgement::SentBack { why };
+    }
     if let Some(objection) = worse(run, draft, evidence) {
         return match excuse {
             Some(reason) => Judgement::PersonDecides {
@@ -58,7 +68,7 @@ pub(crate) fn judge(
         return Judgement::SentBack { why };
     }
     if run.must_prove()
-        && !ending::is_documentation(&draft.file)
+        && !documentation::is_documentation(&draft.file)
         && let Some(why) = shows_nothing(run, evidence.counting().0)
     {
         return Judgement::SentBack {
@@ -99,7 +109,7 @@ fn excuse(
 ) -> Option<&'static str> {
     if change.insist {
         Some("the agent insists")
-    } else if parts::are_kept(agent) {
+    } else if outcome::are_kept(agent) {
         // The other parts are checked together with this part.
         None
     } else if change.more {
@@ -117,7 +127,7 @@ fn excuse(
 /// may fail until the other parts exist.
 fn in_company(run: &RunContext, agent: &AgentState) -> bool {
     let calling = run.services.models.agent.profile().tool_calling;
-    agent.entangled || run.at_work().len() > 1 && calling == ToolCalling::Native
+    agent.part_of_joint_change || run.at_work().len() > 1 && calling == ToolCalling::Native
 }
 
 struct Objection {
@@ -221,7 +231,7 @@ fn shows_nothing(run: &RunContext, tests: &TestEvidence) -> Option<String> {
         } => (*outcome, *passed, source),
     };
     let failed_before = {
-        let state = run.state();
+        let state = run.tests();
         let before = state.before.as_ref().map(|report| report.outcome);
         before == Some(TestOutcome::Failed)
     };
@@ -251,7 +261,7 @@ fn helpless<'e>(run: &RunContext, evidence: &'e Evidence) -> Option<&'e str> {
     let TestEvidence::Known { details, .. } = &evidence.tests else {
         return None;
     };
-    let mends_nothing = evidence.tests.fixes_none_of(&run.state().required);
+    let mends_nothing = evidence.tests.fixes_none_of(&run.tests().required.ids);
     mends_nothing.then_some(details)
 }
 

@@ -4,32 +4,21 @@
 
 use std::sync::Arc;
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::Draft;
-use crate::event::events::{ActorId, Event};
+use crate::event::events::Event;
+use crate::evidence::ids::{ProposalId, ids};
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{Evidence, ProposalId, ids};
+use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::draft;
-use crate::proposal::joint_check::{self, Waiting};
-use crate::proposal::landing::Landed;
-use crate::proposal::propose::{self, Made, Outcome};
-use crate::proposal::set;
+use crate::proposal::made::Made;
+use crate::proposal::outcome::Outcome;
+use crate::proposal::{draft, ended, joint_check, made, outcome, set};
 use crate::protocol::Propose;
+use crate::state::agent_state::{AgentState, Kept};
+use crate::state::draft::Draft;
+use crate::state::proposals::{Landed, Waiting};
 use crate::state::run_context::RunContext;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
-
-/// A part that was sent back because it fails alone.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub id: ProposalId,
-    pub change: Propose,
-    symbols: Vec<SymbolPath>,
-    /// Set if a newer proposal changes the same symbol. The part is not proposed again, but the
-    /// agent is told of it before it ends.
-    is_replaced: bool,
-}
 
 /// Marks the parts that a newer proposal replaces because it changes one of their symbols.
 pub(crate) fn replace(agent: &mut AgentState, newer: &Draft) {
@@ -60,7 +49,7 @@ pub(crate) fn keep(
     made: &Made,
     why: &ReturnReason,
 ) -> Outcome {
-    propose::tell_refused(run, agent, why);
+    outcome::tell_refused(run, agent, why);
     agent.kept.push(Kept {
         id: made.id,
         change: change.clone(),
@@ -89,7 +78,7 @@ async fn propose_again(run: &Arc<RunContext>, agent: &AgentState) -> Again {
     for kept in open(agent) {
         // A part that can no longer be drafted was sent back already.
         if let Ok(draft) = draft::make(run, agent, &kept.change).await {
-            let waiting = propose::waiting(agent, &kept.change, draft);
+            let waiting = made::waiting(agent, &kept.change, draft);
             members.push((run.next_proposal(), waiting));
             revises.push(kept.id);
         }
@@ -110,7 +99,7 @@ pub(crate) async fn join(
     }
     let Again { members, revises } = propose_again(run, agent).await;
     let mut all = members;
-    let mut own = propose::waiting(agent, change, made.draft.clone());
+    let mut own = made::waiting(agent, change, made.draft.clone());
     own.diff.clone_from(&made.diff);
     own.evidence = Some(made.evidence.clone());
     all.push((made.id, own));
@@ -133,10 +122,10 @@ pub(crate) async fn join(
     let of_all: Vec<(ProposalId, JointEvidence)> =
         all.iter().map(|(id, _)| (*id, together(*id))).collect();
     for (((id, one), (_, together)), revises) in all.iter_mut().zip(of_all.clone()).zip(revises) {
-        one.diff = propose::own_diff(&one.draft, &propose::before_text(run, &one.draft));
+        one.diff = made::own_diff(&one.draft, &made::before_text(run, &one.draft));
         let evidence = Evidence {
             together: Some(together),
-            ..propose::unchecked(&one.draft)
+            ..made::unchecked(&one.draft)
         };
         run.event(Event::ProposalMade {
             proposal: *id,
@@ -146,7 +135,7 @@ pub(crate) async fn join(
             diff: one.diff.clone(),
             revises: Some(revises),
         });
-        propose::tell_checked(run, *id, &evidence);
+        made::tell_checked(run, *id, &evidence);
         one.evidence = Some(evidence);
     }
     Ok(decide(run, agent, all, made, of_all).await)
@@ -166,7 +155,7 @@ async fn decide(
         .collect();
     let own = of_all.into_iter().find(|(id, _)| *id == made.id);
     let Some((_, together)) = own else {
-        return propose::sent_back("internal error: the part is not among the parts");
+        return outcome::sent_back("internal error: the part is not among the parts");
     };
     let decision = set::decide_on_set(Arc::clone(run), made.id, all, together).await;
     let numbers: Vec<ProposalId> = (numbers.into_iter())
@@ -188,7 +177,7 @@ async fn decide(
             verdict: decision.verdict.clone(),
         });
     }
-    propose::sent_back(format!(
+    outcome::sent_back(format!(
         "{reason}\nThis is about {} together.",
         ids(&numbers)
     ))
@@ -204,8 +193,8 @@ fn landed(
 ) -> Outcome {
     let mut failed = None;
     for (id, draft) in drafts {
-        let end = landed.remove(&id).unwrap_or_else(propose::lost);
-        match propose::ended(run, agent, id, draft, end) {
+        let end = landed.remove(&id).unwrap_or_else(ended::lost);
+        match ended::ended(run, agent, id, draft, end) {
             Outcome::Applied { .. } => {}
             other => failed = failed.or(Some(other)),
         }
@@ -216,9 +205,4 @@ fn landed(
             ids(numbers)
         ),
     })
-}
-
-/// Returns whether an agent's parts may be kept.
-pub(crate) fn are_kept(agent: &AgentState) -> bool {
-    agent.actor == ActorId::Solo
 }

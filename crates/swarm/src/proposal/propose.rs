@@ -2,76 +2,37 @@
 //! follow-up.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::agent::turns::AgentState;
-use crate::check::checks::{self, Draft};
-use crate::check::diagnose;
-use crate::check::lsp_hints;
 use crate::check::new_tests;
 use crate::contract::follow_up;
-use crate::event::events::{ActorId, Event, TestPhase};
-use crate::evidence::proposal::{Evidence, FileChange, ProposalId, TestEvidence};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::failure::Failure;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
 use crate::evidence::return_reason::ReturnReason;
-use crate::proposal::apply;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::approval::{decide, unasked_intent};
+use crate::proposal::by_rule;
 use crate::proposal::candidates::{self, Chosen};
 use crate::proposal::draft::{self, Refusal};
-use crate::proposal::edited;
-use crate::proposal::joint_check::{self, Company, Decision, Place, Stage, Waiting};
-use crate::proposal::landing::Landed;
+use crate::proposal::ended::{ended, lost, taken_out};
+use crate::proposal::joint_check::{self, JointCheck, Place};
+use crate::proposal::made::{
+    Made, before_text, check, main_symbol, own_diff, tell_checked, waiting,
+};
 use crate::proposal::objection::{self, Judgement};
-use crate::proposal::parts;
-use crate::proposal::review;
-use crate::proposal::send::Failure;
-use crate::proposal::set;
-use crate::protocol::{Intent, Propose};
-use crate::state::run_context::{Accepted, RunContext};
-use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, TestReport, Verdict};
-use starling_syntax::SymbolPath;
-use starling_text::{ChangeSet, unified_diff, visible};
+use crate::proposal::outcome::{Outcome, are_kept, refuse, sent_back};
+use crate::proposal::{apply, edited, parts, set};
+use crate::protocol::Propose;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
+use crate::state::proposals::{Accepted, Decision, Landed, Stage};
+use crate::state::run_context::RunContext;
+use starling_core::{Reviewed, TestReport, Verdict};
 
-/// Deadline for a person's decision.
-const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
-
-/// Outcome of a proposal, with a message for the agent.
-pub(crate) enum Outcome {
-    Applied {
-        text: String,
-    },
-    /// The agent has to fix the proposal.
-    SentBack {
-        why: ReturnReason,
-    },
-    /// The proposal fails alone. It is checked again together with the agent's next proposal.
-    Kept {
-        why: ReturnReason,
-    },
-    /// The agent cannot continue its work.
-    Stopped {
-        why: String,
-    },
-}
-
-pub(crate) fn sent_back(why: impl Into<String>) -> Outcome {
-    let why = ReturnReason::for_both(why);
-    Outcome::SentBack { why }
-}
-
-/// Sends a proposal back to the agent and logs the refusal.
-fn refuse(run: &RunContext, agent: &AgentState, why: ReturnReason) -> Outcome {
-    tell_refused(run, agent, &why);
-    Outcome::SentBack { why }
-}
-
-pub(crate) fn tell_refused(run: &RunContext, agent: &AgentState, why: &ReturnReason) {
-    run.event(Event::ProposalRefused {
-        agent: agent.actor.clone(),
-        why: why.to_agent().to_owned(),
-        shown: Some(why.to_user().to_owned()),
-    });
-}
 
 /// Takes one proposal through all stages.
 pub(crate) async fn propose(
@@ -92,10 +53,13 @@ pub(crate) async fn propose(
     follow_up::note_followed(run, id, &agent.actor);
     let mut place = Place::take(run, id, waiting(agent, change, draft.clone()));
     run.draft_arrived(&agent.actor);
+    if by_rule::is_part(run) {
+        return by_rule::propose(run, agent, change, (id, draft.clone()), place).await;
+    }
     let (mut made, mut report) = checked(run, agent, change, draft.clone(), id).await;
     let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
     let approval = run.task.approval;
-    let stage = joint_check::stage(tests, diagnostics, &run.state().required, approval);
+    let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
         // If the proposal can be applied only together with its callers, their owners are notified
         // now.
@@ -103,7 +67,7 @@ pub(crate) async fn propose(
     }
     place.checked(&made.draft, &made.diff, &made.evidence, stage);
     if stage == Stage::NeedsOthers
-        && let Some(Company { together, verdict }) =
+        && let Some(JointCheck { together, verdict }) =
             joint_check::join(run, id, set::decide_on_set).await
     {
         let tests = together.tests.clone();
@@ -132,10 +96,17 @@ pub(crate) async fn propose(
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
     if is_stale(run, &made.draft) {
+        let together = made.evidence.together.take();
         again(run, agent, change, &mut made, &mut report).await;
+        let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+        if joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval)
+            == Stage::NeedsOthers
+        {
+            made.evidence.together = together;
+        }
         tell_checked(run, id, &made.evidence);
     }
-    if parts::are_kept(agent) {
+    if are_kept(agent) {
         return with_parts(run, agent, change, (made, report), stage).await;
     }
     alone(run, agent, change, made, report).await
@@ -164,48 +135,6 @@ async fn with_parts(
     alone(run, agent, change, made, report).await
 }
 
-/// Creates the waiting entry of a proposal before its checks.
-pub(crate) fn waiting(agent: &AgentState, change: &Propose, draft: Draft) -> Waiting {
-    Waiting {
-        symbol: main_symbol(agent, &draft),
-        reason: change.reason.clone(),
-        diff: String::new(),
-        draft,
-        evidence: None,
-        stage: Stage::Checking,
-    }
-}
-
-/// A proposal that has been checked.
-#[derive(Clone)]
-pub(crate) struct Made {
-    pub id: ProposalId,
-    pub draft: Draft,
-    pub diff: String,
-    pub evidence: Evidence,
-}
-
-/// Returns the evidence for a draft that was checked only together with others.
-pub(crate) fn unchecked(draft: &Draft) -> Evidence {
-    Evidence {
-        tests: TestEvidence::Unknown {
-            reason: "it was checked together with the others".to_owned(),
-        },
-        diagnostics: Default::default(),
-        imports: draft.imports.clone(),
-        losses: draft.losses.clone(),
-        contract: draft.contract.clone(),
-        callers: Vec::new(),
-        callers_in_set: Vec::new(),
-        test_callers: 0,
-        needs_person: checks::needs_person(draft),
-        together: None,
-        texts: Default::default(),
-        overridden: None,
-        millis: 0,
-    }
-}
-
 /// Records the tests that a refused proposal broke.
 fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<TestReport>) {
     if let TestEvidence::Known { broken, .. } = &evidence.tests {
@@ -217,7 +146,7 @@ fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<T
     }
 }
 
-async fn alone(
+pub(crate) async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
@@ -253,7 +182,7 @@ async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.state()
+                run.proposals()
                     .unapplied
                     .remove(&apply::main_symbol(&made.draft));
                 change.reason = format!("{reason}\nAccepted, but not applied: {why}");
@@ -279,17 +208,8 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
     run.task.approval.is_by_person() && !run.cancel.is_cancelled() && not_taken < ACCEPTED_MOST
 }
 
-/// Records that the person dropped a proposal, which is then over.
-pub(crate) fn taken_out(agent: &mut AgentState, id: ProposalId) -> Outcome {
-    agent.rejected = Some(id);
-    sent_back(format!(
-        "Proposal {id} was not applied: {}. Do not propose the same again.",
-        edited::TAKEN_OUT
-    ))
-}
-
 /// Carries out the verdict. `known` holds the test results for the workspace with the change.
-async fn concluded(
+pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     change: &Propose,
@@ -313,8 +233,8 @@ async fn concluded(
             agent.rejected = None;
             let problems = evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
-            run.state().accepted_problems.extend(problems);
-            run.state().accepted.push(Accepted {
+            run.proposals().accepted_problems.extend(problems);
+            run.proposals().accepted.push(Accepted {
                 id,
                 symbol: main_symbol(agent, &draft),
                 reason: change.reason.clone(),
@@ -333,16 +253,9 @@ async fn concluded(
     }
 }
 
-pub(crate) fn tell_checked(run: &RunContext, id: ProposalId, evidence: &Evidence) {
-    run.event(Event::ProposalChecked {
-        proposal: id,
-        evidence: evidence.clone(),
-    });
-}
-
 /// Logs a draft and checks it. If the workspace changed during the checks, the proposal is drafted
 /// and checked once more.
-async fn checked(
+pub(crate) async fn checked(
     run: &Arc<RunContext>,
     agent: &AgentState,
     change: &Propose,
@@ -374,12 +287,12 @@ async fn checked(
 /// Returns whether a proposal was applied or reverted since the draft was made. Edits of the user
 /// do not count, because the evidence mentions them.
 fn is_stale(run: &RunContext, draft: &Draft) -> bool {
-    run.state().epoch.changes != draft.epoch.changes
+    run.world().epoch.changes != draft.epoch.changes
 }
 
 /// Drafts and checks a proposal again in the current workspace. If it cannot be drafted, it stays
 /// unchanged and is refused when it is applied.
-async fn again(
+pub(crate) async fn again(
     run: &Arc<RunContext>,
     agent: &AgentState,
     change: &Propose,
@@ -391,14 +304,14 @@ async fn again(
     };
     let stage = |evidence: &Evidence| {
         let (tests, diagnostics) = (&evidence.tests, &evidence.diagnostics);
-        let required = &run.state().required;
+        let required = &run.tests().required.ids;
         joint_check::stage(tests, diagnostics, required, run.task.approval)
     };
     let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
     (made.evidence, *report) = check(run, &draft, made.id).await;
     if had_failed {
-        let mut state = run.state();
-        let needs = apply::applied_since(&state, &made.draft);
+        let mut state = run.proposals();
+        let needs = state.applied_since(&made.draft);
         state
             .dependencies
             .entry(made.id)
@@ -408,26 +321,6 @@ async fn again(
     }
     made.diff = own_diff(&draft, &before_text(run, &draft));
     made.draft = draft;
-}
-
-pub(crate) async fn check(
-    run: &Arc<RunContext>,
-    draft: &Draft,
-    id: ProposalId,
-) -> (Evidence, Option<TestReport>) {
-    lsp_hints::for_follow_ups(run, &draft.breaking).await;
-    let owners = follow_up::owners_of_broken(run, draft);
-    let callers = owners.into_iter().take(follow_up::OWNERS_MOST).collect();
-    let (mut evidence, report) = checks::check(run, draft, callers).await;
-    evidence.test_callers = follow_up::broken_tests(run, draft);
-    if let Some(report) = report.clone() {
-        run.event(Event::TestsRun {
-            phase: TestPhase::Proposal,
-            proposal: Some(id),
-            report,
-        });
-    }
-    (evidence, report)
 }
 
 fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcome {
@@ -445,163 +338,7 @@ fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcom
     }
 }
 
-/// Returns the current text of the draft's file, for the diff.
-pub(crate) fn before_text(run: &RunContext, draft: &Draft) -> Arc<str> {
-    run.state()
-        .world
-        .read(&draft.file)
-        .unwrap_or_else(|_| Arc::clone(&draft.base))
-}
-
-/// Returns the diff of the draft's own change against the text `now`. The diff does not contain
-/// changes that others made since the draft.
-pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
-    match draft.over(now) {
-        Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
-        // The draft will be refused when it is applied. Until then its original diff is shown.
-        None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
-    }
-}
-
-/// Asks the approver about a proposal.
-async fn decide(
-    run: &Arc<RunContext>,
-    agent: &AgentState,
-    change: &Propose,
-    made: &Made,
-) -> (ActorId, Reviewed) {
-    let view = ProposalView {
-        id: made.id.0,
-        symbol: main_symbol(agent, &made.draft),
-        symbols: made.draft.symbols.clone(),
-        reason: change.reason.clone(),
-        diff: made.diff.clone(),
-        evidence: made.evidence.to_string(),
-    };
-    let own = part(made.id, &view.symbol, &change.reason, &made.draft);
-    ask_about(run, &agent.actor, view, &made.evidence, vec![own]).await
-}
-
-pub(crate) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> FileChange {
-    FileChange {
-        proposal: id,
-        symbol: symbol.clone(),
-        symbols: draft.symbols.clone(),
-        reason: reason.to_owned(),
-        file: draft.file.clone(),
-        base: Arc::clone(&draft.base),
-        changes: ChangeSet::between(&draft.base, &draft.text),
-    }
-}
-
-/// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
-/// person is asked.
-pub(crate) async fn ask_about(
-    run: &Arc<RunContext>,
-    agent: &ActorId,
-    view: ProposalView,
-    evidence: &Evidence,
-    parts: Vec<FileChange>,
-) -> (ActorId, Reviewed) {
-    match run.task.approval {
-        Approval::Auto => (ActorId::Starling, Verdict::Accept.into()),
-        Approval::Proxy => (ActorId::Proxy, review::by_proxy(run, &view).await.into()),
-        Approval::Ask => {
-            let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
-            run.event(Event::ReviewAsked {
-                proposal: ProposalId(view.id),
-                agent: agent.clone(),
-                symbol: view.symbol.clone(),
-                diff: view.diff.clone(),
-                reason: view.reason.clone(),
-                evidence: evidence.clone(),
-                with: parts
-                    .iter()
-                    .map(|part| part.proposal)
-                    .filter(|part| part.0 != view.id)
-                    .collect(),
-                parts,
-            });
-            joint_check::are_under_review(run, &shown);
-            let _clock_stands = run.budget.wait_for_person();
-            let decision = in_time(run.services.approver.proposal(view));
-            with_needed(run, evidence.needs(), decision).await
-        }
-    }
-}
-
-/// Waits for a person's decision on a proposal that can be applied only together with others. An
-/// accepted proposal waits until the others are applied. If one of them is gone, the proposal is
-/// rejected with the reason.
-async fn with_needed(
-    run: &RunContext,
-    needs: &[ProposalId],
-    decision: impl Future<Output = Reviewed>,
-) -> (ActorId, Reviewed) {
-    if needs.is_empty() {
-        return (ActorId::User, decision.await);
-    }
-    let gone = tokio::select! {
-        biased;
-        gone = joint_check::one_is_gone(run, needs) => gone,
-        reviewed = decision => match reviewed {
-            Reviewed::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
-                joint_check::Needed::Applied => return (ActorId::User, reviewed),
-                joint_check::Needed::Gone(gone) => gone,
-            },
-            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
-            | Reviewed::Edited(_) => return (ActorId::User, reviewed),
-        }
-    };
-    let reason = format!("it passes only with {gone}, {}", why_gone(run, gone));
-    (ActorId::Starling, Verdict::Reject { reason }.into())
-}
-
-/// Describes how a proposal ended without being applied, as text that follows its number.
-fn why_gone(run: &RunContext, gone: ProposalId) -> String {
-    let events = run.log.events();
-    let told = events.iter().rev().find_map(|event| match event {
-        Event::ProposalReviewed {
-            proposal,
-            verdict: Verdict::Reject { reason },
-            ..
-        } if *proposal == gone => Some(format!("which was rejected: {reason}")),
-        Event::ProposalReviewed {
-            proposal,
-            verdict: Verdict::Steer { text },
-            ..
-        } if *proposal == gone => Some(format!("which is to be done differently: {text}")),
-        Event::ProposalUndone { proposal } if *proposal == gone => {
-            Some("which was taken back".to_owned())
-        }
-        _ => None,
-    });
-    told.unwrap_or_else(|| "which is not applied".to_owned())
-}
-
-/// Waits for a person's decision, for at most [`PERSON_DEADLINE`].
-async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>) -> T {
-    let late = || Verdict::Reject {
-        reason: "nobody decided within a day".to_owned(),
-    };
-    let decision = tokio::time::timeout(PERSON_DEADLINE, decision).await;
-    decision.unwrap_or_else(|_| late().into())
-}
-
-fn main_symbol(agent: &AgentState, draft: &Draft) -> SymbolPath {
-    match &agent.actor {
-        ActorId::Agent(symbol) => symbol.clone(),
-        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            draft
-                .symbols
-                .first()
-                .cloned()
-                .unwrap_or_else(|| SymbolPath::module(draft.file.clone()))
-        }
-    }
-}
-
-async fn finish(
+pub(crate) async fn finish(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
     id: ProposalId,
@@ -619,214 +356,4 @@ async fn finish(
         Err(Failure::Editor { why }) => return Outcome::Stopped { why },
     };
     ended(run, agent, id, draft, landed)
-}
-
-/// Returns the failure of an accepted part whose outcome is unknown.
-pub(crate) fn lost() -> Landed {
-    Landed::Failed(Failure::Editor {
-        why: "internal error while applying; see the log".to_owned(),
-    })
-}
-
-/// Returns the outcome for the owner of an accepted proposal, and starts the follow-ups of an
-/// applied one.
-pub(crate) fn ended(
-    run: &Arc<RunContext>,
-    agent: &mut AgentState,
-    id: ProposalId,
-    draft: Draft,
-    landed: Landed,
-) -> Outcome {
-    match landed {
-        Landed::Applied { draft, text, gone } => {
-            see_own_change(agent, &draft, text);
-            diagnose::prepare_others(run, &agent.actor);
-            follow_up::follow_up(run, &agent.actor, agent.wave, &draft, &gone);
-            let text = match draft.edited {
-                false => format!("Proposal {id} was accepted and applied."),
-                true => format!(
-                    "Proposal {id} was accepted and applied as the user edited it. What is there now is \
-                     meant:\n{}",
-                    visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text))
-                ),
-            };
-            Outcome::Applied { text }
-        }
-        Landed::TakenOut => taken_out(agent, id),
-        Landed::Failed(Failure::Conflict { why, .. }) => {
-            let now = main_symbol(agent, &draft);
-            let lookup = run.lookup();
-            let source = lookup.read(&[now.to_string()]);
-            if let Ok(tree) = lookup.tree(&now.file) {
-                agent.told.show(now, Arc::clone(tree.text()));
-            }
-            let by = lookup
-                .tree(&draft.file)
-                .ok()
-                .and_then(|tree| apply::last_writer(&run.state(), &draft.file, tree.text()));
-            let who = draft::in_same_place(by, &why);
-            sent_back(format!(
-                "{who} It is now:\n{source}\nPropose your change on top of it."
-            ))
-        }
-        Landed::Failed(Failure::Editor { why }) => sent_back(format!(
-            "It was accepted, but could not be applied: {why}. So nothing of its set was. Propose it again, or find another way."
-        )),
-        Landed::NotWithout { why } => sent_back(format!(
-            "It was accepted as part of a set, and is not applied without {why}. Propose it again, or find another way."
-        )),
-        Landed::Stays { text, why } => {
-            see_own_change(agent, &draft, text);
-            sent_back(format!(
-                "It was accepted as part of a set and is applied, but is of no use without {why}. Look at it again."
-            ))
-        }
-    }
-}
-
-/// Records that the agent knows its own change. Edits that the user made in the meantime are not
-/// recorded as seen, so that a later proposal does not overwrite them.
-fn see_own_change(agent: &mut AgentState, draft: &Draft, text: Arc<str>) {
-    let seen: Vec<(SymbolPath, Arc<str>)> = draft
-        .symbols
-        .iter()
-        .filter_map(|symbol| {
-            let seen = match agent.seen(symbol) {
-                // The person's version may conflict with the text that the agent saw.
-                Some(seen) => draft
-                    .over(&seen)
-                    .or(draft.edited.then(|| Arc::clone(&text)))?,
-                None => Arc::clone(&text),
-            };
-            Some((symbol.clone(), seen))
-        })
-        .collect();
-    agent.views.follow(draft);
-    agent.told.follow(draft);
-    for (symbol, seen) in seen {
-        agent.views.show(symbol, seen);
-    }
-}
-
-/// Handles an intent. The approver may veto or steer the intent before code is written.
-pub(crate) async fn intent(
-    run: &Arc<RunContext>,
-    agent: &mut AgentState,
-    intent: &Intent,
-) -> String {
-    run.set_intent(&agent.actor, &intent.intent);
-    run.event(Event::IntentStated {
-        agent: agent.actor.clone(),
-        intent: intent.intent.clone(),
-        reason: intent.reason.clone(),
-    });
-    let symbol = match &agent.actor {
-        ActorId::Agent(symbol) => symbol.clone(),
-        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            return "Noted. Go on.".to_owned();
-        }
-    };
-    let view = IntentView {
-        symbol,
-        intent: intent.intent.clone(),
-        reason: intent.reason.clone(),
-    };
-    match ask_intent(run, agent, view).await {
-        None => "Noted. Go on.".to_owned(),
-        Some(Verdict::Accept) => "Approved. Go on.".to_owned(),
-        Some(Verdict::Reject { reason }) => {
-            format!("Vetoed: {reason}. Find another way, or finish.")
-        }
-        Some(Verdict::Steer { text }) => format!("Do it differently: {text}"),
-    }
-}
-
-/// With `ask_intent = "always"`, asks about the reason of a proposal whose intent was not approved,
-/// before it is checked. Returns why the proposal must stop; `None` if it may continue.
-async fn unasked_intent(
-    run: &Arc<RunContext>,
-    agent: &mut AgentState,
-    change: &Propose,
-    draft: &Draft,
-) -> Option<String> {
-    if run.task.ask_intent != AskIntent::Always || agent.intent_approved {
-        return None;
-    }
-    let symbol = main_symbol(agent, draft);
-    let view = IntentView {
-        symbol,
-        intent: change.reason.clone(),
-        reason: String::new(),
-    };
-    match ask_intent(run, agent, view).await {
-        None | Some(Verdict::Accept) => None,
-        Some(Verdict::Reject { reason }) => {
-            Some(format!("Vetoed: {reason}. Find another way, or finish."))
-        }
-        Some(Verdict::Steer { text }) => Some(format!("Do it differently: {text}")),
-    }
-}
-
-/// Returns the approver's verdict on an intent; `None` if no approver is asked.
-async fn ask_intent(
-    run: &Arc<RunContext>,
-    agent: &mut AgentState,
-    view: IntentView,
-) -> Option<Verdict> {
-    let (by, verdict) = match (run.task.ask_intent, run.task.approval) {
-        (AskIntent::Never, _) | (_, Approval::Auto) => return None,
-        (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
-            (ActorId::Proxy, review::intent_by_proxy(run, &view).await)
-        }
-        (AskIntent::Contract | AskIntent::Always, Approval::Ask) => {
-            let _clock_stands = run.budget.wait_for_person();
-            (
-                ActorId::User,
-                in_time(run.services.approver.intent(view)).await,
-            )
-        }
-    };
-    agent.intent_approved = verdict == Verdict::Accept;
-    run.event(Event::IntentReviewed {
-        agent: agent.actor.clone(),
-        by,
-        verdict: verdict.clone(),
-    });
-    Some(verdict)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use starling_syntax::FilePath;
-
-    fn draft(base: &str, text: &str) -> Draft {
-        Draft {
-            file: FilePath::new("a.py"),
-            base: base.into(),
-            text: text.into(),
-            symbols: Vec::new(),
-            losses: Vec::new(),
-            contract: Vec::new(),
-            breaking: Vec::new(),
-            epoch: Default::default(),
-            imports: Default::default(),
-            needs_person: Vec::new(),
-            edited: false,
-        }
-    }
-
-    #[test]
-    fn a_diff_shows_the_own_change_over_what_others_brought() {
-        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
-        let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
-        let diff = own_diff(&draft, &now);
-        assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
-        assert!(!diff.contains("a = "), "{diff}");
-        // If both changed the same line, even in different words, the original diff is shown.
-        let same_line = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nc = 1\n".into());
-        assert!(same_line.contains("-b = 1\n+b = 2\n"), "{same_line}");
-        let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());
-        assert!(conflict.contains("-b = 1\n+b = 2\n"), "{conflict}");
-    }
 }

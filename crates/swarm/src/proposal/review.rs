@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::event::events::{ActorId, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
 use crate::lookup::cap;
 use crate::proposal::apply;
+use crate::protocol::conversation::Conversation;
 use crate::protocol::verdict;
-use crate::state::model_call::Conversation;
-use crate::state::run_context::{Accepted, RunContext};
+use crate::state::proposals::Accepted;
+use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ProxyPrompt, ProxySystem, ProxySystemText};
 use starling_core::{
     ChatReply, IntentView, Message, ProposalView, Role, Tokens, ToolCall, ToolCalling, Verdict,
@@ -74,7 +76,7 @@ pub(crate) async fn intent_by_proxy(run: &Arc<RunContext>, view: &IntentView) ->
 /// proposals that are not applied yet are included.
 fn accepted(run: &RunContext) -> String {
     let (accepted, applied) = {
-        let state = run.state();
+        let state = run.proposals();
         let applied: Vec<_> = state.applied.iter().map(|applied| applied.id).collect();
         (state.accepted.clone(), applied)
     };

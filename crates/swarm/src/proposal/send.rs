@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event, EventLog};
-use crate::evidence::proposal::ProposalId;
+use crate::evidence::failure::Failure;
+use crate::evidence::ids::ProposalId;
 use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
@@ -96,21 +97,6 @@ impl Purpose<'_> {
                 };
                 made.back_over(current)
             }
-        }
-    }
-}
-
-/// Why a change was not applied. Nothing was changed.
-#[derive(Debug, Clone)]
-pub enum Failure {
-    Conflict { why: String, current: Arc<str> },
-    Editor { why: String },
-}
-
-impl Failure {
-    pub fn why(&self) -> &str {
-        match self {
-            Failure::Conflict { why, .. } | Failure::Editor { why } => why,
         }
     }
 }

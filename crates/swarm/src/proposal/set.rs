@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::contract::follow_up;
+use crate::event::actor::ActorId;
 use crate::event::dependencies::Dependencies;
-use crate::event::events::{ActorId, Event};
+use crate::event::events::Event;
+use crate::evidence::ids::ProposalId;
 use crate::evidence::joint::JointEvidence;
-use crate::evidence::proposal::{ProposalId, TestEvidence};
-use crate::proposal::apply;
-use crate::proposal::edited;
-use crate::proposal::joint_check::{self, Decision, Waiting};
-use crate::proposal::landing::{self, Landed, SetPart};
-use crate::proposal::objection;
-use crate::proposal::propose::{ask_about, part, tell_checked};
-use crate::state::run_context::{Accepted, RunContext};
+use crate::evidence::test_evidence::TestEvidence;
+use crate::proposal::approval::ask_about;
+use crate::proposal::landing::{self, SetPart};
+use crate::proposal::made::{part, tell_checked};
+use crate::proposal::{edited, joint_check, objection};
+use crate::state::proposals::{Accepted, Decision, Landed, Waiting};
+use crate::state::run_context::RunContext;
 use starling_core::{ProposalView, Reviewed, Verdict};
 use starling_syntax::SymbolPath;
 
@@ -24,9 +25,9 @@ use starling_syntax::SymbolPath;
 fn note_set(run: &RunContext, members: &[(ProposalId, Waiting)], together: &JointEvidence) {
     let set: BTreeSet<ProposalId> = members.iter().map(|(id, _)| *id).collect();
     let others = together.passes_with(&set);
-    let mut state = run.state();
+    let mut state = run.proposals();
     for (id, one) in members {
-        let mut needs = apply::applied_since(&state, &one.draft);
+        let mut needs = state.applied_since(&one.draft);
         needs.extend(&others);
         let of_part = Dependencies {
             set: set.iter().copied().filter(|other| other != id).collect(),
@@ -183,7 +184,7 @@ async fn land(
             by: by.clone(),
             verdict: Verdict::Accept,
         });
-        run.state().accepted.push(Accepted {
+        run.proposals().accepted.push(Accepted {
             id,
             symbol: one.symbol.clone(),
             reason: one.reason,

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use crate::event::dependencies::{DependencyGraph, Held};
 use crate::event::events::{AppliedChange, Event};
-use crate::evidence::proposal::ProposalId;
-use crate::proposal::apply::{self, Applied};
-use crate::proposal::send::{Failure, Intent, Purpose, Sent, send};
-use crate::run::lifecycle::UndoError;
-use crate::state::run_context::{Accepted, RunContext};
+use crate::evidence::failure::Failure;
+use crate::evidence::ids::ProposalId;
+use crate::proposal::apply;
+use crate::proposal::send::{Intent, Purpose, Sent, send};
+use crate::proposal::undo_error::UndoError;
+use crate::state::applied::Applied;
+use crate::state::proposals::Accepted;
+use crate::state::run_context::RunContext;
 use starling_core::Effect;
-use starling_syntax::{FilePath, MadeChange, SymbolPath};
+use starling_syntax::FilePath;
 use starling_text::ChangeSet;
 use starling_workspace::remove_empty_directories;
 
@@ -42,7 +45,7 @@ pub(crate) async fn take_back(
     run: &Arc<RunContext>,
     which: Option<ProposalId>,
 ) -> Result<Vec<ProposalId>, UndoError> {
-    let applied = run.state().applied.clone();
+    let applied = run.proposals().applied.clone();
     let is_chosen = |applied: &&Applied| which.is_none_or(|id| id == applied.id);
     let chosen: Vec<Applied> = applied.iter().rev().filter(is_chosen).cloned().collect();
     if let (Some(id), true) = (which, chosen.is_empty()) {
@@ -91,7 +94,7 @@ async fn still_there(
         let Some(text) = texts.get_mut(&applied.file) else {
             continue;
         };
-        match applied.without(text) {
+        match without(applied, text) {
             Ok(earlier) if earlier == *text => {
                 gone.insert(applied.id);
             }
@@ -168,7 +171,7 @@ impl<'h> TakingBack<'h> {
                 continue;
             };
             match now {
-                Ok(text) => match applied.without(text) {
+                Ok(text) => match without(applied, text) {
                     Ok(earlier) => *text = earlier,
                     Err(error) => conflicts.push((applied.id, error)),
                 },
@@ -227,32 +230,17 @@ impl<'h> TakingBack<'h> {
     }
 }
 
-impl Applied {
-    /// A text without the change.
-    fn without(&self, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
-        let conflict = |why: String| UndoError::Conflict {
-            symbol: self.symbol(),
-            why,
-        };
-        let changes = self.made().back_over(text);
-        let changes = changes.map_err(|found| conflict(found.in_lines(&self.after)))?;
-        let earlier = changes.apply(text);
-        let earlier = earlier.map_err(|error| conflict(error.to_string()))?;
-        Ok(earlier.into())
-    }
-
-    pub fn made(&self) -> MadeChange<'_> {
-        MadeChange {
-            file: &self.file,
-            before: &self.before,
-            after: &self.after,
-        }
-    }
-
-    fn symbol(&self) -> SymbolPath {
-        let module = || SymbolPath::module(self.file.clone());
-        self.symbols.first().cloned().unwrap_or_else(module)
-    }
+/// A text without an applied change.
+fn without(applied: &Applied, text: &Arc<str>) -> Result<Arc<str>, UndoError> {
+    let conflict = |why: String| UndoError::Conflict {
+        symbol: applied.symbol(),
+        why,
+    };
+    let changes = applied.made().back_over(text);
+    let changes = changes.map_err(|found| conflict(found.in_lines(&applied.after)))?;
+    let earlier = changes.apply(text);
+    let earlier = earlier.map_err(|error| conflict(error.to_string()))?;
+    Ok(earlier.into())
 }
 
 async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undone, UndoError> {
@@ -281,7 +269,7 @@ async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undon
     if text.is_none() {
         remove_empty_directories(run.policy().root(), &applied.directories);
     }
-    run.state().change_world(&applied.file, text);
+    run.world().change(&applied.file, text);
     let accepted = note_undone(run, applied);
     Ok(Undone {
         applied: applied.clone(),
@@ -293,16 +281,29 @@ async fn take_one_back(run: &Arc<RunContext>, applied: &Applied) -> Result<Undon
 /// Takes in that a proposal is applied no more, and tells it.
 fn note_undone(run: &RunContext, applied: &Applied) -> Option<Accepted> {
     let mut state = run.state();
-    state.epoch.changes += 1;
-    state.answers.forget(&applied.symbols);
-    state.latest = None;
-    state.applied.retain(|other| other.id != applied.id);
-    let accepted = state.accepted.iter().find(|other| other.id == applied.id);
+    state.world.epoch.changes += 1;
+    state.world.answers.forget(&applied.symbols);
+    state.tests.latest = None;
+    state
+        .proposals
+        .applied
+        .retain(|other| other.id != applied.id);
+    let accepted = state
+        .proposals
+        .accepted
+        .iter()
+        .find(|other| other.id == applied.id);
     let accepted = accepted.cloned();
-    state.accepted.retain(|other| other.id != applied.id);
+    state
+        .proposals
+        .accepted
+        .retain(|other| other.id != applied.id);
     // As far as is known without running them: what it mended fails again.
-    state.failing.retain(|id| !applied.broken.contains(id));
-    state.failing.extend(applied.fixed.iter().cloned());
+    state
+        .tests
+        .failing
+        .retain(|id| !applied.broken.contains(id));
+    state.tests.failing.extend(applied.fixed.iter().cloned());
     drop(state);
     run.log.undone(applied.id);
     // Who needs it goes back to its agent.
@@ -312,7 +313,7 @@ fn note_undone(run: &RunContext, applied: &Applied) -> Option<Accepted> {
 
 /// Takes in that the texts hold proposals no more, whoever took them out.
 pub(crate) fn note_gone(run: &RunContext, gone: &[ProposalId]) {
-    let applied = run.state().applied.clone();
+    let applied = run.proposals().applied.clone();
     for one in applied.iter().filter(|one| gone.contains(&one.id)) {
         note_undone(run, one);
     }
@@ -358,20 +359,20 @@ async fn apply_again(run: &Arc<RunContext>, undone: &Undone) -> Result<(), Failu
         dependencies: applied.dependencies.clone(),
     };
     let mut state = run.state();
-    state.change_world(&applied.file, Some(&after));
-    state.epoch.changes += 1;
-    state.answers.forget(&applied.symbols);
-    state.accepted.extend(accepted.clone());
-    state.failing.retain(|id| !applied.fixed.contains(id));
-    state.failing.extend(applied.broken.iter().cloned());
+    state.world.change(&applied.file, Some(&after));
+    state.world.epoch.changes += 1;
+    state.world.answers.forget(&applied.symbols);
+    state.proposals.accepted.extend(accepted.clone());
+    state.tests.failing.retain(|id| !applied.fixed.contains(id));
+    state.tests.failing.extend(applied.broken.iter().cloned());
     let again = Applied {
         before,
         after,
         effect,
-        changes: state.epoch.changes,
+        changes: state.world.epoch.changes,
         ..applied.clone()
     };
-    state.applied.push(again);
+    state.proposals.applied.push(again);
     drop(state);
     run.event(Event::ProposalApplied {
         proposal: applied.id,

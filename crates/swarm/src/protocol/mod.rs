@@ -34,10 +34,10 @@ impl Asked {
     }
 }
 
-/// Returns the tools of a seat; empty for the text protocol.
-pub fn tools(calling: ToolCalling, seat: ToolSet) -> Vec<ToolSpec> {
+/// Returns the tools of a toolset; empty for the text protocol.
+pub fn tools(calling: ToolCalling, toolset: ToolSet) -> Vec<ToolSpec> {
     match calling {
-        ToolCalling::Native => native::specs(seat),
+        ToolCalling::Native => native::specs(toolset),
         ToolCalling::Text => Vec::new(),
     }
 }
@@ -47,18 +47,18 @@ pub fn tools(calling: ToolCalling, seat: ToolSet) -> Vec<ToolSpec> {
 /// characters.
 pub fn parse(
     calling: ToolCalling,
-    seat: ToolSet,
+    toolset: ToolSet,
     reply: &ChatReply,
     paths: &UnusualPaths,
 ) -> Vec<Asked> {
     let mut asked: Vec<Asked> = reply
         .tool_calls
         .iter()
-        .map(|call| native::parse(call, seat))
+        .map(|call| native::parse(call, toolset))
         .collect();
     let cut = reply.finish == Finish::Length;
     if calling == ToolCalling::Text && asked.is_empty() && !cut {
-        asked = plain::parse(&reply.text, seat, paths);
+        asked = plain::parse(&reply.text, toolset, paths);
     }
     asked
 }
@@ -91,14 +91,14 @@ pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
 }
 
 /// Describes what is wrong with a reply that requests no action.
-pub fn nothing_asked(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> String {
+pub fn nothing_asked(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) -> String {
     let what = match (reply.finish, reply.text.trim().is_empty()) {
         (Finish::Filtered, _) => "The answer was withheld by the provider's filter.",
         (Finish::Length, _) => "The answer was cut by the output limit.",
         (_, true) => "The answer was empty.",
         (_, false) => "The answer asks for nothing.",
     };
-    let how = match (calling, seat) {
+    let how = match (calling, toolset) {
         (ToolCalling::Native, ToolSet::Scout) => "Call `wake`, or a reading tool.",
         (ToolCalling::Native, ToolSet::Owner | ToolSet::Solo) => {
             "Call `propose` with the change, a reading tool, or `finish` when there is nothing to do."
@@ -114,5 +114,6 @@ pub fn nothing_asked(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> 
     format!("{what} {how}")
 }
 
+pub(crate) mod conversation;
 #[cfg(test)]
 mod tests;

@@ -35,8 +35,8 @@ const READING: [Tool; 5] = [
     Tool::References,
 ];
 
-fn tools_of(seat: ToolSet) -> Vec<Tool> {
-    let more: &[Tool] = match seat {
+fn tools_of(toolset: ToolSet) -> Vec<Tool> {
+    let more: &[Tool] = match toolset {
         ToolSet::Scout => &[Tool::Wake],
         ToolSet::Owner => &[
             Tool::Ask,
@@ -144,12 +144,12 @@ impl Tool {
     }
 }
 
-/// Returns the tools of a seat with their descriptions.
-pub fn specs(seat: ToolSet) -> Vec<ToolSpec> {
-    tools_of(seat).into_iter().map(Tool::spec).collect()
+/// Returns the tools of a toolset with their descriptions.
+pub fn specs(toolset: ToolSet) -> Vec<ToolSpec> {
+    tools_of(toolset).into_iter().map(Tool::spec).collect()
 }
 
-/// Returns the tools with these names, of any seat. Unknown names are ignored.
+/// Returns the tools with these names, of any toolset. Unknown names are ignored.
 pub fn described(names: &[String]) -> Vec<ToolSpec> {
     let all = READING.into_iter().chain([
         Tool::Ask,
@@ -166,8 +166,8 @@ pub fn described(names: &[String]) -> Vec<ToolSpec> {
 }
 
 /// Parses a native call to an action, or returns why it is invalid.
-pub fn parse(call: &ToolCall, seat: ToolSet) -> Asked {
-    let known = tools_of(seat);
+pub fn parse(call: &ToolCall, toolset: ToolSet) -> Asked {
+    let known = tools_of(toolset);
     let action = match known.iter().find(|tool| tool.name() == call.name) {
         None => {
             let names: Vec<&str> = known.iter().map(|tool| tool.name()).collect();

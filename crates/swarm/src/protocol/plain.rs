@@ -9,17 +9,17 @@ use super::action::{
 use starling_workspace::UnusualPaths;
 
 /// Parses the actions of a plain-text reply in order. The proposal comes last.
-pub fn parse(text: &str, seat: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
-    match seat {
+pub fn parse(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
+    match toolset {
         ToolSet::Scout => picks(text, paths),
-        ToolSet::Answerer => commands(text, seat, paths).0,
-        ToolSet::Owner | ToolSet::Solo => owner(text, seat, paths),
+        ToolSet::Answerer => commands(text, toolset, paths).0,
+        ToolSet::Owner | ToolSet::Solo => owner(text, toolset, paths),
     }
 }
 
-fn owner(text: &str, seat: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
+fn owner(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
     let (prose, blocks) = fenced_blocks(text);
-    let (mut asked, flags) = commands(&prose, seat, paths);
+    let (mut asked, flags) = commands(&prose, toolset, paths);
     let mut propose = Propose {
         reason: first_sentences(&prose),
         imports: flags.imports,
@@ -59,7 +59,7 @@ struct Flags {
     symbol: Option<String>,
 }
 
-fn commands(text: &str, seat: ToolSet, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
+fn commands(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
@@ -104,14 +104,14 @@ fn commands(text: &str, seat: ToolSet, paths: &UnusualPaths) -> (Vec<Asked>, Fla
                 symbol: first.to_owned(),
                 question: more.to_owned(),
             }),
-            "request" if seat != ToolSet::Answerer => Action::Request(RequestChange {
+            "request" if toolset != ToolSet::Answerer => Action::Request(RequestChange {
                 symbol: first.to_owned(),
                 reason: more.to_owned(),
             }),
-            "tests" if seat != ToolSet::Answerer => {
+            "tests" if toolset != ToolSet::Answerer => {
                 Action::RunTests(RunTests { select: Vec::new() })
             }
-            "finish" if seat != ToolSet::Answerer => Action::Finish(FinishWork {
+            "finish" if toolset != ToolSet::Answerer => Action::Finish(FinishWork {
                 summary: rest.to_owned(),
             }),
             // The word is a decorator or a mention, not a command.

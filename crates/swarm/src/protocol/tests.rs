@@ -27,8 +27,8 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
 }
 
 /// Parses a reply in a project without unusual paths.
-fn parse(calling: ToolCalling, seat: ToolSet, reply: &ChatReply) -> Vec<Asked> {
-    super::parse(calling, seat, reply, &UnusualPaths::default())
+fn parse(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) -> Vec<Asked> {
+    super::parse(calling, toolset, reply, &UnusualPaths::default())
 }
 
 fn only(asked: Vec<Asked>) -> Action {
@@ -65,8 +65,8 @@ fn native_calls_are_read() {
 
 #[test]
 fn a_seat_has_only_its_tools() {
-    let names = |seat| {
-        tools(ToolCalling::Native, seat)
+    let names = |toolset| {
+        tools(ToolCalling::Native, toolset)
             .into_iter()
             .map(|tool| tool.name)
             .collect::<Vec<_>>()
@@ -229,8 +229,8 @@ fn a_cut_answer_is_no_proposal() {
 fn paths_with_spaces_and_signs_are_one_word() {
     let files = ["story kit/x.py", "50% (off)/it's.py", "a b/c#.py"].map(FilePath::new);
     let paths = UnusualPaths::of(&files, Path::new("/w"));
-    let parse = |seat, text: &str| {
-        let asked = super::parse(ToolCalling::Text, seat, &reply(text, &[]), &paths);
+    let parse = |toolset, text: &str| {
+        let asked = super::parse(ToolCalling::Text, toolset, &reply(text, &[]), &paths);
         asked.into_iter().map(|one| one.action.expect("readable"))
     };
     let text =

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::protocol;
 use crate::protocol::against;
 use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
+use starling_text::invisible;
 
 /// Name of the tool for models with native tool calls.
 const TOOL: &str = "decide";
@@ -61,7 +62,11 @@ fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
         None => Vec::new(),
     };
     let said: Vec<&str> = said.iter().map(|text| text.trim()).collect();
-    let said = said.into_iter().filter(|text| !says_nothing(text));
+    // A text of characters that are not shown says something that nobody sees.
+    let is_hidden = |text: &str| invisible(text).next().is_some();
+    let said = said
+        .into_iter()
+        .filter(|text| is_hidden(text) || !says_nothing(text));
     Ok(said.collect::<Vec<&str>>().join("\n"))
 }
 
@@ -405,6 +410,8 @@ mod tests {
             assert_eq!(accept(condition, json!("")), Err(Unclear::Conditional));
         }
         assert_eq!(accept(json!(""), json!("slow")), Err(Unclear::Objected));
+        let unseen = accept(json!("\u{200b}\u{200b}"), json!(""));
+        assert_eq!(unseen, Err(Unclear::Conditional));
         for nothing in [
             json!(""),
             json!("None."),

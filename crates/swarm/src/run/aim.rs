@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::check::reached::is_other_language;
-use crate::evidence::proposal::failing_ids;
+use crate::check::documentation::is_documentation;
+use crate::check::other_language::is_other_language;
+use crate::check::required::{self, imports};
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
-use crate::run::ending::{is_documentation, some_of};
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
-use crate::task::required::{self, has_word, imports};
+use crate::task::whole_word::has_word;
 use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -36,11 +38,11 @@ pub(crate) struct Aim {
 
 /// Compares the changes of a run with the names in its task. `changed` are all changed symbols,
 /// `changing` those whose behaviour changed.
-pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
-    let Some(names) = run.state().task_names.clone() else {
+pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolPath]) -> Aim {
+    let Some(names) = checker.tests().required.names.clone() else {
         return Aim::default();
     };
-    if let Some(missed) = missed_document(run, changed) {
+    if let Some(missed) = missed_document(checker, changed) {
         return Aim {
             missed: Some(missed),
             ..Aim::default()
@@ -55,11 +57,11 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
     if judged.is_empty() || !names.lead() {
         return Aim::default();
     }
-    let task = &run.task.text;
-    let around = Around::of(run, &names);
+    let task = &checker.task.text;
+    let around = Around::of(checker, &names);
     let near: Vec<SymbolPath> = judged
         .iter()
-        .filter(|symbol| around.holds(run.goal, task, symbol))
+        .filter(|symbol| around.holds(checker.goal, task, symbol))
         .map(|symbol| (*symbol).clone())
         .collect();
     if near.is_empty() {
@@ -71,7 +73,7 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
     if near.len() == judged.len() {
         return Aim::default();
     }
-    let failed = failed_before(run);
+    let failed = failed_before(checker);
     let reached = required::reached(&around.after, &near, &failed);
     let ids = failed.into_iter().map(|case| case.id);
     Aim {
@@ -82,8 +84,8 @@ pub(crate) fn of(run: &RunContext, changed: &[SymbolPath], changing: &[&SymbolPa
 }
 
 /// Describes the documents that the task asks to change, if none of them was changed.
-fn missed_document(run: &RunContext, changed: &[SymbolPath]) -> Option<String> {
-    let words = goal::documents_to_change(&run.task.text);
+fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> {
+    let words = goal::documents_to_change(&checker.task.text);
     let is_meant = |file: &FilePath| {
         let path = file.as_str().to_lowercase();
         let name = file.name().to_lowercase();
@@ -91,8 +93,8 @@ fn missed_document(run: &RunContext, changed: &[SymbolPath]) -> Option<String> {
         let mut words = words.iter();
         words.any(|word| *word == path || path.ends_with(&format!("/{word}")) || word == stem)
     };
-    let text = run.task.text.replace('@', " ");
-    let mut named = run.lookup().files_named_in(&text);
+    let text = checker.task.text.replace('@', " ");
+    let mut named = checker.lookup().files_named_in(&text);
     named.retain(is_meant);
     let is_changed = |file: &FilePath| changed.iter().any(|symbol| symbol.file == *file);
     if changed.is_empty() || named.is_empty() || named.iter().any(is_changed) {
@@ -107,8 +109,8 @@ fn missed_document(run: &RunContext, changed: &[SymbolPath]) -> Option<String> {
 }
 
 /// Returns the tests that failed before the run, with their messages.
-fn failed_before(run: &RunContext) -> Vec<TestCase> {
-    let state = run.state();
+fn failed_before(checker: &Checker) -> Vec<TestCase> {
+    let state = checker.tests();
     let Some(before) = &state.before else {
         return Vec::new();
     };
@@ -150,10 +152,10 @@ struct Around {
 }
 
 impl Around {
-    fn of(run: &RunContext, names: &Names) -> Around {
-        let index = &run.services.index;
+    fn of(checker: &Checker, names: &Names) -> Around {
+        let index = &checker.services.index;
         let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
-        let after = run.lookup();
+        let after = checker.lookup();
         let gone = names.not_there.iter();
         let files = gone.flat_map(|one| one.nearest.iter().chain([&one.file]));
         let named: Vec<SymbolPath> = names.sure.clone();

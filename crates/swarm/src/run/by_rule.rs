@@ -14,7 +14,6 @@ use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
 use uses::{is_word_at, offset, places};
-pub(crate) use uses::{put_together, stands_in};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
 ///
@@ -33,14 +32,44 @@ pub(crate) fn picks(run: &RunContext) -> Option<Result<Vec<Pick>, String>> {
 fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
     let mut edits = Edits::default();
     let mut picks = Vec::new();
+    // What goes away may use other things that go away.
+    let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
             Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
-            Stated::Deleted { what } => picks.extend(delete(lookup, what)?),
+            Stated::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
     picks.extend(edits.picks(lookup, &in_words(all))?);
-    Ok(picks)
+    one_for_each_symbol(picks)
+}
+
+fn deleted_symbol(stated: &Stated) -> Option<SymbolPath> {
+    match stated {
+        Stated::Deleted {
+            what: Named::Symbol(path),
+        } => Some(path.clone()),
+        Stated::Deleted { .. } | Stated::Renamed { .. } => None,
+    }
+}
+
+/// Combines the changes of the same symbol, such as of the body of a module.
+fn one_for_each_symbol(picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
+    let mut all: Vec<Pick> = Vec::new();
+    for pick in picks {
+        let Some(known) = all.iter_mut().find(|known| known.symbol == pick.symbol) else {
+            all.push(pick);
+            continue;
+        };
+        if known.source.is_some() || pick.source.is_some() {
+            return Err(format!("`{}` is to be changed in two ways", pick.symbol));
+        }
+        known.hunks.extend(pick.hunks);
+        known.delete.extend(pick.delete);
+        known.intended_losses |= pick.intended_losses;
+        known.why = format!("{}; {}", known.why, pick.why);
+    }
+    Ok(all)
 }
 
 fn in_words(all: &[Stated]) -> String {
@@ -76,10 +105,11 @@ fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<
     }
 }
 
-fn delete(lookup: &Lookup, what: &Named) -> Result<Vec<Pick>, String> {
+/// `gone` are all symbols that the task deletes.
+fn delete(lookup: &Lookup, what: &Named, gone: &[SymbolPath]) -> Result<Vec<Pick>, String> {
     match what {
-        Named::Symbol(path) => delete_symbol(lookup, path),
-        Named::Variable(variable) => variable::delete(lookup, variable),
+        Named::Symbol(path) => delete_symbol(lookup, path, gone),
+        Named::Variable(variable) => variable::delete(lookup, variable, gone),
         Named::Word(_) | Named::File(_) => Err(not_known(what)),
     }
 }
@@ -169,7 +199,11 @@ fn stub_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Option<Symbol>, S
     }
 }
 
-fn delete_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Pick>, String> {
+fn delete_symbol(
+    lookup: &Lookup,
+    symbol: &SymbolPath,
+    gone: &[SymbolPath],
+) -> Result<Vec<Pick>, String> {
     let found = lookup.symbol(symbol)?;
     not_known_by_name(lookup, symbol, &found.symbol)?;
     may_be_missed(lookup, symbol)?;
@@ -180,7 +214,8 @@ fn delete_symbol(lookup: &Lookup, symbol: &SymbolPath) -> Result<Vec<Pick>, Stri
         uses.extend(uses::of_stub(lookup, &twin));
         all.push(twin.path);
     }
-    uses.retain(|usage| !all.iter().any(|one| one.encloses(&usage.symbol)));
+    let own = all.iter().chain(gone);
+    uses.retain(|usage| !own.clone().any(|one| one.encloses(&usage.symbol)));
     if !uses.is_empty() {
         let places = places(&uses);
         return Err(format!("`{}` is still used: {places}", symbol.name));

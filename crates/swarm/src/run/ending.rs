@@ -1,60 +1,36 @@
 //! The end of a run: one sentence for people, and whether tests prove the run's changes.
 
+mod facts;
 mod not_applied;
 mod shown;
 mod unchanged;
 mod words;
-
-use std::collections::BTreeSet;
-
-use serde::{Deserialize, Serialize};
-
-use crate::check::new_tests::WithoutChange;
-use crate::event::events::StopReason;
-use crate::run::aim::Aim;
-use crate::task::goal::Goal;
-use crate::task::goal::excluded::Excluded;
+pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
 pub(crate) use not_applied::{left_out, rejected};
 use shown::{are_all_fixed, did_fail, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
-pub(crate) use words::is_documentation;
 use words::{is_all_documentation, only_words};
+#[cfg(test)]
+mod tests;
 
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
+use std::collections::BTreeSet;
+
+use crate::event::ending::{Ending, Proof};
+use crate::event::events::StopReason;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::without_change::WithoutChange;
+use crate::evidence::wording::{counted, some_of};
+use crate::run::aim::Aim;
+use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
-use starling_syntax::SymbolPath;
 
 /// How the reason of a run begins whose last proposal was sent back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
-/// Names in one headline.
-const NAMES_MOST: usize = 4;
 /// Maximum length of quoted test output, in bytes.
 const QUOTED: usize = 160;
-
-/// Whether tests prove what a run did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, they pass, and one of them fails without the
-    /// run's change.
-    Proven,
-    /// Tests pass as they did before, and the task asks for no other behaviour, as for a renaming.
-    AsBefore,
-    /// The task needed no change, or a change of documentation alone.
-    NothingToProve,
-    /// Changes are in the workspace, and no test proves them.
-    Unproven,
-    /// The task is not done.
-    NotDone,
-}
-
-/// How a run ended, for people and for scripts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
-    pub proof: Proof,
-    /// One line without a full stop.
-    pub headline: String,
-}
 
 impl Ending {
     /// The end of a run that never began.
@@ -91,70 +67,6 @@ impl Ending {
     }
 }
 
-/// What a headline is made of.
-#[derive(Debug)]
-pub(crate) struct RunFacts<'a> {
-    pub stop_reason: &'a StopReason,
-    pub task: &'a str,
-    pub goal: Goal,
-    /// Symbols whose changes are in the workspace at the end.
-    pub changed: &'a [SymbolPath],
-    pub taken_back: TakenBack<'a>,
-    pub last_check: LastCheck<'a>,
-    pub failed_before: &'a BTreeSet<String>,
-    /// Failing tests that the task is about.
-    pub required: &'a BTreeSet<String>,
-    /// Tests that pass only with test files that the run changed.
-    pub only_as_changed: &'a [String],
-    /// Files that were changed with tests in them that could not be held to their original text.
-    pub unheld: &'a [String],
-    /// Tests that fail and pass on the text that the run leaves.
-    pub unsteady: &'a [String],
-    /// Those of which the run may be the cause: with them nothing is proven.
-    pub doubtful: &'a [String],
-    /// What the run's new tests do on the code as it was.
-    pub new_tests: &'a WithoutChange,
-    /// Changed functions without whose change the tests that show the change pass as well.
-    pub unshown_parts: &'a [SymbolPath],
-    /// Changed symbols that surely no test reaches.
-    pub unreached: &'a [SymbolPath],
-    /// Whether code was changed whose behaviour tests can show.
-    pub behaves_otherwise: bool,
-    /// Whether only documents, comments and docstrings were changed.
-    pub only_words: bool,
-    /// How the changes stand to what the task names.
-    pub aim: &'a Aim,
-    /// The task tells of a bug in code that no failing test reaches.
-    pub beside_failures: bool,
-    /// Proposals that the checks refused for good, in words.
-    pub left_out: &'a [String],
-    /// Proposals that the person rejected, in words.
-    pub rejected: &'a [String],
-    /// Problems that the changes brought, be it with the person's leave, in words.
-    pub problems: &'a [String],
-    /// Why the last proposal was refused, where none was applied.
-    pub refused: Option<&'a str>,
-    /// The test run before anything was changed.
-    pub report_before: Option<&'a TestReport>,
-    /// Every agent says that its symbol needs no change, and no test says otherwise.
-    pub nothing_to_change: bool,
-}
-
-/// Whether the changes of a run were taken back at its end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TakenBack<'a> {
-    No,
-    /// With the file that keeps the changes, where it could be written.
-    Yes(Option<&'a str>),
-}
-
-/// The last test run on the workspace as the run leaves it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LastCheck<'a> {
-    Absent { why: &'a str },
-    Known(&'a TestReport),
-}
-
 /// The end of a run. Its last check decides whether the changes are proven.
 pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
@@ -170,11 +82,8 @@ pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
                     let beside = without_change(facts.new_tests);
                     (proof, format!("{headline}{beside}"))
                 }
-                Proof::Unproven if is_mostly_refused(facts) => {
-                    (proof, partly_done(facts, what_is_done(&headline)))
-                }
                 Proof::Unproven if !facts.left_out.is_empty() => {
-                    (Proof::Unproven, format!("{headline}; {}", refusals(facts)))
+                    (Proof::Unproven, without_the_refused(facts, &headline))
                 }
                 other => (other, headline),
             };
@@ -659,7 +568,7 @@ fn failures(failing: &[String], command: &str) -> String {
 }
 
 /// Whether a headline tells of a test that fails now and then.
-fn names(headline: &str, id: &str) -> bool {
+pub(crate) fn names(headline: &str, id: &str) -> bool {
     let told = headline.split("now and then").nth(1);
     let mut ids = told.map(|told| told.trim_start_matches(':').split([',', ';']));
     let is_it = |one: &str| id == WHOLE_RUN || one.trim() == id;
@@ -682,6 +591,7 @@ fn without_change(found: &WithoutChange) -> String {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = found;
     match (fails.len(), passes.len()) {
         (0, 0) => match changed_fail.as_slice() {
@@ -761,25 +671,10 @@ fn with_status(report: &TestReport, status: TestStatus) -> usize {
     cases.filter(|case| case.status == status).count()
 }
 
-pub(crate) fn counted(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        many => format!("{many} {noun}s"),
-    }
-}
-
 fn pass(number: usize) -> &'static str {
     match number {
         1 => "passes",
         _ => "pass",
-    }
-}
-
-pub(crate) fn some_of(names: &[String]) -> String {
-    let shown = names[..names.len().min(NAMES_MOST)].join(", ");
-    match names.len().saturating_sub(NAMES_MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -791,6 +686,3 @@ fn last_line(output: &str) -> &str {
     let line = output.trim_end().lines().last();
     tail(line.unwrap_or("it printed nothing"), QUOTED)
 }
-
-#[cfg(test)]
-mod tests;

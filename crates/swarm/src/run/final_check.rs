@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::check::diagnose;
-use crate::check::names_check;
-use crate::event::events::{ActorId, Cause, Event};
+use crate::check::{diagnose, names_check};
+use crate::event::actor::ActorId;
+use crate::event::events::{Cause, Event};
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::proposal::apply;
 use crate::state::run_context::RunContext;
 use starling_core::{Effort, Problem};
 use starling_syntax::{FilePath, SymbolPath};
@@ -16,19 +15,24 @@ use starling_syntax::{FilePath, SymbolPath};
 /// Diagnoses all changed files together and returns the problems that the accepted changes
 /// introduced. If only one change was applied and there is no thorough service, its own diagnostics
 /// are known, and only undefined names are checked.
-pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
+pub(crate) async fn final_check(run: &Arc<RunContext>) -> DiagnosticEvidence {
     let (before, after, files, changes) = {
         let state = run.state();
         let before = run.services.index.snapshot().clone();
-        let files = apply::untouched_since(&state);
-        (before, state.world.clone(), files, state.applied.len())
+        let files = state.untouched_since();
+        (
+            before,
+            state.world.snapshot.clone(),
+            files,
+            state.proposals.applied.len(),
+        )
     };
     let language = &run.services.language;
     let is_thorough = |file: &FilePath| language.has(Effort::Thorough, file);
     let is_known = changes < 2 && !files.iter().any(is_thorough);
     let found = match is_known {
         true => names_check::check(run, &before, &after, &files),
-        false => diagnose::last_look(run, &before, &after, &files).await,
+        false => diagnose::final_diagnostics(run, &before, &after, &files).await,
     };
     match found {
         DiagnosticEvidence::Absent => {}
@@ -42,7 +46,7 @@ pub(crate) async fn last_look(run: &Arc<RunContext>) -> DiagnosticEvidence {
 
 /// Returns the problems that nobody has accepted, as text.
 pub(crate) fn news(run: &RunContext, found: &DiagnosticEvidence) -> Vec<String> {
-    let state = run.state();
+    let state = run.proposals();
     let news = found.stopping();
     news.filter(|one| !state.accepted_problems.contains(&one.message))
         .map(in_words)
@@ -62,7 +66,8 @@ fn in_words(one: &Problem) -> String {
 pub(crate) fn wake_owners(run: &Arc<RunContext>, found: &DiagnosticEvidence) -> bool {
     let lookup = run.lookup();
     let mut messages: BTreeMap<SymbolPath, String> = BTreeMap::new();
-    let is_news = |problem: &&Problem| !run.state().accepted_problems.contains(&problem.message);
+    let is_news =
+        |problem: &&Problem| !run.proposals().accepted_problems.contains(&problem.message);
     for problem in found.stopping().filter(is_news) {
         let Ok(tree) = lookup.tree(&problem.file) else {
             continue;

@@ -1,125 +1,51 @@
 //! Running a task from the request to the stop reason.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
+use crate::agent::turns;
 use crate::budget::Budget;
-use crate::check::selection::{self, Extent, TestScope};
+use crate::check::test_run;
+use crate::check::test_run::no_tests;
 use crate::check::{
-    checks, each_part, expected, new_tests, original_tests, reached, scripts, steady,
+    each_part, expected, moved, new_tests, original_tests, reached, required, scripts, selection,
+    steady,
 };
 use crate::context::prompt_parts;
-use crate::event::events::{ActorId, Cause, Event, EventLog, RunId, StopReason, TestPhase};
-use crate::evidence::proposal::{ProposalId, WHOLE_RUN, failing_ids, ids};
+use crate::event::actor::ActorId;
+use crate::event::events::{Cause, Event, EventLog, RunId, StopReason, TestPhase};
+use crate::evidence::ids::ProposalId;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::evidence::wording::counted;
 use crate::excerpt::Focus;
+use crate::lookup::Lookup;
+use crate::proposal::undo_error::UndoError;
 use crate::proposal::{apply, undo};
 use crate::protocol::Pick;
 use crate::run::aim::Aim;
-use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, counted, unchanged};
+use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchanged};
 use crate::run::scout::NoPick;
 use crate::run::settle::Left;
 use crate::run::{aim, scout, settle, unsettled};
 use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
+use crate::state::services::RunServices;
+use crate::state::test_scope;
+use crate::state::test_scope::{Extent, TestScope};
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::Excluded;
-use crate::task::required;
+use crate::task::request::Task;
 use crate::task::stated;
-use starling_core::{
-    Approval, Approver, AskIntent, ChatModel, Chosen, Driver, Editor, LanguageService, Limits,
-    Role, TestOutcome, TestReport, TestRunner, Tokens,
-};
-use starling_index::Index;
+use starling_core::{Chosen, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
 /// Maximum size of the failing tests' output that is used for the focus of excerpts.
 const FOCUS_MOST: Tokens = Tokens(4_000);
-
-/// The user's request.
-#[derive(Debug, Clone)]
-pub struct Task {
-    pub text: String,
-    pub driver: Driver,
-    pub approval: Approval,
-    pub ask_intent: AskIntent,
-    pub limits: Limits,
-    /// Deadline of one test run.
-    pub test_deadline: std::time::Duration,
-    /// Symbols to begin with. If empty, the scout picks them.
-    pub begin: Vec<SymbolPath>,
-    /// Whether changes that no test proves are rejected. It has an effect only if no person
-    /// approves.
-    pub require_tests: bool,
-    /// File for the patch of a run that no person reviewed and that did not settle.
-    pub patch: Option<PathBuf>,
-}
-
-/// The models of a run.
-#[derive(Clone)]
-pub struct RoleModels {
-    pub scout: Arc<dyn ChatModel>,
-    pub agent: Arc<dyn ChatModel>,
-    /// Models that each write an additional candidate.
-    pub editors: Vec<Arc<dyn ChatModel>>,
-    pub proxy: Arc<dyn ChatModel>,
-}
-
-/// The services that a run uses.
-#[derive(Clone)]
-pub struct RunServices {
-    pub models: RoleModels,
-    pub editor: Arc<dyn Editor>,
-    /// Used when [`Task::approval`] is [`Approval::Ask`].
-    pub approver: Arc<dyn Approver>,
-    pub tests: Arc<dyn TestRunner>,
-    pub language: Arc<dyn LanguageService>,
-    /// Index of the workspace at the start, including unsaved buffers.
-    pub index: Arc<Index>,
-}
-
-/// Why an undo failed. Nothing was changed, except with [`UndoError::Stay`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UndoError {
-    #[error("there is no applied proposal {0}")]
-    Unknown(ProposalId),
-    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
-    Gone(Vec<ProposalId>),
-    /// The text had their changes already when they were applied.
-    #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
-    Empty(Vec<ProposalId>),
-    #[error("{symbol} was changed by you since: {why}")]
-    Conflict { symbol: SymbolPath, why: String },
-    #[error("{0}")]
-    Editor(String),
-    /// Another proposal that depends on this one stays applied.
-    #[error("{why}")]
-    Held { why: String },
-    /// Some of several proposals stay applied, each with the reason. The others are undone.
-    #[error("{}", stay_in_words(.stay))]
-    Stay {
-        undone: Vec<ProposalId>,
-        stay: Vec<(ProposalId, String)>,
-    },
-}
-
-fn are_in_words(ids: &[ProposalId]) -> String {
-    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let are = if named.len() == 1 { "is" } else { "are" };
-    format!("{} {are}", named.join(", "))
-}
-
-fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
-    let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
-    let told: Vec<String> = told.collect();
-    format!(
-        "{}. Undo one proposal alone to take it back all the same",
-        told.join("; ")
-    )
-}
 
 /// Controls a run. Dropping the handle does not end the run.
 #[derive(Clone)]
@@ -203,7 +129,7 @@ impl RunHandle {
 /// is closed after [`crate::Event::RunFinished`].
 pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
     let log = EventLog::new();
-    let run = RunContext::new(task, services, log.clone());
+    let run = RunContext::new(task, services, log.clone(), turns::work_in_task);
     let (end, ended) = watch::channel(false);
     let handle = RunHandle {
         id: id.clone(),
@@ -211,8 +137,9 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         run: Arc::clone(&run),
         ended,
     };
+    let span = tracing::info_span!(parent: None, "run", id = %id.0);
     run.event(started(&run, id));
-    tokio::spawn(async move {
+    let work = async move {
         let stop_reason = until_stopped(&run).await;
         // No work of agents may continue after the last event, so an edit in progress is completed
         // first.
@@ -225,7 +152,8 @@ pub fn start(id: RunId, task: Task, services: RunServices) -> RunHandle {
         drop(applying);
         log.close();
         end.send_replace(true);
-    });
+    };
+    tokio::spawn(work.instrument(span));
     handle
 }
 
@@ -278,7 +206,7 @@ async fn until_stopped(run: &Arc<RunContext>) -> StopReason {
 fn time_limit(run: &RunContext) -> String {
     let limit = format!("{} seconds", run.budget.limits().seconds);
     let is_before = {
-        let state = run.state();
+        let state = run.tests();
         let before = state.before.as_ref();
         let is_cut = before.is_none_or(|report| report.outcome == TestOutcome::TimedOut);
         run.frozen.get().is_none() && is_cut
@@ -313,7 +241,7 @@ pub(crate) fn unproven(run: &RunContext, stop_reason: &StopReason) -> Option<Str
 
 /// Runs the tests, locates symbols, picks owners, wakes them and settles.
 async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
-    if run.state().world.files().is_empty() {
+    if run.world().snapshot.files().is_empty() {
         return Err(StopReason::Failed {
             error: no_files(run),
         });
@@ -326,7 +254,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     for file in run.lookup().not_there(&run.task.text) {
         run.not_woken(file.written.clone(), &ActorId::User, file.in_words());
     }
-    let index = Arc::clone(&run.state().index);
+    let index = Arc::clone(&run.world().index);
     let reading = tokio::task::spawn_blocking(move || index.warm());
     if run.services.tests.selects() {
         // A panic during this read occurs again at the first query.
@@ -338,7 +266,7 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     }
     required::note_names(run);
     let candidates = scout::locate(run);
-    run.state().located = candidates;
+    run.world().located = candidates;
     let frozen = prompt_parts::frozen(run);
     if run.frozen.set(frozen).is_err() {
         return Err(StopReason::Failed {
@@ -348,17 +276,29 @@ async fn drive(run: &Arc<RunContext>) -> Result<StopReason, StopReason> {
     wake_first(run).await?;
     let mut left = settle::settle(run).await;
     left.problems.extend(new_tests::missing(run));
-    let unmet = stated::unmet(run);
-    run.state().problems.extend(unmet.clone());
+    let mut unmet = stated::unmet(run.stated(), &lookup_before(run), &run.lookup());
+    let (before, after) = {
+        let state = run.state();
+        (state.without_the_run(), state.world.snapshot.clone())
+    };
+    let worlds = (&before, &after);
+    unmet.extend(moved::standing_twice(&run.task.text, worlds, &run.lookup()));
+    run.tests().at_end.problems.extend(unmet.clone());
     left.problems.extend(unmet);
     left.problems.extend(original_tests::at_end(run).await);
     let stop_reason = stop_reason(run, left);
     if stop_reason.is_settled() {
         new_tests::try_without_the_change(run).await;
         let unshown = each_part::unshown(run, &changed(run)).await;
-        run.state().unshown_parts = unshown;
+        run.tests().at_end.new_tests.unshown_parts = unshown;
     }
     Ok(stop_reason)
+}
+
+/// Returns a lookup over the workspace before the run.
+fn lookup_before(run: &RunContext) -> Lookup {
+    let index = Arc::clone(&run.services.index);
+    Lookup::new(index.snapshot().clone(), index)
 }
 
 fn no_files(run: &RunContext) -> String {
@@ -374,11 +314,11 @@ fn no_files(run: &RunContext) -> String {
 async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
     let lookup = run.lookup();
     let named = selection::named_in(&lookup, &Excluded::of(&run.task.text).rest());
-    run.state().named.clone_from(&named);
+    run.tests().selection.named.clone_from(&named);
     let longest = match selection::are_few(&lookup) {
         true => Some(Duration::MAX),
         // No other work runs during this test run.
-        false if named.is_empty() && run.goal == Goal::RedTests => Some(selection::LONGEST),
+        false if named.is_empty() && run.goal == Goal::RedTests => Some(test_scope::LONGEST),
         false => None,
     };
     let reach = match (longest, named.is_empty()) {
@@ -391,7 +331,7 @@ async fn test_some_before(run: &Arc<RunContext>) -> Result<(), StopReason> {
         }
         (None, true) => TestScope::NEAREST,
     };
-    run.state().reach = reach;
+    run.tests().selection.scope = reach;
     Ok(())
 }
 
@@ -408,9 +348,9 @@ async fn test_before(
     if run.services.tests.command().is_none() {
         return Ok(None);
     }
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let is_whole = select.is_empty();
-    let report = checks::run_tests_within(run, &world, select, longest).await;
+    let report = test_run::run_tests_within(run, &world, select, longest).await;
     run.event(Event::TestsRun {
         phase: TestPhase::Before,
         proposal: None,
@@ -422,7 +362,7 @@ async fn test_before(
         });
     }
     let failing = failing_ids(&report);
-    let mut state = run.state();
+    let mut state = run.tests();
     state.failing = failing.iter().cloned().collect();
     if is_whole {
         state.expected = expected::ran(&report);
@@ -435,7 +375,7 @@ async fn test_before(
     let shown = required::shown(run);
     let failures = shown.map(|shown| prompt_parts::failures(&shown, FOCUS_MOST));
     let focus = format!("{}\n{}", run.task.text, failures.unwrap_or_default());
-    run.state().focus = Arc::new(Focus::of(&focus));
+    run.world().focus = Arc::new(Focus::of(&focus));
     Ok(Some(report))
 }
 
@@ -512,6 +452,10 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         true => required::note_targets(run, &targets),
         false => required::note_begin(run, &targets),
     }
+    // An agent that begins at once must not miss the drafts of the others.
+    let drafted = picks.iter().filter(|(_, pick)| pick.draft().is_some());
+    let drafted = drafted.map(|(symbol, _)| ActorId::Agent(symbol.clone()));
+    run.agents().drafts.extend(drafted);
     let mut woken = 0;
     let mut last = "no symbol was found to begin with; name one in the task".to_owned();
     for (symbol, pick) in picks {
@@ -524,6 +468,7 @@ async fn wake_first(run: &Arc<RunContext>) -> Result<(), StopReason> {
         ) {
             Ok(_) => woken += 1,
             Err(error) => {
+                run.draft_arrived(&ActorId::Agent(symbol.clone()));
                 last = error.to_string();
                 run.not_woken(symbol.to_string(), &from, last.clone());
             }
@@ -545,15 +490,17 @@ fn failed(error: &dyn std::error::Error) -> StopReason {
 /// Returns the stop reason when no agent is at work.
 fn stop_reason(run: &RunContext, left: Left) -> StopReason {
     let state = run.state();
-    if let Some(what) = state.exhausted.clone() {
+    if let Some(what) = state.agents.exhausted.clone() {
         return StopReason::LedgerEmpty { what };
     }
-    if let Some(error) = state.unapplied.values().next().cloned() {
+    if let Some(error) = state.proposals.unapplied.values().next().cloned() {
         return StopReason::Failed { error };
     }
-    let wanted = |id: &String| state.required.contains(id) || !state.failing_before.contains(id);
+    let wanted = |id: &String| {
+        state.tests.required.ids.contains(id) || !state.tests.failing_before.contains(id)
+    };
     let failing: Vec<String> = left.failing.into_iter().filter(wanted).collect();
-    if state.applied.is_empty() {
+    if state.proposals.applied.is_empty() {
         let Unchanged { why, .. } = unchanged(&run.log.events());
         return StopReason::NothingChanged { why };
     }
@@ -569,8 +516,8 @@ fn stop_reason(run: &RunContext, left: Left) -> StopReason {
 }
 
 /// Returns the symbols whose changes are applied.
-fn changed(run: &RunContext) -> Vec<SymbolPath> {
-    let state = run.state();
+pub(crate) fn changed(run: &RunContext) -> Vec<SymbolPath> {
+    let state = run.proposals();
     let symbols = state.applied.iter().flat_map(|one| one.symbols.clone());
     let symbols: BTreeSet<SymbolPath> = symbols.collect();
     symbols.into_iter().collect()
@@ -579,7 +526,7 @@ fn changed(run: &RunContext) -> Vec<SymbolPath> {
 fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     let applied = changed(run);
     let tally = {
-        let state = run.state();
+        let state = run.proposals();
         let tally = state.tally.iter();
         tally.map(|(model, wins)| (model.clone(), *wins)).collect()
     };
@@ -595,13 +542,6 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
         summary,
         tally,
     }
-}
-
-/// Returns why there is no test command.
-pub(crate) fn no_tests(run: &RunContext) -> String {
-    let missing = run.services.tests.missing();
-    let why = missing.unwrap_or("no tests were found; give a command with --test");
-    why.to_owned()
 }
 
 /// Returns why the last proposal was refused, in the form for the user.
@@ -627,8 +567,12 @@ struct Changes {
 fn changes(run: &RunContext, changed: &[SymbolPath]) -> Changes {
     let (before, after, latest) = {
         let state = run.state();
-        let before = apply::without_the_run(&state);
-        (before, state.world.clone(), state.latest.clone())
+        let before = state.without_the_run();
+        (
+            before,
+            state.world.snapshot.clone(),
+            state.tests.latest.clone(),
+        )
     };
     let scripts = scripts::of_test_command(run);
     let found =
@@ -658,7 +602,7 @@ fn with_facts<R>(
         false => changes(run, changed),
     };
     // If required tests pass, the refused changes were not needed.
-    let left_out = match run.state().required.is_empty() {
+    let left_out = match run.tests().required.ids.is_empty() {
         true => ending::left_out(&run.log.events()),
         false => Vec::new(),
     };
@@ -666,7 +610,7 @@ fn with_facts<R>(
     let unsteady = steady::known(run);
     let goal = required::goal(run);
     let state = run.state();
-    let untested = match (has_command, state.reach.end) {
+    let untested = match (has_command, state.tests.selection.scope.end) {
         (false, _) => no_tests(run),
         (true, Extent::Nearest) if stop_reason.is_settled() => match count {
             1 => "the only test was not found near the change".to_owned(),
@@ -680,41 +624,41 @@ fn with_facts<R>(
     };
     // If the command reports no single tests, its failure is the only known result.
     let is_to_pass = matches!(goal, Goal::Bug | Goal::RedTests);
-    let tests_say_otherwise = !state.required.is_disjoint(&state.failing)
+    let tests_say_otherwise = !state.tests.required.ids.is_disjoint(&state.tests.failing)
         || is_to_pass
-            && state.failing.iter().all(|id| id == WHOLE_RUN)
-            && !state.failing.is_empty();
+            && state.tests.failing.iter().all(|id| id == WHOLE_RUN)
+            && !state.tests.failing.is_empty();
     read(&RunFacts {
         stop_reason,
         task: &run.task.text,
         goal,
         changed,
-        taken_back: match &state.taken_back {
+        taken_back: match &state.proposals.taken_back {
             Some(patch) => TakenBack::Yes(patch.as_deref()),
             None => TakenBack::No,
         },
-        last_check: match &state.latest {
+        last_check: match &state.tests.latest {
             Some(report) => LastCheck::Known(report),
             None => LastCheck::Absent { why: &untested },
         },
-        failed_before: &state.failing_before,
-        required: &state.required,
+        failed_before: &state.tests.failing_before,
+        required: &state.tests.required.ids,
         only_as_changed: &only_as_changed.tests,
         unheld: &only_as_changed.unheld,
         unsteady: &unsteady.all,
         doubtful: &unsteady.doubtful,
-        new_tests: &state.new_tests,
-        unshown_parts: &state.unshown_parts,
+        new_tests: &state.tests.at_end.new_tests,
+        unshown_parts: &state.tests.at_end.new_tests.unshown_parts,
         unreached: &changes.unreached,
         behaves_otherwise: changes.behave_otherwise,
         only_words: changes.only_words,
         aim: &changes.aim,
-        beside_failures: state.beside_failures,
+        beside_failures: state.tests.required.beside_failures,
         left_out: &left_out,
         rejected: &rejected,
-        problems: &state.problems,
+        problems: &state.tests.at_end.problems,
         refused: refused.as_deref(),
-        report_before: state.before.as_ref(),
+        report_before: state.tests.before.as_ref(),
         nothing_to_change: by_all && !tests_say_otherwise && refused.is_none(),
     })
 }
@@ -727,7 +671,7 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         format!("changed {}", names.join(", "))
     };
     let why = match stop_reason {
-        StopReason::Settled if run.state().latest.is_some() => {
+        StopReason::Settled if run.tests().latest.is_some() => {
             "settled, and the tests agree".to_owned()
         }
         StopReason::Settled => "settled".to_owned(),
@@ -745,18 +689,18 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         StopReason::Cancelled => "cancelled".to_owned(),
         StopReason::Failed { error } => error.clone(),
     };
-    let missed = match run.state().missed.len() {
+    let missed = match run.contracts().missed.len() {
         0 => String::new(),
         1 => "; 1 caller of a changed contract was not told".to_owned(),
         count => format!("; {count} callers of changed contracts were not told"),
     };
-    let not_woken: Vec<String> = run.state().not_woken.iter().cloned().collect();
+    let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
     let not_woken = match not_woken.len() {
         0 => String::new(),
         1 => format!("; the owner of {} was not woken", not_woken[0]),
         count => format!("; {count} owners were not woken: {}", not_woken.join(", ")),
     };
-    let taken_back = match run.state().taken_back.clone() {
+    let taken_back = match run.proposals().taken_back.clone() {
         Some(Some(patch)) => format!("; what it had changed was taken back and is kept in {patch}"),
         Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
         None => String::new(),

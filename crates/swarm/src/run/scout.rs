@@ -8,17 +8,19 @@ use tokio::time::Instant;
 
 use crate::agent::small;
 use crate::agent::tools;
-use crate::context::agent_context::{Material, material};
+use crate::check::required;
+use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
-use crate::event::events::{ActorId, Candidate, Event};
+use crate::event::actor::ActorId;
+use crate::event::events::{Candidate, Event};
+use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
+use crate::protocol::conversation::Conversation;
 use crate::protocol::{self, Action, Asked, Pick, ToolSet};
 use crate::run::by_rule;
-use crate::run::ending::some_of;
 use crate::run::suspects::suspects;
-use crate::state::model_call::{CallFailed, Conversation};
+use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
-use crate::task::required;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
 use starling_core::{ChatReply, Finish, Role, Tokens, ToolCalling};
 use starling_index::is_test_file;
@@ -45,7 +47,7 @@ pub(crate) fn locate(run: &RunContext) -> Vec<Candidate> {
     let (mut candidates, unknown) = mentioned(&lookup, &run.task.text);
     for (written, why) in unknown {
         // Files that are not there were told at once.
-        if run.state().not_woken.contains(&written) {
+        if run.agents().not_woken.contains(&written) {
             continue;
         }
         run.not_woken(written, &ActorId::User, why);
@@ -136,8 +138,9 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     let model = &run.services.models.scout;
     if prompt_parts::is_small(model.profile()) {
         if let Some(picks) = by_rule::picks(run) {
-            let world = run.state().world.clone();
-            run.state().scouted_in = Some(world);
+            let world = run.world().snapshot.clone();
+            run.world().scouted_in = Some(world);
+            run.proposals().sets.by_rule = picks.as_ref().map_or(0, Vec::len);
             return picks.map_err(NoPick::Unknown);
         }
         if let Some(pick) = small::pick(run) {
@@ -145,7 +148,7 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         }
         let mut suspects = suspects(run);
         if let Some(first) = suspects.pop_front() {
-            run.state().suspects = suspects;
+            run.agents().suspects = suspects;
             return Ok(vec![first.pick]);
         }
     }
@@ -155,9 +158,9 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
         ToolCalling::Text => ScoutSystemText {}.render(),
     };
     let mut conversation = Conversation::new("scout".to_owned(), Role::Scout, system);
-    let world = run.state().world.clone();
-    run.state().scouted_in = Some(world);
-    let Material { shown, imports } = material(run, Role::Scout);
+    let world = run.world().snapshot.clone();
+    run.world().scouted_in = Some(world);
+    let AgentContext { shown, imports } = material(run, Role::Scout);
     let candidates = ScoutPrompt {
         candidates: shown,
         imports,
@@ -313,13 +316,62 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
     for (symbol, error) in errors {
         run.not_woken(symbol, &ActorId::Scout, error);
     }
-    Ok(good)
+    Ok(with_own_deletions(&lookup, good))
+}
+
+/// Makes the deletion of other symbols than the picked one parts of their own: each belongs to the
+/// owner of what it deletes, and all are applied together.
+fn with_own_deletions(lookup: &Lookup, picks: Vec<Pick>) -> Vec<Pick> {
+    let mut all: Vec<Pick> = Vec::new();
+    let mut deletions: Vec<Pick> = Vec::new();
+    for mut pick in picks {
+        let Ok(own) = pick.symbol.parse::<SymbolPath>() else {
+            all.push(pick);
+            continue;
+        };
+        let others = std::mem::take(&mut pick.delete).into_iter();
+        let others: Vec<SymbolPath> = others
+            .filter_map(|name| {
+                let path = match name.contains("::") {
+                    true => lookup.address(&name).ok(),
+                    false => Some(SymbolPath::new(own.file.clone(), &name)),
+                };
+                let is_other = |path: &SymbolPath| {
+                    (own.is_module() || !own.encloses(path)) && lookup.symbol(path).is_ok()
+                };
+                let other = path.filter(|path| *path != own && is_other(path));
+                if other.is_none() {
+                    pick.delete.push(name);
+                }
+                other
+            })
+            .collect();
+        let deletion = |path: &SymbolPath| Pick {
+            symbol: path.to_string(),
+            why: pick.why.clone(),
+            delete: vec![path.to_string()],
+            intended_losses: true,
+            ..Pick::default()
+        };
+        deletions.extend(others.iter().map(deletion));
+        if others.is_empty() || pick.draft().is_some() {
+            all.push(pick);
+        }
+    }
+    for deletion in deletions {
+        match all.iter_mut().find(|pick| pick.symbol == deletion.symbol) {
+            Some(pick) if pick.draft().is_none() => *pick = deletion,
+            Some(_) => {}
+            None => all.push(deletion),
+        }
+    }
+    all
 }
 
 /// Without a word of the scout: the best candidate. Of a code file that the task names, a symbol that
 /// its words lead to says more than the whole.
 fn fallback(run: &RunContext) -> Vec<Pick> {
-    let located = run.state().located.clone();
+    let located = run.world().located.clone();
     let is_code_file =
         |symbol: &SymbolPath| symbol.is_module() && Language::of(&symbol.file) != Language::Plain;
     let (whole, mut located): (Vec<_>, Vec<_>) = located.into_iter().partition(|candidate| {

@@ -4,23 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::check::checks;
-use crate::check::compare_tests;
-use crate::check::expected::{self, Worlds};
-use crate::check::selection::{Extent, Selection};
+use crate::check::accepted_tests::{note, test_accepted};
 use crate::check::steady;
 use crate::context::failing::compared;
-use crate::event::events::{ActorId, Cause, Event, TestPhase};
-use crate::evidence::proposal::{TestEvidence, WHOLE_RUN, failing_ids, tail};
-use crate::proposal::apply;
-use crate::run::final_check::{self, last_look};
+use crate::event::actor::ActorId;
+use crate::event::events::Cause;
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::{TestEvidence, failing_ids};
+use crate::run::final_check::{self, final_check};
 use crate::run::suspects;
+use crate::state::epoch::Epoch;
 use crate::state::refresh;
-use crate::state::run_context::{Epoch, RunContext};
-use starling_core::{Driver, TestCase, TestOutcome, TestReport, TestStatus};
+use crate::state::run_context::RunContext;
+use starling_core::{Driver, TestCase, TestReport, TestStatus};
 use starling_index::{frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::Snapshot;
 
 /// Maximum number of rounds in which failing tests wake their owners.
 const ROUNDS: u32 = 2;
@@ -36,17 +35,17 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
     loop {
         run.quiet().await;
         refresh::refresh(run).await;
-        let (report, problems) = tokio::join!(latest_report(run), last_look(run));
+        let (report, problems) = tokio::join!(latest_report(run), final_check(run));
         let failing = match &report {
             Some(report) => steady::failing_at_end(run, report),
             None => known_failures(run),
         };
-        run.state().problems = final_check::all(&problems);
+        run.tests().at_end.problems = final_check::all(&problems);
         let left = Left {
             failing,
             problems: final_check::news(run, &problems),
         };
-        if round >= ROUNDS || run.state().exhausted.is_some() {
+        if round >= ROUNDS || run.agents().exhausted.is_some() {
             match run.end_unless_at_work() {
                 true => return left,
                 false => continue,
@@ -57,7 +56,7 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
             continue;
         }
         if let Some(report) = report.filter(|_| !left.failing.is_empty()) {
-            asked.about(run.state().epoch);
+            asked.about(run.world().epoch);
             asked.owners.extend(run.gave_up_on_this());
             woken |= wake_owners(run, &report, &mut asked);
         }
@@ -71,9 +70,10 @@ pub(crate) async fn settle(run: &Arc<RunContext>) -> Left {
 
 /// Returns the required tests that failed in their last run.
 fn known_failures(run: &RunContext) -> Vec<String> {
-    let state = run.state();
+    let state = run.tests();
     state
         .required
+        .ids
         .intersection(&state.failing)
         .cloned()
         .collect()
@@ -108,10 +108,10 @@ impl Asked {
 /// last proposal, that report is used.
 async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
     run.services.tests.command()?;
-    if run.state().applied.is_empty() {
-        return run.state().before.clone();
+    if run.proposals().applied.is_empty() {
+        return run.tests().before.clone();
     }
-    let latest = run.state().latest.clone();
+    let latest = run.tests().latest.clone();
     let is_told = latest.is_none();
     let mut report = match latest {
         Some(report) => report,
@@ -122,158 +122,8 @@ async fn latest_report(run: &Arc<RunContext>) -> Option<TestReport> {
         note(run, &report);
     }
     let failing = steady::failing_at_end(run, &report);
-    run.state().failing = failing.into_iter().collect();
+    run.tests().failing = failing.into_iter().collect();
     Some(report)
-}
-
-/// Runs the whole command over the current workspace, unless it ran since the last change of the
-/// run or of the user. Two proposals that pass alone may fail together, and such failures must not
-/// count against the next proposal.
-pub(crate) async fn learn_what_fails(run: &Arc<RunContext>) {
-    let _one_at_a_time = run.learning.lock().await;
-    let is_known = {
-        let state = run.state();
-        state.latest.is_some() || state.epoch == Epoch::default()
-    };
-    if !is_known {
-        test_accepted(run).await;
-    }
-}
-
-/// Tests the current workspace. If all tests would take long, only the files of the nearest tests
-/// run.
-async fn test_accepted(run: &Arc<RunContext>) -> Option<TestReport> {
-    refresh::refresh(run).await;
-    let (world, epoch, applied, extent) = {
-        let state = run.state();
-        let (world, applied) = (state.world.clone(), state.applied.clone());
-        (world, state.epoch, applied, state.reach.end)
-    };
-    let report = match extent {
-        Extent::Whole => {
-            let report = checks::run_tests(run, &world, Vec::new()).await;
-            let mut report = compare_tests::failed_if_none_ran(run, report);
-            let (without, let_go) = {
-                let state = run.state();
-                (apply::without_the_run(&state), state.let_go.clone())
-            };
-            let worlds = Worlds {
-                without: &without,
-                with: &world,
-            };
-            expected::mark_missing(run, worlds, &let_go, &mut report).await;
-            steady::confirm(run, &world, &known_before(run), &mut report).await;
-            report
-        }
-        Extent::Nearest => {
-            let symbols: Vec<SymbolPath> =
-                applied.iter().flat_map(|one| one.symbols.clone()).collect();
-            by_nearest(run, &world, Selection::at_end(run, &symbols)).await?
-        }
-    };
-    note(run, &report);
-    let mut state = run.state();
-    if state.epoch == epoch {
-        state.failing = failing_ids(&report).into_iter().collect();
-        if extent == Extent::Whole {
-            state.expected.extend(expected::ran(&report));
-        }
-        state.latest = Some(report.clone());
-    }
-    drop(state);
-    Some(report)
-}
-
-/// Returns the tests that failed before the run and the required tests.
-fn known_before(run: &RunContext) -> BTreeSet<String> {
-    let state = run.state();
-    state
-        .failing_before
-        .union(&state.required)
-        .cloned()
-        .collect()
-}
-
-/// Runs the selected tests, or as many of the nearest ones as finish in time, and determines which
-/// of the failing tests failed before the run.
-async fn by_nearest(
-    run: &Arc<RunContext>,
-    world: &Snapshot,
-    mut selection: Selection,
-) -> Option<TestReport> {
-    if selection.len() == 0 {
-        return None;
-    }
-    loop {
-        let report = checks::run_tests(run, world, selection.entries()).await;
-        if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
-            selection.keep_nearest(selection.len() / 4);
-            continue;
-        }
-        let mut report = with_missing(run, world, &selection, report).await;
-        learn_what_failed_before(run, &report, selection).await;
-        steady::confirm(run, world, &known_before(run), &mut report).await;
-        return Some(report);
-    }
-}
-
-/// Adds the tests that ran before the run and did not run now to a report of selected tests.
-async fn with_missing(
-    run: &Arc<RunContext>,
-    world: &Snapshot,
-    selection: &Selection,
-    mut report: TestReport,
-) -> TestReport {
-    let entries = selection.entries();
-    let mut unseen = expected::unseen(&entries, &report);
-    unseen.retain(|entry| !run.state().never_run.contains(entry));
-    if !unseen.is_empty() {
-        let (without, let_go) = {
-            let state = run.state();
-            (apply::without_the_run(&state), state.let_go.clone())
-        };
-        let worlds = Worlds {
-            without: &without,
-            with: world,
-        };
-        let before = checks::run_tests(run, &without, entries.clone()).await;
-        let never = expected::unseen(&entries, &before);
-        run.state().never_run.extend(never);
-        expected::mark_missing_of_selection(run, worlds, &let_go, &before, &mut report);
-    }
-    report
-}
-
-/// Runs new failures on the original workspace, unless that was done already. If the failures name
-/// tests, only these tests run.
-async fn learn_what_failed_before(
-    run: &Arc<RunContext>,
-    report: &TestReport,
-    selection: Selection,
-) {
-    let mut new = failing_ids(report);
-    {
-        let state = run.state();
-        new.retain(|id| !state.failing_before.contains(id));
-    }
-    if new.is_empty() {
-        return;
-    }
-    let select = match new.iter().any(|id| id == WHOLE_RUN) {
-        true => selection.entries(),
-        false => new,
-    };
-    let original = run.services.index.snapshot().clone();
-    let before = checks::run_tests(run, &original, select).await;
-    run.state().failing_before.extend(failing_ids(&before));
-}
-
-fn note(run: &RunContext, report: &TestReport) {
-    run.event(Event::TestsRun {
-        phase: TestPhase::Settling,
-        proposal: None,
-        report: report.clone(),
-    });
 }
 
 /// Wakes the owners of the failing tests, or the owners of changed symbols if the former were woken
@@ -282,7 +132,7 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) ->
     if run.task.driver == Driver::Single && !asked.owners.is_empty() {
         return false;
     }
-    let before: BTreeSet<String> = run.state().failing_before.clone();
+    let before: BTreeSet<String> = run.tests().failing_before.clone();
     let TestEvidence::Known { broken, .. } = TestEvidence::compare(&before, report) else {
         return false;
     };
@@ -302,7 +152,7 @@ fn wake_owners(run: &Arc<RunContext>, report: &TestReport, asked: &mut Asked) ->
             TestStatus::Failed | TestStatus::Error | TestStatus::Unsteady => true,
             TestStatus::Passed | TestStatus::Skipped => false,
         };
-        if !failed || !broken.contains(&case.id) && !run.state().required.contains(&case.id) {
+        if !failed || !broken.contains(&case.id) && !run.tests().required.ids.contains(&case.id) {
             continue;
         }
         let known = |symbol: SymbolPath| run.owner_of(&symbol).unwrap_or(symbol);
@@ -392,7 +242,7 @@ fn owners_of(run: &Arc<RunContext>, case: &TestCase) -> Vec<SymbolPath> {
 
 /// Returns the file of a traceback path, which may be absolute.
 fn file_of(run: &RunContext, path: &str) -> FilePath {
-    let world = run.state().world.clone();
+    let world = run.world().snapshot.clone();
     let inside = Path::new(path).strip_prefix(world.root());
     FilePath::new(inside.ok().and_then(Path::to_str).unwrap_or(path))
 }
@@ -413,7 +263,7 @@ fn imported_from(run: &RunContext, message: &str) -> Option<SymbolPath> {
 }
 
 fn who_changed(run: &RunContext) -> Vec<SymbolPath> {
-    let state = run.state();
+    let state = run.proposals();
     let symbols = state.applied.iter().flat_map(|one| &one.symbols);
     symbols.filter(|path| !path.is_module()).cloned().collect()
 }

@@ -7,14 +7,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::check::required;
 use crate::context::failing::{compared, in_words};
-use crate::event::events::{ActorId, Cause};
-use crate::evidence::proposal::failing_ids;
+use crate::event::actor::ActorId;
+use crate::event::events::Cause;
+use crate::evidence::test_evidence::failing_ids;
 use crate::lookup::Lookup;
 use crate::lookup::callees::callees;
 use crate::protocol::Pick;
+use crate::state::agents::Suspect;
 use crate::state::run_context::RunContext;
-use crate::task::required;
 use starling_core::{TestCase, TestReport};
 use starling_index::is_test_file;
 use starling_syntax::{SymbolKind, SymbolPath};
@@ -31,14 +33,6 @@ const CALLED: f64 = 0.15;
 /// Maximum number of callees of a compared function that are considered.
 const CALLEES: usize = 4;
 
-/// A function that may be the cause.
-#[derive(Debug, Clone)]
-pub(crate) struct Suspect {
-    pub pick: Pick,
-    /// True in the second pass, in which the owner continues with the slower ways.
-    pub again: bool,
-}
-
 /// Returns the functions and methods outside tests that may be the cause, the most likely first;
 /// empty if no test fails. A model with fast ways to try makes a first pass over all functions
 /// before the second pass.
@@ -47,7 +41,7 @@ pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
         return VecDeque::new();
     };
     let lookup = run.lookup();
-    let located = run.state().located.clone();
+    let located = run.world().located.clone();
     let mut suspects: Vec<(f64, Pick)> = Vec::new();
     for candidate in located {
         raise(&mut suspects, &candidate.symbol, candidate.score, || {
@@ -80,19 +74,11 @@ pub(crate) fn suspects(run: &RunContext) -> VecDeque<Suspect> {
     looks.iter().flat_map(look).collect()
 }
 
-/// Returns whether the owner of a symbol is woken again if nothing helps.
-pub(crate) fn is_looked_at_again(run: &RunContext, symbol: &SymbolPath) -> bool {
-    let symbol = symbol.to_string();
-    let state = run.state();
-    let mut later = state.suspects.iter();
-    later.any(|suspect| suspect.again && suspect.pick.symbol == symbol)
-}
-
 /// Wakes the owner of the next suspect while required tests fail. Returns `false` if no owner was
 /// woken.
 pub(crate) fn wake_next(run: &Arc<RunContext>) -> bool {
     while has_failing(run) {
-        let Some(Suspect { pick, again }) = run.state().suspects.pop_front() else {
+        let Some(Suspect { pick, again }) = run.agents().suspects.pop_front() else {
             return false;
         };
         if again && run.budget.spent().seconds > AGAIN_WITHIN {
@@ -114,7 +100,7 @@ pub(crate) fn wake_next(run: &Arc<RunContext>) -> bool {
 }
 
 fn has_failing(run: &RunContext) -> bool {
-    !required::to_mend(&run.state()).is_empty()
+    !required::to_mend(&run.tests()).is_empty()
 }
 
 fn failing_cases(report: &TestReport) -> impl Iterator<Item = &TestCase> {

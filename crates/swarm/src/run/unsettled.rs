@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::event::events::{Event, StopReason};
-use crate::evidence::proposal::{ProposalId, failing_ids};
+use crate::evidence::ids::ProposalId;
+use crate::evidence::test_evidence::failing_ids;
 use crate::proposal::apply;
 use crate::proposal::undo;
-use crate::run::lifecycle::{UndoError, unproven};
+use crate::proposal::undo_error::UndoError;
+use crate::run::lifecycle::unproven;
 use crate::state::run_context::RunContext;
 use starling_core::Approval;
 use starling_syntax::FilePath;
@@ -28,7 +30,7 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
         Approval::Auto => false,
     };
     let applied: Vec<ProposalId> = {
-        let state = run.state();
+        let state = run.proposals();
         state.applied.iter().rev().map(|one| one.id).collect()
     };
     if is_reviewed || stop_reason.is_settled() || applied.is_empty() {
@@ -55,7 +57,7 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
     gone.retain(|id| left.iter().all(|(stays, _)| stays != id));
     undo::note_gone(run, &gone);
     // Where all stay, the end must not say that they were taken back.
-    run.state().taken_back = (!gone.is_empty()).then(|| patch.clone());
+    run.proposals().taken_back = (!gone.is_empty()).then(|| patch.clone());
     run.event(Event::TakenBack { diff, patch, left });
 }
 
@@ -63,11 +65,11 @@ pub(crate) async fn take_back(run: &Arc<RunContext>, stop_reason: &StopReason) {
 /// passes only as a whole set, and stayed alone, may break what no test has shown yet.
 fn is_worse(run: &RunContext, stop_reason: &StopReason) -> bool {
     let state = run.state();
-    let mut failing = state.latest.iter().flat_map(failing_ids);
-    let has_new_failures = failing.any(|id| !state.failing_before.contains(&id));
+    let mut failing = state.tests.latest.iter().flat_map(failing_ids);
+    let has_new_failures = failing.any(|id| !state.tests.failing_before.contains(&id));
     let has_new_problems = matches!(stop_reason, StopReason::ProblemsRemain { .. });
-    let mut applied = state.applied.iter();
-    let is_in_part = applied.any(|one| state.left_alone.contains(&one.id));
+    let mut applied = state.proposals.applied.iter();
+    let is_in_part = applied.any(|one| state.proposals.left_alone.contains(&one.id));
     has_new_failures || has_new_problems || is_in_part
 }
 

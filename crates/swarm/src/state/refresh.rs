@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::state::run_context::RunContext;
+use crate::state::checker::Checker;
 use starling_core::EditorError;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
@@ -22,21 +22,21 @@ const CLOSED_MOST: usize = 256;
 type Texts = BTreeMap<FilePath, Option<Arc<str>>>;
 
 /// Returns the run's workspace with the user's current texts.
-pub(crate) async fn world(run: &Arc<RunContext>) -> Snapshot {
-    refresh(run).await;
-    run.state().world.clone()
+pub(crate) async fn world(checker: &Checker) -> Snapshot {
+    refresh(checker).await;
+    checker.world().snapshot.clone()
 }
 
 /// Updates the run's workspace with the user's texts. The workspace stays unchanged if the editor
 /// does not reply.
-pub(crate) async fn refresh(run: &Arc<RunContext>) {
+pub(crate) async fn refresh(checker: &Checker) {
     for _ in 0..TRIES {
-        let epoch = run.state().epoch;
-        let Ok(Ok(texts)) = timeout(DEADLINE, texts(run)).await else {
+        let epoch = checker.world().epoch;
+        let Ok(Ok(texts)) = timeout(DEADLINE, texts(checker)).await else {
             return;
         };
         let texts = texts.iter().map(|(file, text)| (file, text.as_ref()));
-        if run.saw(epoch, texts) {
+        if checker.saw(epoch, texts) {
             return;
         }
     }
@@ -46,19 +46,22 @@ pub(crate) async fn refresh(run: &Arc<RunContext>) {
 ///
 /// # Errors
 /// See [`EditorError`].
-pub(crate) async fn text(run: &Arc<RunContext>, file: &FilePath) -> Result<Arc<str>, EditorError> {
+pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>, EditorError> {
     let unreadable = |message: String| EditorError::Unreadable {
         file: file.clone(),
         message,
     };
+    let Some(editor) = &checker.services.editor else {
+        return Err(EditorError::Missing { file: file.clone() });
+    };
     for _ in 0..TRIES {
-        let epoch = run.state().epoch;
-        let current = timeout(DEADLINE, run.services.editor.current(file)).await;
+        let epoch = checker.world().epoch;
+        let current = timeout(DEADLINE, editor.current(file)).await;
         let current = current.unwrap_or_else(|_| {
             let message = format!("the editor did not give its text within {DEADLINE:?}");
             Err(unreadable(message))
         })?;
-        if run.saw(epoch, [(file, Some(&current.text))]) {
+        if checker.saw(epoch, [(file, Some(&current.text))]) {
             return Ok(current.text);
         }
     }
@@ -68,16 +71,18 @@ pub(crate) async fn text(run: &Arc<RunContext>, file: &FilePath) -> Result<Arc<s
 
 /// Returns the texts of all open files, and of files in the workspace overlay that may have been
 /// closed.
-async fn texts(run: &Arc<RunContext>) -> Result<Texts, EditorError> {
-    let editor = &run.services.editor;
+async fn texts(checker: &Checker) -> Result<Texts, EditorError> {
+    let Some(editor) = &checker.services.editor else {
+        return Ok(Texts::new());
+    };
     let open = editor.open_texts().await?;
     let mut texts: Texts = open
         .into_iter()
         .map(|(file, text)| (file, Some(text)))
         .collect();
     let closed: Vec<FilePath> = {
-        let state = run.state();
-        let laid_over = state.world.overlay().keys();
+        let state = checker.world();
+        let laid_over = state.snapshot.overlay().keys();
         let closed = laid_over.filter(|file| !texts.contains_key(file));
         closed.take(CLOSED_MOST).cloned().collect()
     };
@@ -89,7 +94,7 @@ async fn texts(run: &Arc<RunContext>) -> Result<Texts, EditorError> {
             Err(gone @ EditorError::Gone) => return Err(gone),
         }
     }
-    let policy = run.policy();
+    let policy = checker.policy();
     texts.retain(|file, _| policy.may_read(file).is_ok());
     Ok(texts)
 }

@@ -335,6 +335,7 @@ fn must_change(after: &[Token]) -> bool {
             .is_some_and(|word| CHANGED.contains(&word.as_str()))
 }
 
+#[derive(Debug, Clone)]
 pub(crate) struct Token {
     /// The word without surrounding quotes and punctuation.
     pub word: String,

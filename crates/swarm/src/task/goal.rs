@@ -1,6 +1,6 @@
 //! Classifies a task by the user's words and a table of rules. No model is called.
 //!
-//! The goal decides which failing tests a run must fix ([`crate::task::required`]). A task that matches
+//! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that matches
 //! no rule counts as a bug, the strictest of all goals that change code.
 
 pub(crate) mod excluded;

@@ -2,6 +2,8 @@
 
 pub(crate) mod asked;
 pub(crate) mod goal;
+pub(crate) mod in_strings;
 pub(crate) mod names;
-pub(crate) mod required;
+pub(crate) mod request;
 pub(crate) mod stated;
+pub(crate) mod whole_word;

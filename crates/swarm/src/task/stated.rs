@@ -7,13 +7,11 @@ mod sentence;
 mod tests;
 mod unmet;
 
-use std::sync::Arc;
-
 use crate::lookup::Lookup;
-use crate::state::run_context::RunContext;
-use crate::task::asked::sentences;
+use crate::task::asked::{Token, sentences};
 pub(crate) use named::{Named, stub_of};
 use sentence::Wish;
+use starling_syntax::SymbolPath;
 
 /// What is to become of something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,18 +57,26 @@ pub(crate) fn of(lookup: &Lookup, task: &str) -> Statements {
         are_whole_task: true,
     };
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
-        let wish = sentence::wish(lookup, sentence);
-        let stated = wish.and_then(|wish| Some((stated(lookup, &wish)?, wish.is_whole)));
-        match stated {
-            Some((stated, is_whole)) => {
-                found.all.push(stated);
-                found.are_whole_task &= is_whole;
+        // Of `remove a and b from the list`, no part states anything.
+        let parts = sentence::parts(sentence).into_iter();
+        let parts: Option<Vec<_>> = parts.map(|part| of_one(lookup, &part)).collect();
+        let all = parts.or_else(|| Some(vec![of_one(lookup, sentence)?]));
+        match all {
+            Some(all) => {
+                found.are_whole_task &= all.iter().all(|(_, is_whole)| *is_whole);
+                found.all.extend(all.into_iter().map(|(stated, _)| stated));
             }
             None => found.are_whole_task &= sentence::says_nothing_else(sentence),
         }
     }
     found.are_whole_task &= !found.all.is_empty();
     found
+}
+
+/// What a sentence states of one name, and whether it says nothing else.
+fn of_one(lookup: &Lookup, sentence: &[Token]) -> Option<(Stated, bool)> {
+    let wish = sentence::wish(lookup, sentence)?;
+    Some((stated(lookup, &wish)?, wish.is_whole))
 }
 
 fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
@@ -96,15 +102,12 @@ fn stated(lookup: &Lookup, wish: &Wish<'_>) -> Option<Stated> {
     is_other.then_some(Stated::Renamed { from: named, to })
 }
 
-/// What the task states and the run did not do, in words.
-pub(crate) fn unmet(run: &RunContext) -> Vec<String> {
-    let index = Arc::clone(&run.services.index);
-    // In the world before the run, the task's names have their meaning.
-    let before = Lookup::new(index.snapshot().clone(), index);
-    let after = run.lookup();
-    let stated = run.stated().all.iter();
+/// What the task states and the run did not do, in words. In the workspace before the run, the
+/// task's names have their meaning.
+pub(crate) fn unmet(statements: &Statements, before: &Lookup, after: &Lookup) -> Vec<String> {
+    let stated = statements.all.iter();
     stated
-        .filter_map(|one| unmet::unmet(one, &before, &after))
+        .filter_map(|one| unmet::unmet(one, before, after))
         .collect()
 }
 
@@ -116,6 +119,25 @@ impl Statements {
             Named::Word(_) | Named::File(_) => false,
         };
         self.are_whole_task && self.all.iter().all(is_known)
+    }
+}
+
+impl Statements {
+    /// Describes what becomes of those of these symbols that the task names.
+    pub fn in_words(&self, symbols: &[SymbolPath]) -> Vec<String> {
+        let one = |stated: &Stated| {
+            let Named::Symbol(path) = stated.named() else {
+                return None;
+            };
+            // The stub of a module has the same names.
+            let is_it = |symbol: &&SymbolPath| symbol.name == path.name;
+            symbols.iter().find(is_it)?;
+            Some(match stated {
+                Stated::Renamed { to, .. } => format!("{}: renamed to `{to}`", path.name),
+                Stated::Deleted { .. } => format!("{}: removed", path.name),
+            })
+        };
+        self.all.iter().filter_map(one).collect()
     }
 }
 

@@ -223,13 +223,13 @@ async fn a_change_is_recorded_again_as_it_is_sent_after_the_user_typed() {
     let typed = format!("# typed\n{BEFORE}");
     *bed.editor.typing.lock().unwrap() = Some(("a.py".to_owned(), typed.clone()));
     let events = bed.run().await;
-    let befores: Vec<_> = events
+    let texts_before: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
             Event::ProposalApplying { change, .. } => Some(change.before.to_string()),
             _ => None,
         })
         .collect();
-    assert_eq!(befores, [BEFORE, &typed]);
+    assert_eq!(texts_before, [BEFORE, &typed]);
     assert_eq!(bed.read("a.py"), format!("# typed\n{AFTER}"));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 
-use crate::evidence::proposal::WHOLE_RUN;
+use crate::evidence::ids::WHOLE_RUN;
 use crate::*;
 use starling_core::*;
 use starling_index::Index;
@@ -364,6 +364,10 @@ impl TestRunner for FakeTests {
 
     fn chosen(&self) -> Chosen {
         self.chosen
+    }
+
+    fn has_installed(&self, module: &str) -> bool {
+        module == "iniconfig"
     }
 
     fn selects(&self) -> bool {
@@ -745,12 +749,12 @@ impl Bed {
     }
 
     /// Creates the checks over these files and tests, without a run.
-    pub fn gate(&mut self) -> Gate {
+    pub fn checker(&mut self) -> Checker {
         let root = self.dir.path().canonicalize().unwrap();
         let workspace = Workspace::open(root.clone()).unwrap();
         let index = Arc::new(Index::new(workspace.snapshot(Default::default())));
         let tests = self.fake_tests(root);
-        Gate::new(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
+        Checker::standalone(index, tests, Arc::new(NoLanguage), self.task.test_deadline)
     }
 
     /// Runs to the end and returns all events.

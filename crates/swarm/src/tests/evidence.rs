@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::evidence::proposal::{WHOLE_RUN, failing_ids, tail};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::failing_ids;
 use crate::*;
 use starling_core::*;
 use starling_syntax::FilePath;

@@ -214,3 +214,27 @@ async fn callers_that_fit_are_not_asked() {
     let asked: Vec<String> = follow_ups(&events).into_iter().map(|(to, _)| to).collect();
     assert_eq!(asked, ["a.py::h", "a.py::k"]);
 }
+
+/// A function moves, and its user imports it from its new place.
+#[tokio::test(start_paused = true)]
+async fn who_imports_a_moved_function_from_its_new_place_is_not_told() {
+    let line = "def line(x):\n    return f\"- {x}\"\n";
+    let user = "from text import line\n\n\ndef show(x):\n    print(line(x))\n\n\ndef other(x):\n    return line(x)\n";
+    let hunks = json!([{"old": "from text import line", "new": "from render import line"}]);
+    let delete = json!({"reason": "r", "delete": ["text.py::line"]});
+    let model = Scripted::native()
+        .on("agent render.py::", [whole(line), finish("done")])
+        .on(
+            "agent cli.py::",
+            [call("propose", json!({"reason": "r", "hunks": hunks}))],
+        )
+        .on("agent text.py::line", [call("propose", delete)])
+        .always("agent", finish("nothing"));
+    let mut bed = Bed::new(&[("text.py", line), ("cli.py", user)], model)
+        .begin(&["render.py::", "cli.py::", "text.py::line"])
+        .with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    assert!(!bed.read("text.py").contains("def line"), "{events:#?}");
+    assert!(bed.read("cli.py").contains("from render import line"));
+    assert!(follow_ups(&events).is_empty(), "{events:#?}");
+}

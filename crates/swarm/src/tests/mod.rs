@@ -15,6 +15,7 @@ mod fresh;
 mod goals;
 mod joint_check;
 mod landing;
+mod layers;
 mod log;
 mod look_alikes;
 mod looking;

@@ -524,3 +524,148 @@ async fn values_that_only_tests_read_prove_nothing_as_they_were_changed() {
         end.1
     );
 }
+
+/// A feature that changes an expected value, with the test that pins the old one, and constants
+/// that pass alone.
+async fn feature_beside_constants(task: &str) -> (Bed, (Proof, String)) {
+    let code = "def f(x):\n    return 0\n";
+    let constants =
+        json!({"reason": "r", "hunks": [{"old": "HIGH = 1\n", "new": "HIGH = 1\nLOW = 0\n"}]});
+    let model = Scripted::native()
+        .on("agent a.py::", [call("propose", constants), finish("done")])
+        .on("agent a.py::f", [whole(code), finish("no")])
+        .on(
+            "agent test_a.py::test_old",
+            [
+                whole("def test_old():\n    assert f(1) == 0\n"),
+                finish("no"),
+            ],
+        );
+    let a = format!("HIGH = 1\n\n\n{CODE}");
+    let files = [("a.py", a.as_str()), ("test_a.py", TESTS)];
+    let begin = ["a.py::", "a.py::f", "test_a.py::test_old"];
+    let mut bed = bed(&files, Approval::Auto, task, model)
+        .begin(&begin)
+        .tests(|all| {
+            let value = if all.contains("return 0") { "0" } else { "1" };
+            match all.contains(&format!("f(1) == {value}")) {
+                true => Vec::new(),
+                false => vec![(OLD.to_owned(), "E   assert 0 == 1".to_owned())],
+            }
+        });
+    bed.lists = true;
+    let events = bed.run().await;
+    let end = ending(&events);
+    (bed, end)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_main_part_stands_in_the_headline() {
+    let task = "Make f return 0 for every x.";
+    let (bed, (proof, headline)) = feature_beside_constants(task).await;
+    assert!(bed.read("a.py").contains("LOW = 0") && bed.read("a.py").contains("return x"));
+    assert_eq!(proof, Proof::Unproven);
+    let expected = "Partly done: 2 proposals were refused: a.py::f (tests pass only as this run \
+                    changed the test files; with the original ones they do not pass (test_a.py::test_old)), \
+                    test_a.py::test_old (";
+    assert!(headline.starts_with(expected), "{headline}");
+    assert!(headline.contains("; changed only a.py::; "), "{headline}");
+    // The task says so: both land.
+    let task = "Make f return 0 for every x, and update test_old to that.";
+    let (bed, (_, headline)) = feature_beside_constants(task).await;
+    assert!(bed.read("a.py").contains("return 0"), "{headline}");
+    assert!(bed.read("test_a.py").contains("== 0"), "{headline}");
+    assert!(!headline.contains("refused"), "{headline}");
+}
+
+const AGE: &str = "def age(x):\n    \"\"\"\n    >>> age(1)\n    2\n    \"\"\"\n    return x + 1\n";
+
+/// The example of `age` and its test, where they are found. The files stand in this order: ages.py,
+/// decay.py, which begins with `import re`, and test_a.py, which begins with `import os`.
+fn judge_age(all: &str) -> Vec<(String, String)> {
+    let (ages, rest) = all.split_once("import re\n").unwrap();
+    let (decay, tests) = rest.split_once("import os\n").unwrap();
+    let (in_new, in_old) = (ages.contains("def age"), decay.contains("def age"));
+    let is_found = match tests.contains("from ages import age") {
+        true => in_new,
+        false => in_old,
+    };
+    let example = |id: &str, runs: bool| {
+        let how = if runs { PASSES } else { GONE };
+        (id.to_owned(), how.to_owned())
+    };
+    let mut cases = vec![
+        example("decay.py::decay.age", in_old),
+        example("ages.py::ages.age", in_new),
+    ];
+    if !is_found {
+        let why = "ImportError: cannot import name 'age' from 'decay'";
+        cases.push(("test_a.py".to_owned(), why.to_owned()));
+        cases.push(example("test_a.py::test_age", false));
+    }
+    cases
+}
+
+/// Moves a function with an example to a new file, and its test imports it from there. Without
+/// `leaves`, nobody deletes the old one.
+async fn moves_a_function(task: &str, leaves: bool) -> (Bed, Vec<Event>) {
+    let decay = format!("import re\n\n\n{AGE}\n\ndef half(x):\n    return re.sub(x, x, x)\n");
+    let tests = "import os\nfrom decay import age, half\n\n\ndef test_age():\n    assert age(1) == 2\n\n\n\
+                 def test_half():\n    assert half(os.sep)\n";
+    let import = json!([{
+        "old": "from decay import age, half\n",
+        "new": "from ages import age\nfrom decay import half\n",
+    }]);
+    let import = json!({"reason": "r", "symbol": "test_a.py::", "hunks": import});
+    let delete = json!({"reason": "r", "delete": ["decay.py::age"]});
+    let leaving = match leaves {
+        true => call("propose", delete),
+        false => finish("no"),
+    };
+    let model = Scripted::native()
+        .on("agent ages.py::", [whole(AGE), finish("done")])
+        .on("agent decay.py::age", [leaving, finish("done")])
+        .on(
+            "agent test_a.py::",
+            [call("propose", import), finish("done")],
+        )
+        .always("agent", finish("nothing"));
+    let files = [("decay.py", decay.as_str()), ("test_a.py", tests)];
+    let begin = ["ages.py::", "decay.py::age", "test_a.py::"];
+    let mut bed = bed(&files, Approval::Auto, task, model)
+        .begin(&begin)
+        .tests(judge_age);
+    let events = bed.run().await;
+    (bed, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_moved_function_takes_its_example_and_its_imports_along() {
+    for task in [
+        "Move `age` to a new module ages.py.",
+        "Split the module by topic.",
+    ] {
+        let (bed, events) = moves_a_function(task, true).await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert_eq!(bed.read("ages.py"), AGE);
+        assert!(!bed.read("decay.py").contains("def age"), "{events:#?}");
+        assert!(bed.read("test_a.py").contains("from ages import age\n"));
+        let (proof, headline) = ending(&events);
+        assert_eq!(proof, Proof::AsBefore, "{headline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_move_does_not_stand_twice() {
+    let (bed, events) = moves_a_function("Move age to a new module ages.py.", false).await;
+    let (proof, headline) = ending(&events);
+    assert_eq!(proof, Proof::NotDone, "{headline}");
+    let expected = "Not done: `age` stands twice: decay.py and ages.py; ";
+    assert!(headline.starts_with(expected), "{headline}");
+    assert!(
+        !bed.path("ages.py").exists()
+            && bed
+                .read("test_a.py")
+                .contains("from decay import age, half")
+    );
+}

@@ -167,3 +167,37 @@ async fn the_user_steers_a_method_through_the_owner_of_its_class() {
         "{woken:?}"
     );
 }
+
+/// A pick may delete others beside its symbol: each deletion is a part of its own.
+#[tokio::test(start_paused = true)]
+async fn a_pick_of_a_module_deletes_its_functions() {
+    let text = "RATE = 2\n\n\ndef f():\n    return RATE\n\n\ndef g():\n    return f()\n\n\nX = 1\n";
+    let hunks = json!([{"old": "X = 1\n", "new": "X = 2\n"}]);
+    for (symbol, hunks, left) in [
+        ("a.py::", json!([]), "RATE = 2\n\n\nX = 1\n"),
+        ("a.py::", hunks, "RATE = 2\n\n\nX = 2\n"),
+        ("a.py::g", json!([]), "RATE = 2\n\n\nX = 1\n"),
+    ] {
+        let pick =
+            json!({"symbol": symbol, "why": "dead", "hunks": hunks, "delete": ["a.py::f", "g"]});
+        let model = Scripted::native()
+            .on("scout", [call("wake", json!({"symbols": [pick]}))])
+            .always("agent", finish("nothing"));
+        let mut bed = Bed::new(&[("a.py", text)], model)
+            .with(|task| task.text = "Remove what is dead in a.py.".to_owned());
+        let events = bed.run().await;
+        assert!(malformed(&events).is_empty(), "{:#?}", malformed(&events));
+        assert_eq!(bed.read("a.py").trim_start(), left, "{symbol} {events:#?}");
+        let made: Vec<String> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::ProposalMade { agent, .. } => agent.symbol().map(ToString::to_string),
+                _ => None,
+            })
+            .collect();
+        assert!(
+            made.contains(&"a.py::f".to_owned()) && made.contains(&"a.py::g".to_owned()),
+            "{made:?}"
+        );
+    }
+}

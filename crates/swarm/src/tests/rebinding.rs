@@ -128,7 +128,12 @@ async fn a_new_file_does_not_hide_a_module_that_others_import() {
             "json.py",
             Some("would hide the module `json` of Python's library"),
         ),
+        (
+            "iniconfig.py",
+            Some("would hide the module `iniconfig` of an installed package, which the tools"),
+        ),
         ("a/json.py", None),
+        ("a/iniconfig.py", None),
         ("other.py", None),
     ] {
         let proposal = json!({"reason": "r", "source": "x = 1\n"});

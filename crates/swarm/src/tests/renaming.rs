@@ -1,6 +1,8 @@
 //! A name that goes away or is not there yet: what uses it and what defines it land together, whether a
 //! test runs that code or not.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use starling_core::Approval;
 
@@ -749,4 +751,98 @@ async fn a_method_of_a_base_class_is_not_changed_by_rule() {
     }
     let texts = by_rule("delete total_time", &[("models.py", RECIPE)]).await;
     assert!(!texts.unwrap()[0].contains("total_time"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_in_a_function_is_renamed_by_rule() {
+    let text = "def mean(a):\n    def halve(x):\n        return x / 2\n\n    return halve(a)\n";
+    let texts = by_rule("Rename `halve` to `halved`", &[("a.py", text)]).await;
+    assert_eq!(texts, Ok(vec![text.replace("halve(", "halved(")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_names_of_one_sentence_are_changed_by_rule() {
+    let text = "OLD = 1\nOLDER = 2\n\n\ndef first():\n    return second() + OLD\n\n\n\
+                def second():\n    return OLDER\n\n\ndef third(x):\n    return x\n";
+    let left = "def third(x):\n    return x\n";
+    let files = [("a.py", text)];
+    let texts = by_rule(
+        "Delete `OLD`, `OLDER`, `first` and `second`, they are dead code.",
+        &files,
+    )
+    .await
+    .unwrap();
+    assert_eq!(texts[0].trim_start(), left);
+    let why = by_rule("Delete `second` and `OLDER`", &files).await;
+    assert!(why.unwrap_err().contains("`second` is still used: a.py:6"));
+    let texts = by_rule("Rename OLD to NEW and third to fourth.", &files).await;
+    let renamed = text.replace("OLD ", "NEW ").replace("OLD\n", "NEW\n");
+    let renamed = renamed.replace("third", "fourth");
+    assert_eq!(texts, Ok(vec![renamed]));
+}
+
+/// A renaming by rule is one change from the start: its parts are tested once, and nobody is told
+/// of a change of contract.
+#[tokio::test(start_paused = true)]
+async fn a_renaming_by_rule_is_one_quiet_change() {
+    let store = "N_MOST = 3\n\n\nclass NoteStore:\n    def __init__(self, most=N_MOST):\n        \
+                 self.most = most\n\n    def add(self, note):\n        return note\n";
+    let user = "from store import N_MOST, NoteStore\n\n\ndef opened():\n    return NoteStore(N_MOST)\n\n\n\
+                def added(note):\n    return NoteStore().add(note)\n";
+    let page = "`NoteStore` keeps `N_MOST` notes.\n";
+    for (task, old, new) in [
+        (
+            "Rename the class `NoteStore` to `Notebook`",
+            "NoteStore",
+            "Notebook",
+        ),
+        ("Rename the constant `N_MOST` to `MOST`", "N_MOST", "MOST"),
+    ] {
+        let files = [("store.py", store), ("cli.py", user), ("README.md", page)];
+        let mut bed = Bed::new(&files, never_asked())
+            .tests(|_| Vec::new())
+            .with(|one| one.text = task.to_owned());
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
+        assert!(bed.read("store.py").contains(new) && !bed.read("cli.py").contains(old));
+        let is_noise = |event: &&Event| match event {
+            Event::FollowedUp { .. } | Event::FollowUpMissed { .. } | Event::NotWoken { .. } => {
+                true
+            }
+            Event::AgentFinished { outcome, .. } => matches!(outcome, AgentOutcome::GaveUp { .. }),
+            _ => false,
+        };
+        let noise: Vec<&Event> = events.iter().filter(is_noise).collect();
+        assert!(noise.is_empty(), "{noise:#?}");
+        let checks = events.iter().filter_map(|event| match event {
+            Event::ProposalChecked { evidence, .. } => Some(evidence.clone()),
+            _ => None,
+        });
+        let words: BTreeSet<String> = checks.flat_map(|one| one.contract).collect();
+        let expected = format!("{old}: renamed to `{new}`");
+        let is_class = old == "NoteStore";
+        assert_eq!(words.contains(&expected), is_class, "{words:?}");
+        assert_eq!(words.len(), usize::from(is_class), "{words:?}");
+        let tested = |phase: TestPhase| {
+            let is_it = |event: &&Event| matches!(event, Event::TestsRun { phase: one, .. } if *one == phase);
+            events.iter().filter(is_it).count()
+        };
+        assert_eq!(tested(TestPhase::Proposal), 1, "{events:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renaming_by_rule_that_fails_changes_nothing() {
+    let mut bed = bed(never_asked()).tests(|all| match all.contains("def error_rate(") {
+        true => vec![("test_stats.py::test_rate".to_owned(), "assert 0".to_owned())],
+        false => Vec::new(),
+    });
+    let events = bed.run().await;
+    let texts = ["stats.py", "report.py", "test_stats.py"].map(|file| bed.read(file));
+    assert_eq!(texts, [STATS, REPORT, TESTS], "{events:#?}");
+    let refused = malformed(&events);
+    assert!(
+        !refused.is_empty() && refused.iter().all(|why| why.contains("test_rate")),
+        "{refused:#?}"
+    );
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
-use crate::check::selection::{Extent, LONGEST, SelectionPolicy, TestScope};
+use crate::state::test_scope::{Extent, LONGEST, SelectionPolicy, TestScope};
 use crate::*;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 
@@ -271,14 +271,18 @@ async fn the_gate_by_itself_says_what_a_run_would() {
         false => vec![],
     };
     let mut bed = bed([]).tests(breaks);
-    let gate = bed.gate();
+    let checker = bed.checker();
     let file = starling_syntax::FilePath::new("a.py");
     assert_eq!(
-        gate.check(&file, CHANGED.into()).await.tests.broken(),
+        checker
+            .check_text(&file, CHANGED.into())
+            .await
+            .tests
+            .broken(),
         ["t2"]
     );
     let other = CODE.replace("return x", "return x or 1");
-    let good = gate.check(&file, other.into()).await;
+    let good = checker.check_text(&file, other.into()).await;
     assert!(good.tests.broken().is_empty(), "{good}");
     let again = vec!["t2".to_owned()];
     assert_eq!(
@@ -309,7 +313,7 @@ fn report(outcome: TestOutcome, millis: u64) -> TestReport {
 fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
     let failed = report(TestOutcome::Failed, 1);
     let mut habits = vec![SelectionPolicy::default()];
-    while let Some(next) = habits[habits.len() - 1].instead(&failed, &failed) {
+    while let Some(next) = habits[habits.len() - 1].degrade(&failed, &failed) {
         habits.push(next);
     }
     assert_eq!(habits.len(), 4, "{habits:?}");
@@ -320,8 +324,8 @@ fn what_shows_nothing_is_tried_by_files_and_then_by_fewer_until_none_is_left() {
         status: TestStatus::Passed,
         message: String::new(),
     });
-    assert_eq!(habits[0].instead(&some, &failed), None);
-    assert_eq!(habits[0].instead(&failed, &some), None);
+    assert_eq!(habits[0].degrade(&some, &failed), None);
+    assert_eq!(habits[0].degrade(&failed, &some), None);
 }
 
 #[test]
@@ -330,9 +334,9 @@ fn what_takes_nearly_all_the_time_without_a_change_is_not_blamed_on_one() {
     let most = u64::try_from(LONGEST.as_millis()).unwrap();
     let without = |millis| report(TestOutcome::Passed, millis);
     let habit = SelectionPolicy::default();
-    assert!(habit.instead(&late, &without(most - 1)).is_some());
-    assert_eq!(habit.instead(&late, &without(most / 3)), None);
-    assert!(habit.instead(&late, &late).is_some());
+    assert!(habit.degrade(&late, &without(most - 1)).is_some());
+    assert_eq!(habit.degrade(&late, &without(most / 3)), None);
+    assert!(habit.degrade(&late, &late).is_some());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bed::*;
-use crate::evidence::proposal::WHOLE_RUN;
+use crate::evidence::ids::WHOLE_RUN;
 use crate::*;
 
 const TWO: &str = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";

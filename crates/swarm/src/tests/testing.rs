@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bed::*;
-use crate::evidence::proposal::WHOLE_RUN;
+use crate::evidence::ids::WHOLE_RUN;
 use crate::{Event, TestEvidence};
 
 const ONE: &str = "def f(x):\n    return x\n";

@@ -8,6 +8,7 @@ use super::super::definition::{one_line, range_of};
 use super::super::lines::is_blank;
 use super::super::{Language, SymbolTree};
 use super::place::Manner;
+use super::standard::{self, At};
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
@@ -78,6 +79,7 @@ fn plans(
 ) -> Vec<Plan> {
     let mut plans = Vec::new();
     let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
+    let mut placed: Vec<(At, String)> = Vec::new();
     for (home, imports) in groups {
         let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
         let names = names.join(", ");
@@ -95,8 +97,16 @@ fn plans(
             (None, Some(module)) if module.starts_with('.') => {
                 relative.push(format!("from {module} import {names}"));
             }
-            (None, Some(module)) => others.push(format!("from {module} import {names}")),
-            (None, None) => others.push(format!("import {names}")),
+            (None, module) => {
+                let statement = match module {
+                    Some(module) => format!("from {module} import {names}"),
+                    None => format!("import {names}"),
+                };
+                match standard::place(tree, root, &statement) {
+                    Some(at) => placed.push((at, statement)),
+                    None => others.push(statement),
+                }
+            }
         }
     }
     let last_future = head(root)
@@ -123,6 +133,40 @@ fn plans(
     plans.extend(new_lines(tree, root, last_future, &futures));
     plans.extend(new_lines(tree, root, last_absolute, &others));
     plans.extend(new_lines(tree, root, last_import, &relative));
+    with_placed(tree, plans, placed)
+}
+
+/// Adds the statements that have a place of their own. Those of one place are one plan, before the
+/// lines that another plan inserts there, but after those for `__future__`.
+fn with_placed(
+    tree: &SymbolTree,
+    mut plans: Vec<Plan>,
+    mut placed: Vec<(At, String)>,
+) -> Vec<Plan> {
+    let text = tree.text();
+    let line_break = Manner::of(tree, tree.module()).line_break;
+    // `import` stands before `from`.
+    placed.sort_by_key(|(at, statement)| (at.offset, statement.starts_with("from ")));
+    for same in placed.chunk_by(|one, next| one.0.offset == next.0.offset) {
+        let at = same[0].0;
+        let is_at_end = at.offset == text.len() && !text.ends_with('\n');
+        let line = |statement: &String| match is_at_end {
+            true => format!("{line_break}{statement}"),
+            false => format!("{statement}{line_break}"),
+        };
+        let mut insert: String = same.iter().map(|(_, statement)| line(statement)).collect();
+        if at.is_block {
+            insert.push_str(line_break);
+        }
+        let range = ByteRange::new(at.offset, at.offset);
+        match plans.iter_mut().find(|plan| plan.range == range) {
+            Some(plan) if plan.insert.trim_start().starts_with("from __future__") => {
+                plan.insert.push_str(&insert);
+            }
+            Some(plan) => plan.insert.insert_str(0, &insert),
+            None => plans.push(Plan { range, insert }),
+        }
+    }
     plans
 }
 
@@ -153,7 +197,7 @@ pub fn without_imports(tree: &SymbolTree) -> String {
 }
 
 /// Returns the statements at the top of a module, up to the first definition.
-fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+pub(super) fn head<'t>(root: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..root.named_child_count())
         .filter_map(move |index| root.named_child(index as u32))
         .filter(|node| !node.is_extra())
@@ -176,7 +220,7 @@ pub fn module_imports(tree: &SymbolTree) -> Vec<ByteRange> {
     imports.map(range_of).collect()
 }
 
-fn is_import(node: Node<'_>) -> bool {
+pub(super) fn is_import(node: Node<'_>) -> bool {
     matches!(
         node.kind(),
         "import_statement" | "import_from_statement" | "future_import_statement"

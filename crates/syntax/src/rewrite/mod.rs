@@ -15,6 +15,7 @@ mod loss;
 mod patch;
 mod place;
 mod source;
+mod standard;
 mod whole;
 
 pub use error::RewriteError;

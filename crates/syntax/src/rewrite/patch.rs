@@ -92,11 +92,12 @@ impl Hunk<'_> {
     /// module, it must not overlap another symbol.
     fn may_change(&self, range: ByteRange) -> bool {
         let is_module = self.symbol.path.is_module();
-        let is_childs = |id: &super::super::SymbolId| {
+        let is_of_child = |id: &super::super::SymbolId| {
             let span = self.tree.get(*id).span;
             range.start < span.end && span.start < range.end
         };
-        self.symbol.span.covers(range) && !(is_module && self.symbol.children.iter().any(is_childs))
+        self.symbol.span.covers(range)
+            && !(is_module && self.symbol.children.iter().any(is_of_child))
     }
 
     fn exact(&self) -> Vec<ByteRange> {

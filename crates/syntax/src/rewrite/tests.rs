@@ -595,7 +595,7 @@ mod imports {
         check(
             "import os\n\nfrom .a import b\n\nx = 1\n",
             &["import datetime", "from .c import d"],
-            "import os\nimport datetime\n\nfrom .a import b\nfrom .c import d\n\nx = 1\n",
+            "import datetime\nimport os\n\nfrom .a import b\nfrom .c import d\n\nx = 1\n",
         );
         check(
             "'''Doc.'''\n\nfrom .a import b\n",
@@ -610,7 +610,65 @@ mod imports {
         check(
             "from .a import b\nimport os\n",
             &["import datetime", "from .c import d"],
-            "from .a import b\nimport os\nimport datetime\nfrom .c import d\n",
+            "from .a import b\nimport datetime\nimport os\nfrom .c import d\n",
+        );
+    }
+
+    #[test]
+    fn the_standard_library_stands_in_the_first_block() {
+        let text = "\"Doc.\"\nimport argparse\nimport sys\nfrom pathlib import Path\n\nfrom jotter import store\n\nx = 1\n";
+        let check = |statements: &[&str], old: &str, new: &str| {
+            check(text, statements, &text.replace(old, new));
+        };
+        check(
+            &["import json"],
+            "import sys\n",
+            "import json\nimport sys\n",
+        );
+        check(
+            &["import tomllib", "import abc"],
+            "import argparse\nimport sys\n",
+            "import abc\nimport argparse\nimport sys\nimport tomllib\n",
+        );
+        check(
+            &["from typing import Any", "from collections import abc"],
+            "from pathlib import Path\n",
+            "from collections import abc\nfrom pathlib import Path\nfrom typing import Any\n",
+        );
+        // Others follow the last import.
+        check(
+            &["import numpy", "import json"],
+            "import sys\nfrom pathlib import Path\n\nfrom jotter import store\n",
+            "import json\nimport sys\nfrom pathlib import Path\n\nfrom jotter import store\nimport numpy\n",
+        );
+    }
+
+    #[test]
+    fn a_block_keeps_its_order() {
+        // Sorted by module, whatever the kind.
+        check(
+            "import csv\nfrom enum import Enum\nimport sys\n",
+            &["from json import loads"],
+            "import csv\nfrom enum import Enum\nfrom json import loads\nimport sys\n",
+        );
+        // Not sorted: after the last one of its kind.
+        check(
+            "import sys\nimport csv\nfrom os import path\nfrom a import b\n",
+            &["import json"],
+            "import sys\nimport csv\nimport json\nfrom os import path\nfrom a import b\n",
+        );
+        // The first one of its block.
+        check(
+            "from __future__ import annotations\n\nfrom jotter import store\n",
+            &["import json"],
+            "from __future__ import annotations\n\nimport json\n\nfrom jotter import store\n",
+        );
+        check("import sys", &["import json"], "import json\nimport sys");
+        check("import json", &["import sys"], "import json\nimport sys");
+        check(
+            "\u{feff}import a\r\n",
+            &["import json"],
+            "\u{feff}import json\r\n\r\nimport a\r\n",
         );
     }
 

@@ -1,15 +1,14 @@
 //! Finds the uses of a name if all of them are certain.
 
 use super::examples::Examples;
+use crate::evidence::wording::counted;
 use crate::lookup::Lookup;
-use crate::run::ending::counted;
-use starling_index::{Certainty, InString, Usage, Usages};
+use crate::task::in_strings::{first_of, put_together, stands_in};
+use starling_index::{Certainty, Usage, Usages};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath, SymbolTree};
 
 /// Maximum number of uses that are rewritten.
 const USES_MOST: usize = 2_000;
-/// Maximum number of places that a refusal names.
-const NAMED: usize = 4;
 
 /// Returns all uses of a symbol.
 ///
@@ -99,49 +98,11 @@ pub(super) fn in_no_string(lookup: &Lookup, name: &str) -> Result<(), String> {
     }
 }
 
-/// Describes the places that may look up a name by a text that they put together.
-pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
-    let found = lookup.index().dynamic_uses(name);
-    let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
-    let places = first_of(places.collect());
-    (!found.is_empty())
-        .then(|| format!("`{name}` may be looked up by a name that is put together: {places}"))
-}
-
-/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
-/// settings.py:7``.
-pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
-    let places = strings
-        .iter()
-        .map(|one| format!("{}:{}", one.file, one.line));
-    let places = first_of(places.collect());
-    let scripts = strings.iter().filter(|one| one.is_script).count();
-    match (strings.len(), scripts) {
-        (1, 0) => format!("`{name}` {verb} in a string: {places}"),
-        (count, 0) => format!("`{name}` {verb} in {count} strings: {places}"),
-        (1, _) => format!("`{name}` {verb} in a script: {places}"),
-        (count, scripts) if count == scripts => {
-            format!("`{name}` {verb} in {count} lines of scripts: {places}")
-        }
-        (count, _) => format!("`{name}` {verb} in {count} strings and lines of scripts: {places}"),
-    }
-}
-
 pub(super) fn places(uses: &[Usage]) -> String {
     let named = uses
         .iter()
         .map(|usage| format!("{}:{}", usage.file, usage.line));
     first_of(named.collect())
-}
-
-/// Joins the first places and the number of the others.
-fn first_of(mut places: Vec<String>) -> String {
-    let more = places.len().saturating_sub(NAMED);
-    places.truncate(NAMED);
-    if more > 0 {
-        places.push(format!("{more} more"));
-    }
-    places.join(", ")
 }
 
 /// Returns the byte offset of a use in its file.

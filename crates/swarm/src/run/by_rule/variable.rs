@@ -29,7 +29,12 @@ pub(super) fn rename(
     Ok(())
 }
 
-pub(super) fn delete(lookup: &Lookup, variable: &Variable) -> Result<Vec<Pick>, String> {
+/// `gone` are the symbols that the task deletes, too.
+pub(super) fn delete(
+    lookup: &Lookup,
+    variable: &Variable,
+    gone: &[SymbolPath],
+) -> Result<Vec<Pick>, String> {
     let name = &variable.name;
     uses::in_no_string(lookup, name)?;
     let mut picks = Vec::new();
@@ -39,7 +44,8 @@ pub(super) fn delete(lookup: &Lookup, variable: &Variable) -> Result<Vec<Pick>, 
         let sets = |usage: &Usage| {
             usage.file == variable.file && variable.set_at.contains(&(offset(&tree, usage) as u32))
         };
-        uses.retain(|usage| !sets(usage));
+        let goes = |usage: &Usage| gone.iter().any(|one| one.encloses(&usage.symbol));
+        uses.retain(|usage| !sets(usage) && !goes(usage));
         if !uses.is_empty() {
             let places = places(&uses);
             return Err(format!("`{name}` is still used: {places}"));

@@ -3,30 +3,54 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::first_line;
-use crate::agent::questions::party_name;
-use crate::event::events::{ActorId, Event};
-use crate::evidence::proposal::ProposalId;
+use crate::event::actor::ActorId;
+use crate::event::actor::actor_name;
+use crate::event::events::Event;
+use crate::evidence::ids::ProposalId;
 use starling_core::Verdict;
 use starling_syntax::SymbolPath;
 
-/// The symbols that were changed.
-fn applied(events: &[Event]) -> BTreeSet<&SymbolPath> {
-    let mut applied = BTreeSet::new();
-    for event in events {
-        if let Event::ProposalApplied { symbols, .. } = event {
-            applied.extend(symbols);
-        }
-    }
-    applied
+/// The changes of a run.
+#[derive(Default)]
+struct Changes<'e> {
+    symbols: BTreeSet<&'e SymbolPath>,
+    /// Those who made them.
+    agents: BTreeSet<&'e ActorId>,
 }
 
-/// Whether nothing of an agent's symbol was changed.
-fn has_changed_nothing(agent: &ActorId, applied: &BTreeSet<&SymbolPath>) -> bool {
-    match agent {
-        ActorId::Agent(symbol) => !applied
-            .iter()
-            .any(|one| *one == symbol || one.encloses(symbol) || symbol.encloses(one)),
-        _ => false,
+impl<'e> Changes<'e> {
+    fn of(events: &'e [Event]) -> Self {
+        let mut made: BTreeMap<ProposalId, &ActorId> = BTreeMap::new();
+        let mut changes = Changes::default();
+        for event in events {
+            if let Event::ProposalMade {
+                proposal, agent, ..
+            } = event
+            {
+                made.insert(*proposal, agent);
+            } else if let Event::ProposalApplied {
+                proposal, symbols, ..
+            } = event
+            {
+                changes.symbols.extend(symbols);
+                changes.agents.extend(made.get(proposal));
+            }
+        }
+        changes
+    }
+
+    /// Whether nothing of an agent's symbol was changed. The body of a module is no part of the
+    /// functions in it.
+    fn are_none_of(&self, agent: &ActorId) -> bool {
+        let ActorId::Agent(symbol) = agent else {
+            return false;
+        };
+        let holds = |outer: &SymbolPath, inner: &SymbolPath| {
+            outer == inner || !outer.is_module() && outer.encloses(inner)
+        };
+        let mut symbols = self.symbols.iter();
+        let is_own = symbols.any(|one| holds(one, symbol) || holds(symbol, one));
+        !is_own && !self.agents.contains(agent)
     }
 }
 
@@ -37,13 +61,13 @@ pub(crate) fn left_out(events: &[Event]) -> Vec<String> {
     for event in events {
         if let Event::ProposalRefused { agent, why, shown } = event {
             let why = shown.as_ref().unwrap_or(why);
-            refused.insert(party_name(agent), (agent, first_line(why)));
+            refused.insert(actor_name(agent), (agent, first_line(why)));
         }
     }
-    let applied = applied(events);
+    let changes = Changes::of(events);
     let left = refused
         .iter()
-        .filter(|(_, (agent, _))| has_changed_nothing(agent, &applied));
+        .filter(|(_, (agent, _))| changes.are_none_of(agent));
     left.map(|(name, (_, why))| format!("{name} ({why})"))
         .collect()
 }
@@ -66,16 +90,16 @@ pub(crate) fn rejected(events: &[Event]) -> Vec<String> {
                 verdict: Verdict::Reject { .. },
             } => {
                 if let Some(agent) = made.get(proposal) {
-                    rejected.insert(party_name(agent), (agent, *proposal));
+                    rejected.insert(actor_name(agent), (agent, *proposal));
                 }
             }
             _ => {}
         }
     }
-    let applied = applied(events);
+    let changes = Changes::of(events);
     let left = rejected
         .iter()
-        .filter(|(_, (agent, _))| has_changed_nothing(agent, &applied));
+        .filter(|(_, (agent, _))| changes.are_none_of(agent));
     left.map(|(name, (_, id))| format!("{id} ({name})"))
         .collect()
 }

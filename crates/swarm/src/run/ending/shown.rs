@@ -1,6 +1,7 @@
 //! Whether a test is known to fail without the change of a run.
 
-use super::{LastCheck, Proof, RunFacts};
+use super::facts::{LastCheck, RunFacts};
+use crate::event::ending::Proof;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{ActorId, AgentOutcome, Event};
 use starling_core::{ResultSource, Verdict};
+use starling_syntax::SymbolPath;
 
 fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
     TestReport {
@@ -110,7 +111,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
         },
         failed_before: &before,
         required: &required,
-        new_tests: &crate::check::new_tests::WithoutChange::default(),
+        new_tests: &crate::evidence::without_change::WithoutChange::default(),
         unshown_parts: &[],
         unreached: &unreached,
         behaves_otherwise: run.behaves_otherwise,
@@ -270,6 +271,9 @@ fn a_refused_proposal_is_left_out_unless_one_for_its_symbol_was_applied() {
     ];
     assert_eq!(left_out(&events), ["a.py::g (tests fail)"]);
     assert!(left_out(&[refused("a.py::A.f"), applied("a.py::A")]).is_empty());
+    // A constant beside the function is none of it.
+    let beside = [refused("a.py::f"), applied("a.py::")];
+    assert_eq!(left_out(&beside), ["a.py::f (tests fail)"]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{NOT_ACCEPTED, first_line, some_of};
-use crate::agent::questions::party_name;
-use crate::event::events::{ActorId, AgentOutcome, Event};
+use crate::event::actor::ActorId;
+use crate::event::actor::actor_name;
+use crate::event::events::{AgentOutcome, Event};
 use starling_core::Verdict;
 
 /// Why a run changed nothing.
@@ -45,7 +46,7 @@ pub(crate) fn unchanged(events: &[Event]) -> Unchanged {
     let gave_up = last
         .iter()
         .filter_map(|(agent, (outcome, _))| match outcome {
-            AgentOutcome::GaveUp { why } => Some(format!("{} gave up: {why}", party_name(agent))),
+            AgentOutcome::GaveUp { why } => Some(format!("{} gave up: {why}", actor_name(agent))),
             AgentOutcome::Changed | AgentOutcome::NothingToChange => None,
         });
     let gave_up: Vec<String> = gave_up.collect();

@@ -1,13 +1,10 @@
 //! Ends of runs that changed only words: documents, comments and docstrings.
 
-use super::{LastCheck, RunFacts};
-use crate::check::new_tests::WithoutChange;
+use super::facts::{LastCheck, RunFacts};
+use crate::check::documentation::is_documentation;
+use crate::evidence::without_change::WithoutChange;
 use crate::task::goal::Goal;
 use starling_core::{TestCase, TestStatus};
-use starling_syntax::FilePath;
-
-/// File name extensions of documentation.
-const DOCUMENTATION: [&str; 4] = ["md", "markdown", "rst", "adoc"];
 
 /// Returns whether a run changed only documents, comments and docstrings, and no test shows the
 /// change, as an example in a docstring can do. A run that changed another document than the task names
@@ -17,6 +14,7 @@ pub(super) fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
         fails,
         passes,
         changed_fail,
+        unshown_parts: _,
     } = facts.new_tests;
     let is_shown = [fails, passes, changed_fail]
         .iter()
@@ -43,9 +41,4 @@ pub(super) fn only_words(facts: &RunFacts<'_>) -> &'static str {
         true => "only documentation was changed",
         false => "only comments and docstrings were changed",
     }
-}
-
-pub(crate) fn is_documentation(file: &FilePath) -> bool {
-    let extension = file.name().rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| DOCUMENTATION.contains(&extension))
 }

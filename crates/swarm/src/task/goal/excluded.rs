@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::words::{Sentence, part};
-use crate::task::required::has_word;
+use crate::task::whole_word::has_word;
 use starling_syntax::FilePath;
 
 /// Words that begin a clause, as a full stop does.

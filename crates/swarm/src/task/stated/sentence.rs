@@ -83,6 +83,13 @@ const BESIDE: [&str; 36] = [
     "used",
 ];
 
+/// Words of a reason to delete something.
+const REASON: [&str; 27] = [
+    "because", "since", "as", "it", "they", "which", "that", "is", "are", "was", "were", "dead",
+    "unused", "obsolete", "code", "not", "no", "longer", "more", "any", "anymore", "used",
+    "needed", "nobody", "nothing", "uses", "calls",
+];
+
 /// The kind of entity that a task names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -149,6 +156,52 @@ pub(super) fn wish<'s>(lookup: &Lookup, sentence: &'s [Token]) -> Option<Wish<'s
 pub(super) fn says_nothing_else(words: &[Token]) -> bool {
     let is_beside = |token: &Token| BESIDE.contains(&token.word.to_lowercase().as_str());
     words.iter().all(is_beside)
+}
+
+/// Splits a sentence that asks for the same, or for several things, of several names: `delete a
+/// and b`, `rename a to b and c to d`. Each part has the words before the first name. Returns the
+/// sentence alone if it has one part.
+pub(super) fn parts(sentence: &[Token]) -> Vec<Vec<Token>> {
+    let word = |token: &Token| token.word.to_lowercase();
+    let is_verb = |token: &Token| {
+        let word = word(token);
+        word == "rename" || DELETE.contains(&word.as_str())
+    };
+    let Some(verb) = sentence.iter().position(is_verb) else {
+        return vec![sentence.to_vec()];
+    };
+    let mut parts: Vec<Vec<Token>> = Vec::new();
+    let is_and = |at: usize| sentence.get(at).is_some_and(|token| word(token) == "and");
+    let (mut lead, mut from) = (&sentence[..=verb], verb + 1);
+    for at in verb + 1..=sentence.len() {
+        let is_end = at == sentence.len() || is_and(at) || sentence[at - 1].ends_clause;
+        if !is_end || at <= from {
+            continue;
+        }
+        let all = &sentence[from..at];
+        let words = &all[usize::from(is_and(from))..];
+        from = at;
+        if let Some(last) = parts.last_mut().filter(|_| says_no_name(words)) {
+            last.extend_from_slice(all);
+            continue;
+        }
+        let mut part = Vec::new();
+        match words.iter().position(is_verb) {
+            Some(own) => lead = &words[..=own],
+            None => part.extend_from_slice(lead),
+        }
+        part.extend_from_slice(words);
+        parts.push(part);
+    }
+    parts
+}
+
+fn says_no_name(words: &[Token]) -> bool {
+    let is_known = |token: &Token| {
+        let word = token.word.to_lowercase();
+        !token.is_quoted && (BESIDE.contains(&word.as_str()) || REASON.contains(&word.as_str()))
+    };
+    words.iter().all(is_known)
 }
 
 struct Sentence<'s, 'l> {
@@ -260,7 +313,7 @@ impl<'s> Sentence<'s, '_> {
             place,
             to: None,
             is_called: false,
-            is_whole: before && says_nothing_else(&self.tokens[next..]),
+            is_whole: before && says_no_name(&self.tokens[next..]),
         })
     }
 
@@ -361,7 +414,8 @@ impl<'s> Sentence<'s, '_> {
 
     /// Returns the first position from `at` on whose word is in none of the lists.
     fn skip(&self, mut at: usize, lists: &[&[&str]]) -> usize {
-        while lists.iter().any(|list| self.is_any(at, list)) {
+        let is_quoted = |at: usize| self.tokens.get(at).is_some_and(|token| token.is_quoted);
+        while lists.iter().any(|list| self.is_any(at, list)) && !is_quoted(at) {
             at += 1;
         }
         at

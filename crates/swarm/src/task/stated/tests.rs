@@ -94,8 +94,35 @@ fn renamings_and_deletions_are_read_from_plain_words() {
         ("Remove the dead function relic from shop.py", "-relic"),
         ("drop relic()", "-relic"),
         ("delete the unused function old", "-old"),
-        ("remove relic, nobody calls it", "-relic!"),
-        ("remove `relic` because it is unused", "-relic!"),
+        ("remove relic, nobody calls it", "-relic"),
+        ("remove `relic` because it is unused", "-relic"),
+        ("remove relic, nobody calls the cart", "-relic!"),
+        ("Delete `relic` and `old`", "-relic -old"),
+        ("Delete relic, old and RATE.", "-relic -old -$shop.py:RATE"),
+        (
+            "Delete `relic` and `old`, they are dead code.",
+            "-relic -old",
+        ),
+        (
+            "In shop.py, delete relic and its tests, and old",
+            "-relic -old",
+        ),
+        (
+            "Rename total to sum_up and relic to rest",
+            "total>sum_up relic>rest",
+        ),
+        (
+            "Rename `total` to `sum_up`, `Cart` to `Basket`, and the constant RATE to FACTOR everywhere",
+            "total>sum_up Cart>Basket $shop.py:RATE>FACTOR",
+        ),
+        (
+            "Delete relic and rename total to sum_up.",
+            "-relic total>sum_up",
+        ),
+        (
+            "Rename total to sum_up, relic to rest and round to cents",
+            "total>sum_up!",
+        ),
         ("delete relic and its tests", "-relic"),
         ("delete Cart.size", "-Cart.size"),
         (

@@ -3,7 +3,7 @@
 use super::Stated;
 use super::named::{Named, Word, is_part, stub_of};
 use crate::lookup::Lookup;
-use crate::run::by_rule::{put_together, stands_in};
+use crate::task::in_strings::{put_together, stands_in};
 use starling_syntax::{FilePath, Language, SymbolPath};
 use starling_text::ByteRange;
 

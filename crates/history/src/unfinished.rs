@@ -1,0 +1,97 @@
+//! Accepted changes that were being applied when their run was killed. The run recorded each change
+//! before it was sent; the file's text shows whether the change arrived.
+
+use super::plan::{after, inverse_over};
+use starling_core::Verdict;
+use starling_swarm::{AppliedChange, Event, ProposalId};
+use starling_syntax::{MadeChange, SymbolPath, carry_lines};
+use starling_text::{ChangeSet, unified_diff};
+
+/// A change that was sent and whose result is not recorded.
+#[derive(Debug, Clone)]
+pub struct UnfinishedChange {
+    pub proposal: ProposalId,
+    pub symbols: Vec<SymbolPath>,
+    pub change: AppliedChange,
+}
+
+impl UnfinishedChange {
+    /// Returns whether a text of the file contains the change; `None` is a missing file. If the
+    /// text equals neither the text before nor the text after the change, the changed lines decide.
+    /// If they were changed once more, the change counts as present, so that an undo refuses to
+    /// touch them.
+    pub fn is_in(&self, text: Option<&str>) -> bool {
+        let Some(text) = text else {
+            return false;
+        };
+        let (change, after) = (&self.change, after(&self.change));
+        if text == after || text == &*change.before {
+            return text == after;
+        }
+        let removes_something =
+            |inverse: ChangeSet| inverse.apply(text).is_ok_and(|earlier| earlier != text);
+        match inverse_over(change, &after, text) {
+            Ok(inverse) => removes_something(inverse),
+            Err(_) => {
+                let forward = ChangeSet::between_lines(&change.before, &after);
+                let made = MadeChange {
+                    file: &change.file,
+                    before: &change.before,
+                    after: &after,
+                };
+                carry_lines(&change.file, &change.before, &forward, text).is_err()
+                    || !made.is_undone_in(text)
+            }
+        }
+    }
+
+    /// Returns the event that was not recorded.
+    pub fn applied(&self) -> Event {
+        let change = &self.change;
+        Event::ProposalApplied {
+            proposal: self.proposal,
+            symbols: self.symbols.clone(),
+            diff: unified_diff(change.file.as_str(), &change.before, &after(change)),
+            change: Some(change.clone()),
+        }
+    }
+}
+
+/// Returns the changes without a recorded result, in the order in which they were sent.
+pub fn unfinished<'e>(events: impl IntoIterator<Item = &'e Event>) -> Vec<UnfinishedChange> {
+    let mut unfinished = Vec::new();
+    for event in events {
+        note(&mut unfinished, event);
+    }
+    unfinished
+}
+
+/// Updates `unfinished` with an event.
+pub(super) fn note(unfinished: &mut Vec<UnfinishedChange>, event: &Event) {
+    if let Event::ProposalApplying {
+        proposal,
+        symbols,
+        change,
+    } = event
+    {
+        unfinished.retain(|one| one.proposal != *proposal);
+        if change.changes.apply(&change.before).is_ok() {
+            unfinished.push(UnfinishedChange {
+                proposal: *proposal,
+                symbols: symbols.clone(),
+                change: change.clone(),
+            });
+        }
+    } else if let Event::ProposalApplied { proposal, .. }
+    | Event::ProposalNotApplied { proposal, .. }
+    | Event::ProposalConflicted { proposal, .. }
+    | Event::ProposalUndone { proposal }
+    | Event::ProposalReviewed {
+        proposal,
+        verdict: Verdict::Reject { .. } | Verdict::Steer { .. },
+        ..
+    } = event
+    {
+        unfinished.retain(|one| one.proposal != *proposal);
+    }
+}

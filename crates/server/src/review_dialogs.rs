@@ -1,0 +1,177 @@
+//! Reviews in clients without views of their own: documents, messages and questions of the client.
+
+use std::sync::Arc;
+
+use tower_lsp::lsp_types::Command;
+
+use super::front_end::LspFrontEnd;
+use super::protocol::{ProposalParams, RETRY};
+use super::review_actions::command;
+use super::run_snapshots::proposal_reply;
+use super::session::{Remedy, ReviewTarget, RunError, RunSession, explain, short, size};
+use starling_core::Verdict;
+use starling_swarm::{RunId, ids};
+
+/// The reasons for a rejection that a user can choose from without writing one.
+pub const REASONS: [&str; 3] = [
+    "It is not needed",
+    "The approach is wrong",
+    "It changes too much",
+];
+
+/// The reason of a user who was not asked for one.
+const NO_REASON: &str = "The user gave no reason";
+
+/// The buttons of a review.
+const ACCEPT: &str = "Accept";
+const REJECT: &str = "Reject";
+const LATER: &str = "Later";
+
+/// Shows reviews by `window/showDocument` and `window/showMessageRequest`.
+#[derive(Clone)]
+pub struct ReviewDialogs {
+    pub session: RunSession,
+    pub front_end: Arc<LspFrontEnd>,
+}
+
+impl ReviewDialogs {
+    /// Rejects with a reason that the user chooses from a list. A client that shows no questions rejects
+    /// without a reason.
+    ///
+    /// # Errors
+    /// The review does not wait.
+    pub fn ask_reason(&self, run: RunId, review: ReviewTarget) -> Result<(), RunError> {
+        if !self.front_end.settings().questions {
+            let reason = NO_REASON.to_owned();
+            return self
+                .session
+                .answer(&run, &review, Verdict::Reject { reason });
+        }
+        self.session.check_waiting(&run, &review)?;
+        let dialogs = self.clone();
+        self.session.spawn_while_connected(async move {
+            let window = dialogs.front_end.window();
+            let question = "Starling: why do you reject it?";
+            let Some(reason) = window.choose(question, &REASONS).await else {
+                return;
+            };
+            let reason = reason.to_owned();
+            let rejected = dialogs
+                .session
+                .answer(&run, &review, Verdict::Reject { reason });
+            if let Err(error) = rejected {
+                window.warn(&error.to_string()).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Opens the diff of a proposal and asks for a verdict. In a client that shows no questions, the user
+    /// decides by lenses or code actions.
+    ///
+    /// # Errors
+    /// There is no such proposal, or it does not wait.
+    pub fn review(&self, params: ProposalParams) -> Result<(), RunError> {
+        let proposal = self.session.waiting_proposal(&params)?;
+        let needs = self.session.needed_proposals(&params.run, proposal.lead);
+        self.diff(&params)?;
+        if !self.front_end.settings().questions {
+            return Ok(());
+        }
+        let dialogs = self.clone();
+        self.session.spawn_while_connected(async move {
+            let window = dialogs.front_end.window();
+            let question = format!(
+                "Starling {} for {}{}: {}",
+                params.proposal,
+                proposal.symbol,
+                match needs.as_slice() {
+                    [] => String::new(),
+                    needs => format!(", needs {}, which is accepted with it", ids(needs)),
+                },
+                short(&proposal.reason)
+            );
+            let chosen = window.choose(&question, &[ACCEPT, REJECT, LATER]).await;
+            let review = ReviewTarget::Proposal(params.proposal);
+            let answered = match chosen {
+                Some(ACCEPT) => dialogs
+                    .session
+                    .answer(&params.run, &review, Verdict::Accept),
+                Some(REJECT) => dialogs.ask_reason(params.run, review),
+                Some(_) | None => Ok(()),
+            };
+            if let Err(error) = answered {
+                window.warn(&error.to_string()).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Opens the diff that accepting a proposal would make in the current text.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn diff(&self, params: &ProposalParams) -> Result<(), RunError> {
+        self.session.known_proposal(params)?;
+        let (dialogs, params) = (self.clone(), params.clone());
+        self.session.spawn_while_connected(async move {
+            let encoding = dialogs.front_end.settings().encoding;
+            let diff = match proposal_reply(&dialogs.session, &params, encoding).await {
+                Ok(reply) => reply.diff,
+                Err(error) => error.to_string(),
+            };
+            let name = format!("{}-{}.diff", params.run.0, params.proposal.0);
+            dialogs.front_end.window().show_document(&name, &diff).await;
+        });
+        Ok(())
+    }
+
+    /// Opens the reason and the evidence of a proposal.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn why(&self, params: &ProposalParams) -> Result<(), RunError> {
+        let proposal = self.session.known_proposal(params)?;
+        let (dialogs, params) = (self.clone(), params.clone());
+        self.session.spawn_while_connected(async move {
+            let name = format!("{}-{}.md", params.run.0, params.proposal.0);
+            let text = explain(params.proposal, &proposal);
+            dialogs.front_end.window().show_document(&name, &text).await;
+        });
+        Ok(())
+    }
+
+    /// Returns the commands that run a task again, for the code actions of clients without a plugin.
+    pub fn retry_commands(&self) -> Vec<Command> {
+        if self.front_end.settings().has_plugin() {
+            return Vec::new();
+        }
+        let mut commands = Vec::new();
+        for run in self.session.retryable_runs() {
+            for (title, download) in retry_titles(&run.task, run.remedy.as_ref()) {
+                let argument = serde_json::json!({"run": run.run, "download": download});
+                commands.push(command(title, RETRY, argument));
+            }
+        }
+        commands
+    }
+}
+
+/// Returns the titles of the commands that run a task again, each with whether the command downloads the
+/// weights first.
+pub fn retry_titles(task: &str, remedy: Option<&Remedy>) -> Vec<(String, bool)> {
+    let task = short(task);
+    match remedy {
+        None => vec![(format!("Starling: run again: {task}"), false)],
+        Some(Remedy::Key | Remedy::Endpoint | Remedy::Model) => {
+            vec![(format!("Starling: try again: {task}"), false)]
+        }
+        Some(Remedy::Download { bytes, .. }) => vec![
+            (
+                format!("Starling: download ({}), then: {task}", size(*bytes)),
+                true,
+            ),
+            (format!("Starling: try again: {task}"), false),
+        ],
+    }
+}

@@ -1,0 +1,535 @@
+//! The runs of a session: starting them, answering their reviews, restoring and undoing them. This
+//! module contains no LSP type: other front ends can use it.
+
+mod approver;
+mod drive;
+mod edit;
+mod editor_undo;
+mod explanation;
+mod front_end;
+pub mod messages;
+mod patches;
+mod paths;
+mod pending_reviews;
+mod preview;
+mod refresh;
+mod remedy;
+pub(crate) mod restore;
+mod restore_runs;
+mod restored_run;
+mod reviews;
+mod run_view;
+mod services;
+mod status;
+mod trajectory;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use drive::RunPlan;
+use messages::{RetryParams, RunParams, RunReply, UndoneParams};
+use restore::InterruptedRun;
+use starling_core::Verdict;
+use starling_swarm::{ActorId, Event, ProposalId, RunId, UndoError, broken_in_words};
+use starling_syntax::{FilePath, SymbolPath};
+
+pub use edit::EditedText;
+pub use explanation::{explain, explain_with_diff};
+pub use front_end::{CurrentFile, FrontEnd, OpenBuffers};
+pub use patches::TAKES_NO_EDITS;
+pub use paths::{disk_text, file_at, overlay, path_of};
+pub use pending_reviews::{PendingReviews, ReviewTarget};
+pub use preview::{Preview, preview};
+pub use refresh::RefreshNotifier;
+pub use remedy::{Remedy, size};
+pub use restore::{LockedRun, WaitingReview, WaitingRun, locked_runs, waiting_runs};
+pub use reviews::RetryableRun;
+pub use run_view::{ProposalStatus, RunProposal, RunView, Spending, actor_name, short};
+pub use services::{
+    Fetcher, ModelList, OpenRequest, OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults,
+    RunStarter, Services, swarm,
+};
+pub use status::{OverviewPhase, RunOverview};
+
+/// How long trajectories may take to be written at shutdown.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Why a request about a run is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    #[error("no folder is open: open the folder of the project first")]
+    NoRoot,
+    #[error("there is no run `{0}`")]
+    UnknownRun(String),
+    #[error("run `{run}`: {what} does not wait for an answer")]
+    NotWaiting { run: String, what: String },
+    #[error("proposal {proposal} stays as it was: {why}")]
+    NotEdited { proposal: ProposalId, why: String },
+    #[error("run `{run}` has no proposal {proposal}")]
+    UnknownProposal { run: String, proposal: ProposalId },
+    #[error("there is no question `{0}`")]
+    UnknownAsk(String),
+    #[error("run `{0}` has ended")]
+    Ended(String),
+    #[error(
+        "the agents of run `{0}` ended with the server before this one: accept or reject what waits, or \
+         run the task again"
+    )]
+    AgentsGone(String),
+    #[error("run `{run}`: nobody was told: {why}")]
+    NobodyToSteer { run: String, why: String },
+    #[error("run `{0}` still goes: stop it before you run it again")]
+    StillGoing(String),
+    #[error("run `{0}` misses no weights that could be fetched")]
+    NothingToFetch(String),
+    #[error("run `{0}` has changed nothing yet")]
+    NotStarted(String),
+}
+
+/// How far a run has come.
+enum RunPhase {
+    /// The run is being prepared. Contains the messages for it that arrived meanwhile.
+    Opening(Vec<(Option<SymbolPath>, String)>),
+    Running(Arc<dyn RunControl>),
+    Ended(Option<Arc<dyn RunControl>>),
+}
+
+struct RunEntry {
+    phase: RunPhase,
+    cancel: CancellationToken,
+    pending_reviews: PendingReviews,
+    /// The parameters of the run, for *Run again*.
+    params: RunParams,
+    view: RunView,
+    /// The patches of changes that the editor cannot apply.
+    patches: BTreeMap<ProposalId, PathBuf>,
+    /// The number of the first event of this server. Earlier events were reported by an earlier
+    /// server.
+    first_new_event: u64,
+    origin: RunOrigin,
+    /// Whether the task was started again as another run.
+    is_retried: bool,
+    /// The trajectory of an interrupted run. It is ended when the run is retried or forgotten.
+    interrupted: Option<InterruptedRun>,
+    /// Fired when the trajectory is complete and unlocked; `None` if this server does not write it.
+    written: Option<CancellationToken>,
+}
+
+/// Where a run comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunOrigin {
+    Started,
+    /// Started by an earlier server. Its waiting reviews wait again.
+    Restored,
+    /// Ended under an earlier server. It is kept for the history.
+    Ended,
+}
+
+/// The runs of one front end. Their ids sort by start time.
+#[derive(Clone)]
+pub struct RunSession {
+    shared: Arc<SessionShared>,
+}
+
+struct SessionShared {
+    services: Services,
+    front_end: OnceLock<Arc<dyn FrontEnd>>,
+    refresh: RefreshNotifier,
+    tasks: TaskTracker,
+    /// Fired when the front end disconnects.
+    closing: CancellationToken,
+    /// The project settings that are not followed, as messages.
+    ignored_settings: OnceLock<Vec<String>>,
+    entries: Mutex<BTreeMap<String, RunEntry>>,
+    /// Fired when the runs of earlier servers are known.
+    restored: CancellationToken,
+    /// The text of each file with applied changes when it was last compared with them.
+    compared: Mutex<BTreeMap<FilePath, Arc<str>>>,
+}
+
+impl RunSession {
+    pub fn new(services: Services, refresh: RefreshNotifier) -> RunSession {
+        let shared = SessionShared {
+            services,
+            front_end: OnceLock::new(),
+            refresh,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            ignored_settings: OnceLock::new(),
+            entries: Mutex::default(),
+            compared: Mutex::default(),
+            restored: CancellationToken::new(),
+        };
+        RunSession {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Connects the front end. Later calls have no effect.
+    pub fn connect(&self, front_end: Arc<dyn FrontEnd>) {
+        self.shared.front_end.get_or_init(|| front_end);
+    }
+
+    /// Returns the notifier of changes that a front end shows.
+    pub fn refresh(&self) -> RefreshNotifier {
+        self.shared.refresh.clone()
+    }
+
+    fn front_end(&self) -> Result<Arc<dyn FrontEnd>, RunError> {
+        self.shared.front_end.get().cloned().ok_or(RunError::NoRoot)
+    }
+
+    /// Reports something to the front end, if one is connected.
+    async fn report<F: Future<Output = ()>>(&self, send: impl FnOnce(Arc<dyn FrontEnd>) -> F) {
+        if let Some(front_end) = self.shared.front_end.get() {
+            send(Arc::clone(front_end)).await;
+        }
+    }
+
+    /// Returns the root directory of the open project.
+    pub fn root(&self) -> Option<PathBuf> {
+        self.shared.front_end.get()?.root()
+    }
+
+    /// Starts a run over the current buffers.
+    ///
+    /// # Errors
+    /// No project is open.
+    pub fn start(&self, params: RunParams) -> Result<RunReply, RunError> {
+        self.start_after(params, None)
+    }
+
+    /// Starts the task of an ended run again as a new run.
+    ///
+    /// # Errors
+    /// There is no such run, it has not ended, or there is nothing to download.
+    pub fn retry(&self, asked: &RetryParams) -> Result<RunReply, RunError> {
+        let run = &asked.run;
+        let (mut params, remedy) = {
+            let entries = self.lock();
+            let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            if !matches!(entry.phase, RunPhase::Ended(_)) {
+                return Err(RunError::StillGoing(run.0.clone()));
+            }
+            (entry.params.clone(), entry.view.remedy())
+        };
+        let download = match remedy {
+            Some((Remedy::Download { model, .. }, _)) if asked.download => Some(model),
+            _ if asked.download => return Err(RunError::NothingToFetch(run.0.clone())),
+            _ => None,
+        };
+        params.model = asked.model.clone().or(params.model);
+        let reply = self.start_after(params, download)?;
+        if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.is_retried = true;
+            close_interrupted(entry);
+        }
+        Ok(reply)
+    }
+
+    /// Forgets all ended runs.
+    pub fn forget(&self) {
+        self.lock().retain(|id, entry| {
+            let is_over = matches!(entry.phase, RunPhase::Ended(_));
+            if is_over {
+                close_interrupted(entry);
+                restore::mark_forgotten(&self.trajectory(&RunId(id.clone())));
+            }
+            !is_over
+        });
+        self.shared.refresh.notify();
+    }
+
+    /// Starts a run, after a download of the weights of a model if `download` names one.
+    fn start_after(
+        &self,
+        params: RunParams,
+        download: Option<String>,
+    ) -> Result<RunReply, RunError> {
+        let front_end = self.front_end()?;
+        let buffers = front_end.buffers();
+        let root = front_end.root().ok_or(RunError::NoRoot)?;
+        let plan = RunPlan {
+            id: next_id(),
+            params,
+            download,
+            root,
+            pending_reviews: PendingReviews::default(),
+            cancel: CancellationToken::new(),
+            front_end,
+            buffers,
+            written: CancellationToken::new(),
+        };
+        let reply = RunReply {
+            run: plan.id.clone(),
+            trajectory: self.trajectory(&plan.id),
+        };
+        let entry = RunEntry {
+            phase: RunPhase::Opening(Vec::new()),
+            cancel: plan.cancel.clone(),
+            pending_reviews: plan.pending_reviews.clone(),
+            params: plan.params.clone(),
+            view: RunView::default(),
+            patches: BTreeMap::new(),
+            first_new_event: 0,
+            origin: RunOrigin::Started,
+            is_retried: false,
+            interrupted: None,
+            written: Some(plan.written.clone()),
+        };
+        self.lock().insert(plan.id.0.clone(), entry);
+        self.shared.tasks.spawn(self.clone().drive(plan));
+        Ok(reply)
+    }
+
+    /// Sends a message to the agent of a symbol, or to all agents. If the symbol's intent waits,
+    /// the message answers it.
+    ///
+    /// # Errors
+    /// There is no such run, it has ended, or no agent can receive the message.
+    pub fn steer(&self, run: &RunId, to: Option<SymbolPath>, text: String) -> Result<(), RunError> {
+        let mut entries = self.lock();
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        if entry.origin == RunOrigin::Restored {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
+        if let Some(symbol) = &to {
+            let verdict = Verdict::Steer { text: text.clone() };
+            let review = ReviewTarget::Intent(symbol.clone());
+            if entry.pending_reviews.answer(&review, verdict).is_ok() {
+                return Ok(());
+            }
+        }
+        match &mut entry.phase {
+            RunPhase::Opening(told) => told.push((to, text)),
+            RunPhase::Running(handle) => {
+                let why = to
+                    .as_ref()
+                    .and_then(|symbol| handle.why_nobody_owns(symbol));
+                if let Some(why) = why {
+                    let run = run.0.clone();
+                    return Err(RunError::NobodyToSteer { run, why });
+                }
+                handle.steer(to, text);
+            }
+            RunPhase::Ended(_) => return Err(RunError::Ended(run.0.clone())),
+        }
+        Ok(())
+    }
+
+    /// Cancels a run. An ended run is left as it is. Waiting reviews are rejected, so that a
+    /// stopped run is not offered again, unless `keep_reviews` is set.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn cancel(&self, run: &RunId, keep_reviews: bool) -> Result<(), RunError> {
+        let entries = self.lock();
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+        let is_first = !entry.cancel.is_cancelled() && !keep_reviews;
+        if let (RunPhase::Running(handle), true) = (&entry.phase, is_first) {
+            for (proposal, _) in entry.view.lead_proposals() {
+                handle.log().event(Event::ProposalReviewed {
+                    proposal,
+                    by: ActorId::User,
+                    verdict: Verdict::Reject {
+                        reason: "the run was stopped".to_owned(),
+                    },
+                });
+            }
+        }
+        cancel_run(entry);
+        Ok(())
+    }
+
+    /// Undoes what a run applied. The front end receives the result.
+    ///
+    /// # Errors
+    /// There is no such run, or it has not started.
+    pub fn undo(&self, run: &RunId, proposal: Option<ProposalId>) -> Result<(), RunError> {
+        let handle = match &self.lock().get(&run.0).ok_or_else(|| unknown(run))?.phase {
+            RunPhase::Running(handle) | RunPhase::Ended(Some(handle)) => Arc::clone(handle),
+            RunPhase::Opening(_) | RunPhase::Ended(None) => {
+                return Err(RunError::NotStarted(run.0.clone()));
+            }
+        };
+        let (run, runs) = (run.clone(), self.clone());
+        self.shared.tasks.spawn(async move {
+            let changes = starling_history::changes(handle.log().events());
+            let dependencies = starling_history::dependencies(&changes);
+            let (proposals, error) = match handle.undo(proposal).await {
+                Ok(proposals) => (proposals, None),
+                Err(error) => {
+                    let why = error.to_string();
+                    let undone = if let UndoError::Stay { undone, .. } = error {
+                        undone
+                    } else {
+                        Vec::new()
+                    };
+                    (undone, Some(why))
+                }
+            };
+            let gone: BTreeSet<ProposalId> = proposals.iter().copied().collect();
+            let warning = broken_in_words(&dependencies.broken_without(&gone));
+            if let Some(entry) = runs.lock().get_mut(&run.0) {
+                proposals.iter().for_each(|id| entry.view.note_undone(*id));
+            }
+            runs.shared.refresh.notify();
+            runs.record_undone(&run, handle.as_ref()).await;
+            runs.send_events_after_end(&run, handle.as_ref()).await;
+            let summary = undo_summary(&error, proposals.len(), warning.as_deref());
+            let report = UndoneParams {
+                run,
+                proposals,
+                error,
+                warning,
+            };
+            runs.report(|front_end| async move { front_end.undone(report, summary).await })
+                .await;
+        });
+        Ok(())
+    }
+
+    /// Records undone changes of a run whose log is closed, so that `starling undo` does not undo
+    /// them again. Before that, the writer of the trajectory records them.
+    async fn record_undone(&self, run: &RunId, handle: &dyn RunControl) {
+        if !handle.log().is_closed() {
+            return;
+        }
+        let changes = starling_history::changes(handle.log().events());
+        let undone = changes
+            .iter()
+            .filter(|one| one.state == starling_history::ChangeState::Undone);
+        let undone = undone.map(|one| Event::ProposalUndone {
+            proposal: one.proposal,
+        });
+        let undone: Vec<Event> = undone.collect();
+        if undone.is_empty() {
+            return;
+        }
+        if let Err(error) = self.record(run, undone).await {
+            tracing::warn!(%error, "an undo is not recorded");
+        }
+    }
+
+    /// Appends events to the trajectory of a run whose log is closed.
+    async fn record(&self, run: &RunId, events: Vec<Event>) -> anyhow::Result<()> {
+        let entry = |entry: &RunEntry| (entry.written.clone(), entry.interrupted.clone());
+        let entry = self.lock().get(&run.0).map(entry);
+        let (written, interrupted) = entry.unwrap_or_default();
+        let found = starling_history::RunFile {
+            id: run.clone(),
+            path: self.trajectory(run),
+        };
+        let record = match interrupted {
+            Some(interrupted) => {
+                tokio::task::spawn_blocking(move || interrupted.record(events)).await
+            }
+            None => {
+                // The writer holds the lock of the trajectory and may be behind the log.
+                if let Some(written) = written {
+                    written.cancelled().await;
+                }
+                tokio::task::spawn_blocking(move || starling_history::record(&found, events)).await
+            }
+        };
+        Ok(record??)
+    }
+
+    /// Cancels all runs and waits a moment until their trajectories are written.
+    pub async fn shutdown(&self) {
+        self.shared.closing.cancel();
+        for (id, entry) in self.lock().iter() {
+            let is_over = matches!(entry.phase, RunPhase::Ended(_)) || entry.cancel.is_cancelled();
+            if !is_over && entry.origin == RunOrigin::Started {
+                restore::mark_interrupted(&self.trajectory(&RunId(id.clone())));
+            }
+            cancel_run(entry);
+        }
+        self.shared.tasks.close();
+        if tokio::time::timeout(SHUTDOWN_DEADLINE, self.shared.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a run did not end in time");
+        }
+    }
+
+    fn trajectory(&self, id: &RunId) -> PathBuf {
+        let directory: &Path = &self.shared.services.trajectories;
+        directory.join(format!("{}.jsonl", id.0))
+    }
+
+    fn compared_texts(&self) -> MutexGuard<'_, BTreeMap<FilePath, Arc<str>>> {
+        let compared = self.shared.compared.lock();
+        compared.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, RunEntry>> {
+        self.shared
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn cancel_run(entry: &RunEntry) {
+    entry.cancel.cancel();
+    if let RunPhase::Running(run) = &entry.phase {
+        run.cancel();
+    }
+}
+
+/// Ends the trajectory of an interrupted run.
+fn close_interrupted(entry: &mut RunEntry) {
+    if let (Some(interrupted), RunPhase::Ended(run)) = (entry.interrupted.take(), &entry.phase) {
+        let events = run.as_ref().map(|run| run.log().events());
+        let is_end = |event: &Event| matches!(event, Event::RunFinished { .. });
+        let end = events.and_then(|events| events.into_iter().rfind(is_end));
+        interrupted.close(end);
+    }
+}
+
+/// EditorReply in one line how an undo ended.
+fn undo_summary(error: &Option<String>, undone: usize, warning: Option<&str>) -> String {
+    let summary = match (error, undone) {
+        (Some(error), 0) => format!("Starling: not undone: {error}"),
+        (Some(error), 1) => format!("Starling: 1 change undone; {error}"),
+        (Some(error), many) => format!("Starling: {many} changes undone; {error}"),
+        (None, 1) => "Starling: 1 change undone".to_owned(),
+        (None, many) => format!("Starling: {many} changes undone"),
+    };
+    match warning {
+        Some(warning) => format!("{summary}; {warning}"),
+        None => summary,
+    }
+}
+
+fn unknown(run: &RunId) -> RunError {
+    RunError::UnknownRun(run.0.clone())
+}
+
+/// Returns a new id. Ids sort by time.
+fn next_id() -> RunId {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    RunId(format!("{millis}-{}-{count:03}", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_sort_by_time() {
+        let ids: Vec<String> = (0..50).map(|_| next_id().0).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
+    }
+}

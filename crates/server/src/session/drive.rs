@@ -1,0 +1,416 @@
+//! Runs a task from its start to its end, and forwards the run's events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::approver::FrontEndApprover;
+use super::front_end::{FrontEnd, OpenBuffers};
+use super::messages::{DownloadParams, RunParams};
+use super::paths::overlay;
+use super::pending_reviews::PendingReviews;
+use super::services::{OpenRequest, OpenedRun, RunControl, RunDefaults};
+use super::trajectory::{create_trajectory, event_params, log_write_failure, write_trajectory};
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
+use starling_core::Approval;
+use starling_swarm::{
+    Cursor, Ending, Event, EventLog, Record, RunId, RunServices, Spent, StopReason, Task, Writing,
+};
+
+/// Maximum number of ended runs that are kept for an undo.
+const MAX_ENDED: usize = 16;
+/// Minimum time between two progress reports of a download.
+const DOWNLOAD_PAUSE: Duration = Duration::from_millis(250);
+
+/// Everything that is needed to start a run.
+pub(super) struct RunPlan {
+    pub id: RunId,
+    pub params: RunParams,
+    /// The model whose weights are downloaded first.
+    pub download: Option<String>,
+    pub root: PathBuf,
+    pub pending_reviews: PendingReviews,
+    pub cancel: CancellationToken,
+    pub front_end: Arc<dyn FrontEnd>,
+    pub buffers: oneshot::Receiver<OpenBuffers>,
+    /// Fired when the trajectory is complete and unlocked.
+    pub written: CancellationToken,
+}
+
+impl RunSession {
+    /// Runs a task from its start to its end.
+    pub(super) async fn drive(self, plan: RunPlan) {
+        let id = plan.id.clone();
+        let front_end = Arc::clone(&plan.front_end);
+        let title = title(&plan.params.task);
+        let end_of_writing = plan.written.clone().drop_guard();
+        let workers = self.shared.services.workers.clone();
+        let runs = self.clone();
+        let opened = workers.spawn(async move { runs.open(plan).await }).await;
+        let (log, records, approval) = opened.unwrap_or_else(|error| {
+            let error = error.to_string();
+            failed_start(StopReason::Failed { error })
+        });
+        let trajectory = self.trajectory(&id);
+        let written = workers.spawn(async move {
+            let _fired_at_the_end = end_of_writing;
+            match create_trajectory(&trajectory) {
+                Ok(file) => write_trajectory(records, file, &trajectory).await,
+                Err(error) => log_write_failure(&trajectory, &error),
+            }
+        });
+        let (_, (), ()) = tokio::join!(
+            written,
+            self.report_events(&id, log.follow(), 0, approval),
+            front_end.show_progress(&id, title, log.follow())
+        );
+    }
+
+    /// Sends all events to the front end, then reports the end.
+    pub(super) async fn report_events(
+        &self,
+        id: &RunId,
+        cursor: Cursor,
+        earlier: usize,
+        approval: Approval,
+    ) {
+        self.send_events(id, cursor, earlier, approval).await;
+        self.ended(id);
+        self.report_remedy(id).await;
+        self.report_end(id).await;
+    }
+
+    /// Sends the events of a run to the front end, in order; each is recorded before it is sent. The first
+    /// `earlier` records are of a server that has ended: a run's end among them no longer counts.
+    async fn send_events(
+        &self,
+        id: &RunId,
+        mut cursor: Cursor,
+        earlier: usize,
+        approval: Approval,
+    ) {
+        while let Some(record) = cursor.next().await {
+            let Some(params) = event_params(id, &record) else {
+                continue;
+            };
+            let is_end = matches!(params.event, Event::RunFinished { .. });
+            if is_end && record.seq < earlier as u64 {
+                continue;
+            }
+            if let Event::ReviewAsked { .. } = &params.event {
+                // A review that the user has seen must outlive the server.
+                cursor.written().await;
+            }
+            if let Record::Event(event) = &record.record {
+                self.record_event(id, record.seq, event, approval);
+            }
+            self.report(|front_end| async move { front_end.event(params).await })
+                .await;
+        }
+    }
+
+    /// Updates the session with an event before the front end receives it.
+    fn record_event(&self, id: &RunId, seq: u64, event: &Event, approval: Approval) {
+        if let Some(entry) = self.lock().get_mut(&id.0) {
+            entry.view.record(seq, event);
+            match entry.origin {
+                RunOrigin::Started | RunOrigin::Ended => {}
+                RunOrigin::Restored => entry.view.stop_agents(),
+            }
+            if approval == Approval::Ask {
+                entry.pending_reviews.note(event);
+            }
+        }
+        if let Event::ProposalApplied { .. } | Event::ProposalUndone { .. } = event {
+            // The texts have not been compared with this change yet.
+            self.compared_texts().clear();
+        }
+        self.shared.refresh.notify();
+        if let Event::ReviewAsked { proposal, .. } = event {
+            self.announce_review(id, *proposal);
+        } else if let Event::ProposalNotApplied { proposal, .. }
+        | Event::ProposalConflicted { proposal, .. } = event
+        {
+            self.keep_as_patch(id, seq, *proposal);
+        }
+    }
+
+    /// Prepares and starts a run. If that fails, the returned log contains the reason.
+    async fn open(&self, plan: RunPlan) -> (EventLog, Writing, Approval) {
+        let (id, front_end, pending_reviews) = (
+            plan.id.clone(),
+            Arc::clone(&plan.front_end),
+            plan.pending_reviews.clone(),
+        );
+        let (opened, params) = match self.prepare(plan).await {
+            Ok(ready) => ready,
+            Err(stop_reason) => return failed_start(stop_reason),
+        };
+        let OpenedRun {
+            defaults,
+            models,
+            tests,
+            language,
+            index,
+        } = opened;
+        let approver = FrontEndApprover {
+            run: id.clone(),
+            pending_reviews,
+            front_end: Arc::clone(&front_end),
+            refresh: self.shared.refresh.clone(),
+        };
+        let run_services = RunServices {
+            models,
+            editor: front_end.editor(),
+            approver: Arc::new(approver),
+            tests,
+            language: front_end.language_service(language),
+            index,
+        };
+        let mut task = task(params, &defaults);
+        task.patch = Some(self.trajectory(&id).with_extension("kept.patch"));
+        let approval = task.approval;
+        let run = (self.shared.services.start)(id.clone(), task, run_services);
+        // At once: no edit may be sent before the trajectory contains it.
+        let records = run.log().write_from(0);
+        self.started(&id, Arc::clone(&run));
+        (run.log(), records, approval)
+    }
+
+    async fn prepare(&self, plan: RunPlan) -> Result<(OpenedRun, RunParams), StopReason> {
+        let Ok(buffers) = plan.buffers.await else {
+            return Err(StopReason::Cancelled);
+        };
+        if let Some(model) = &plan.download {
+            tokio::select! {
+                fetched = self.fetch(&plan.id, model) => fetched?,
+                () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+            }
+        }
+        let opening = OpenRequest {
+            overlay: overlay(&plan.root, buffers),
+            root: plan.root,
+            test: plan.params.test.clone(),
+            limits: plan.params.limits.clone(),
+            model: plan.params.model.clone(),
+        };
+        let opened = tokio::select! {
+            opened = (self.shared.services.open)(opening) => opened,
+            () = plan.cancel.cancelled() => return Err(StopReason::Cancelled),
+        };
+        match opened {
+            Ok(opened) => Ok((opened, plan.params)),
+            Err(error) => Err(StopReason::Failed {
+                error: format!("{error:#}"),
+            }),
+        }
+    }
+
+    /// Downloads the weights of a model and reports the progress.
+    async fn fetch(&self, id: &RunId, model: &str) -> Result<(), StopReason> {
+        let (tell, mut told) = tokio::sync::watch::channel((0, 0));
+        let (fetch, name) = (Arc::clone(&self.shared.services.fetch), model.to_owned());
+        let fetching = tokio::task::spawn_blocking(move || {
+            fetch(&name, &mut |bytes, total| {
+                tell.send_replace((bytes, total));
+            })
+        });
+        while told.changed().await.is_ok() {
+            let (bytes, total) = *told.borrow_and_update();
+            let params = DownloadParams {
+                run: id.clone(),
+                model: model.to_owned(),
+                bytes,
+                total,
+            };
+            self.report(|front_end| async move { front_end.download(params).await })
+                .await;
+            tokio::time::sleep(DOWNLOAD_PAUSE).await;
+        }
+        let failed = |error: String| StopReason::Failed { error };
+        let fetched = fetching.await.map_err(|error| failed(error.to_string()))?;
+        fetched.map_err(|error| failed(format!("{error:#}")))
+    }
+
+    fn started(&self, id: &RunId, run: Arc<dyn RunControl>) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.get_mut(&id.0) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.phase, RunPhase::Running(Arc::clone(&run)));
+        if let RunPhase::Opening(told) = before {
+            for (to, text) in told {
+                run.steer(to, text);
+            }
+        }
+        if entry.cancel.is_cancelled() {
+            run.cancel();
+        }
+    }
+
+    pub(super) fn ended(&self, id: &RunId) {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get_mut(&id.0) {
+            let stage = std::mem::replace(&mut entry.phase, RunPhase::Ended(None));
+            if let RunPhase::Running(run) = stage {
+                entry.phase = RunPhase::Ended(Some(run));
+            }
+        }
+        let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
+        let old: Vec<String> = entries
+            .iter()
+            .filter(|(_, entry)| ended(entry))
+            .map(|(id, _)| id.clone())
+            .rev()
+            .skip(MAX_ENDED)
+            .collect();
+        for id in old {
+            entries.remove(&id);
+        }
+        drop(entries);
+        self.shared.refresh.notify();
+    }
+}
+
+/// Combines the request with the defaults.
+fn task(params: RunParams, defaults: &RunDefaults) -> Task {
+    Task {
+        text: params.task,
+        driver: params.driver.unwrap_or(defaults.driver),
+        approval: params.approve.unwrap_or(defaults.approval),
+        ask_intent: params.ask_intent.unwrap_or(defaults.ask_intent),
+        limits: params.limits.over(&defaults.limits),
+        test_deadline: defaults.test_deadline,
+        begin: params.begin,
+        require_tests: params.require_tests,
+        patch: None,
+    }
+}
+
+/// Returns the log of a run that ended before it started, with its writer.
+fn failed_start(stop_reason: StopReason) -> (EventLog, Writing, Approval) {
+    let log = log_of_failed_start(stop_reason);
+    let records = log.write_from(0);
+    (log, records, Approval::Auto)
+}
+
+/// Returns the log of a run that ended before it started.
+fn log_of_failed_start(stop_reason: StopReason) -> EventLog {
+    let log = EventLog::new();
+    let summary = match &stop_reason {
+        StopReason::Failed { error } => format!("the run could not begin: {error}"),
+        StopReason::Settled
+        | StopReason::NothingChanged { .. }
+        | StopReason::TestsFail { .. }
+        | StopReason::ProblemsRemain { .. }
+        | StopReason::LedgerEmpty { .. }
+        | StopReason::Cancelled => "the run was stopped before it began".to_owned(),
+    };
+    log.event(Event::RunFinished {
+        ending: Some(Ending::before_start(&stop_reason)),
+        stop_reason,
+        applied: Vec::new(),
+        diff: String::new(),
+        spent: Spent::default(),
+        summary,
+        tally: Vec::new(),
+    });
+    log.close();
+    log
+}
+
+/// Returns the first line of a task for a progress bar.
+fn title(task: &str) -> String {
+    let task = task.trim();
+    let line = task.lines().next().unwrap_or_default();
+    let mut title: String = line.chars().take(60).collect();
+    if title.len() < task.len() {
+        title.push('…');
+    }
+    title
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crate::session::messages::LimitsPatch;
+    use starling_core::{AskIntent, Driver, Limits};
+
+    #[test]
+    fn title_is_one_short_line() {
+        assert_eq!(title(" tidy up \n"), "tidy up");
+        assert_eq!(title("tidy\nup"), "tidy…");
+        assert_eq!(title(""), "");
+        let exact = "ä".repeat(60);
+        assert_eq!(title(&exact), exact);
+        assert_eq!(title(&format!("{exact}b")), format!("{exact}…"));
+    }
+
+    #[test]
+    fn request_overrides_defaults() {
+        let defaults = RunDefaults {
+            driver: Driver::Single,
+            approval: Approval::Proxy,
+            ask_intent: AskIntent::Always,
+            limits: Limits::default(),
+            test_deadline: Duration::from_secs(7),
+        };
+        let plain = task(RunParams::default(), &defaults);
+        assert_eq!(plain.driver, Driver::Single);
+        assert_eq!(plain.approval, Approval::Proxy);
+        assert_eq!(plain.ask_intent, AskIntent::Always);
+        assert_eq!(plain.limits, Limits::default());
+        assert_eq!(plain.test_deadline, Duration::from_secs(7));
+        let limits = LimitsPatch {
+            calls: Some(1),
+            dollars: Some(starling_core::Dollars(0.5)),
+            depth: Some(0),
+            ..LimitsPatch::default()
+        };
+        let wishes = RunParams {
+            driver: Some(Driver::Swarm),
+            approve: Some(Approval::Ask),
+            limits,
+            ..RunParams::default()
+        };
+        let own = task(wishes, &defaults);
+        assert_eq!((own.driver, own.approval), (Driver::Swarm, Approval::Ask));
+        assert_eq!(own.ask_intent, AskIntent::Always);
+        let expected = Limits {
+            calls: 1,
+            dollars: Some(starling_core::Dollars(0.5)),
+            depth: 0,
+            ..Limits::default()
+        };
+        assert_eq!(own.limits, expected);
+    }
+
+    #[test]
+    fn failed_start_logs_an_end() {
+        let said = |reason: StopReason| {
+            let events = log_of_failed_start(reason.clone()).events();
+            let [
+                Event::RunFinished {
+                    stop_reason,
+                    summary,
+                    ..
+                },
+            ] = &events[..]
+            else {
+                panic!("{events:?}");
+            };
+            assert_eq!(*stop_reason, reason);
+            summary.clone()
+        };
+        let error = "no model".to_owned();
+        let failed = said(StopReason::Failed { error });
+        assert_eq!(failed, "the run could not begin: no model");
+        let stopped = said(StopReason::Cancelled);
+        assert_eq!(stopped, "the run was stopped before it began");
+    }
+}

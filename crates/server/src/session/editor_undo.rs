@@ -1,0 +1,151 @@
+//! Detects applied changes that the user removed by the editor's own undo, or restored by redo.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::services::RunControl;
+use super::trajectory::event_params;
+use super::{RunEntry, RunPhase, RunSession};
+use starling_swarm::{Event, RunId};
+use starling_syntax::FilePath;
+
+/// How often, and at which interval, the end of a run is checked.
+const END_POLLS: u32 = 100;
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// An applied change that the editor undid or redid.
+struct EditorUndo {
+    run: RunId,
+    event: Event,
+    handle: Arc<dyn RunControl>,
+    has_ended: bool,
+}
+
+impl RunSession {
+    /// Compares applied changes with the texts of open documents. Texts that were already compared
+    /// are skipped.
+    pub(super) async fn detect_editor_undo(&self) {
+        for file in self.applied_files() {
+            let Some(open) = self.open_text(&file).await else {
+                continue;
+            };
+            let is_known = {
+                let mut compared = self.compared_texts();
+                let before = compared.insert(file.clone(), Arc::clone(&open));
+                before.is_some_and(|before| before == open)
+            };
+            if is_known {
+                continue;
+            }
+            for noticed in self.editor_undo_events(&file, &open) {
+                self.record_editor_undo(noticed).await;
+            }
+        }
+    }
+
+    /// Sends the front end the events that were added after the run ended, because the forwarding
+    /// task has stopped.
+    pub(super) async fn send_events_after_end(&self, run: &RunId, handle: &dyn RunControl) {
+        let log = handle.log();
+        if !log.is_closed() || !self.has_ended(run).await {
+            return;
+        }
+        let new = {
+            let mut entries = self.lock();
+            let Some(entry) = entries.get_mut(&run.0) else {
+                return;
+            };
+            let known = entry.view.seq.map_or(0, |seq| seq.saturating_add(1));
+            let new = log.records(usize::try_from(known).unwrap_or(usize::MAX));
+            entry.view.seq = new.last().map(|last| last.seq).or(entry.view.seq);
+            new
+        };
+        for params in new.iter().filter_map(|record| event_params(run, record)) {
+            self.report(|front_end| async move { front_end.event(params).await })
+                .await;
+        }
+    }
+
+    /// Waits a moment until all readers of a closed log are done.
+    async fn has_ended(&self, run: &RunId) -> bool {
+        for _ in 0..END_POLLS {
+            let ended = |entry: &RunEntry| matches!(entry.phase, RunPhase::Ended(_));
+            if self.lock().get(&run.0).is_none_or(ended) {
+                return true;
+            }
+            sleep(END_POLL_INTERVAL).await;
+        }
+        false
+    }
+
+    fn applied_files(&self) -> Vec<FilePath> {
+        let entries = self.lock();
+        let applied = entries
+            .values()
+            .flat_map(|entry| entry.view.applied.values());
+        let mut files: Vec<FilePath> = applied.map(|one| one.file.clone()).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Returns the events that a text of a file implies, the last change first because it was made
+    /// over those before it.
+    fn editor_undo_events(&self, file: &FilePath, text: &str) -> Vec<EditorUndo> {
+        let entries = self.lock();
+        let of_run = |(id, entry): (&String, &RunEntry)| {
+            let (handle, has_ended) = match &entry.phase {
+                RunPhase::Running(handle) => (Arc::clone(handle), false),
+                RunPhase::Ended(Some(handle)) => (Arc::clone(handle), true),
+                RunPhase::Opening(_) | RunPhase::Ended(None) => return Vec::new(),
+            };
+            let applied = entry.view.applied.iter().rev();
+            let events = applied
+                .filter(|(_, one)| one.file == *file)
+                .filter_map(|(proposal, one)| one.undo_event(*proposal, text));
+            let noticed = events.map(|event| EditorUndo {
+                run: RunId(id.clone()),
+                event,
+                handle: Arc::clone(&handle),
+                has_ended,
+            });
+            noticed.collect()
+        };
+        entries.iter().flat_map(of_run).collect()
+    }
+
+    /// Adds the event to the run's log. If the run has ended, its log is closed; then the
+    /// trajectory and the front end are updated here.
+    async fn record_editor_undo(&self, noticed: EditorUndo) {
+        let EditorUndo {
+            run,
+            event,
+            handle,
+            has_ended,
+        } = noticed;
+        if let Event::ProposalUndone { proposal } = &event
+            && let Some(entry) = self.lock().get_mut(&run.0)
+            && let Some(applied) = entry.view.applied.get_mut(proposal)
+        {
+            applied.mark_undone_by_editor();
+        }
+        let log = handle.log();
+        match &event {
+            Event::ProposalUndone { proposal } if !log.undone(*proposal) => return,
+            Event::ProposalUndone { .. } => {}
+            _ => log.event(event.clone()),
+        }
+        if !has_ended {
+            return;
+        }
+        if let Some(entry) = self.lock().get_mut(&run.0) {
+            entry.view.note_applied(&event);
+        }
+        self.send_events_after_end(&run, handle.as_ref()).await;
+        if let Err(error) = self.record(&run, vec![event]).await {
+            tracing::warn!(%error, "an undo in the editor is not recorded");
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! Finds runs of earlier servers that were interrupted or have waiting reviews, by their
+//! trajectories.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use super::run_view::{ProposalStatus, RunView};
+use super::services::RestorePolicy;
+use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
+use starling_swarm::{
+    Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids,
+};
+use starling_text::unified_diff;
+use starling_workspace::private_file;
+
+/// Trajectories that are older are ignored.
+const MAX_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Maximum number of trajectories that are read, the newest first.
+const MAX_READ: usize = 200;
+/// The number of bytes at the end of a trajectory that contain its last line.
+const TAIL_BYTES: u64 = 256 << 10;
+/// How long after its last event an interrupted run without waiting reviews is offered.
+const MAX_INTERRUPTED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum number of interrupted runs that are offered, the newest.
+const MAX_INTERRUPTED: usize = 5;
+/// The extension of the file which marks that a run was interrupted by the end of its server.
+const INTERRUPTED_EXTENSION: &str = "interrupted";
+/// The extension of the file which marks that the user has forgotten a run.
+const FORGOTTEN_EXTENSION: &str = "forgotten";
+/// Maximum age, and maximum number, of ended runs in the history.
+const MAX_ENDED_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const MAX_ENDED: usize = 10;
+/// Maximum size in bytes of a trajectory in the history.
+const MAX_ENDED_BYTES: u64 = 8 << 20;
+
+/// A run that is offered again. Its file stays locked, so that no other server offers it.
+#[derive(Debug)]
+pub struct RestorableRun {
+    pub id: RunId,
+    pub task: String,
+    pub records: Vec<Stamped>,
+    pub path: PathBuf,
+    pub file: File,
+    /// Whether reviews wait. Otherwise the run was interrupted and can be retried.
+    pub waits: bool,
+}
+
+/// Marks that a run is interrupted by the end of its server.
+pub fn mark_interrupted(trajectory: &Path) {
+    if let Err(error) = private_file(&trajectory.with_extension(INTERRUPTED_EXTENSION)) {
+        tracing::warn!(%error, "a run that is interrupted cannot be marked");
+    }
+}
+
+/// An interrupted run that can be retried. Its trajectory stays locked meanwhile.
+#[derive(Debug, Clone)]
+pub struct InterruptedRun {
+    path: PathBuf,
+    file: Arc<Mutex<File>>,
+}
+
+impl InterruptedRun {
+    pub fn new(path: PathBuf, file: File) -> InterruptedRun {
+        let file = Arc::new(Mutex::new(file));
+        InterruptedRun { path, file }
+    }
+
+    /// Appends what happened to the run's applied changes since. Only this handle can write the
+    /// trajectory, because it holds the lock.
+    ///
+    /// # Errors
+    /// The trajectory cannot be read or written.
+    pub fn record(&self, events: Vec<Event>) -> Result<(), HistoryError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        starling_history::record_in(&mut file, &self.path, events)
+    }
+
+    /// Ends the trajectory, so that no later server offers the run again.
+    pub fn close(self, end: Option<Event>) {
+        if let Err(error) = self.record(end.into_iter().collect()) {
+            tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+        }
+        match std::fs::remove_file(self.path.with_extension(INTERRUPTED_EXTENSION)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %self.path.display(), %error, "the run will be offered again");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+/// Finds the runs of a project that can be restored, the oldest first.
+pub fn find_restorable(
+    trajectories: &Path,
+    root: &Path,
+    wanted: &RestorePolicy,
+) -> Vec<RestorableRun> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_wanted(path, wanted) && is_young(path))
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MAX_READ);
+    let mut found: Vec<RestorableRun> = last.filter_map(|path| open(path, &root)).collect();
+    let mut interrupted = 0;
+    found.retain(|one| {
+        interrupted += usize::from(!one.waits);
+        one.waits || interrupted <= MAX_INTERRUPTED
+    });
+    found.reverse();
+    found
+}
+
+fn is_wanted(path: &Path, wanted: &RestorePolicy) -> bool {
+    match wanted {
+        RestorePolicy::All => true,
+        RestorePolicy::Nothing => false,
+        RestorePolicy::Only(run) => path.file_stem().is_some_and(|name| name == run.0.as_str()),
+    }
+}
+
+fn is_young(path: &Path) -> bool {
+    is_younger(path, MAX_AGE)
+}
+
+fn is_younger(path: &Path, most: Duration) -> bool {
+    // Only regular files are opened: reading a pipe would never end.
+    let data = path.metadata().ok().filter(std::fs::Metadata::is_file);
+    let Some(data) = data else {
+        return false;
+    };
+    let changed = data.modified();
+    let age = changed
+        .ok()
+        .and_then(|changed| SystemTime::now().duration_since(changed).ok());
+    age.is_none_or(|age| age < most)
+}
+
+fn open(path: PathBuf, root: &Path) -> Option<RestorableRun> {
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .open(&path)
+        .ok()?;
+    let mut lines = BufReader::new(&file);
+    let mut line = String::new();
+    lines.read_line(&mut line).ok()?;
+    let first: Stamped = serde_json::from_str(&line).ok()?;
+    let Record::Event(Event::RunStarted {
+        run,
+        task,
+        root: about,
+        ..
+    }) = &first.record
+    else {
+        return None;
+    };
+    let (id, task) = (run.clone(), task.clone());
+    if Path::new(about) != root || file.try_lock().is_err() || ended_regularly(&path) {
+        return None;
+    }
+    let mut records = vec![first];
+    let end = line.len() as u64 + read_records(&mut lines, &mut records)?;
+    let unrecorded = unrecorded_events(&records, root);
+    let first_unrecorded = records.len();
+    let at_ms = records.last().map_or(0, |last| last.at_ms);
+    for event in unrecorded {
+        records.push(Stamped {
+            seq: records.len() as u64,
+            at_ms,
+            record: Record::Event(event),
+        });
+    }
+    let waits = has_waiting_reviews(&records);
+    let can_run_again = was_interrupted(&records, &path) && is_younger(&path, MAX_INTERRUPTED_AGE);
+    if !waits && !can_run_again {
+        return None;
+    }
+    file.set_len(end).ok()?;
+    append(&file, &records[first_unrecorded..]).ok()?;
+    records.iter_mut().for_each(end_evidence);
+    Some(RestorableRun {
+        id,
+        task,
+        records,
+        path,
+        file,
+        waits,
+    })
+}
+
+/// Appends the remaining records of a trajectory to `records`, up to a line that was cut off when the
+/// server was killed. Returns their length in bytes.
+fn read_records(lines: &mut impl BufRead, records: &mut Vec<Stamped>) -> Option<u64> {
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        let read = lines.read_line(&mut line);
+        let Ok(record) = serde_json::from_str(&line) else {
+            return Some(length);
+        };
+        length += read.ok()? as u64;
+        records.push(record);
+    }
+}
+
+/// Removes evidence about agents that no longer exist.
+fn end_evidence(record: &mut Stamped) {
+    if let Record::Event(Event::ReviewAsked { evidence, .. }) = &mut record.record {
+        *evidence = evidence.of_ended();
+    }
+}
+
+/// An ended run for the history of a project. Nothing of it waits.
+#[derive(Debug)]
+pub struct EndedRun {
+    pub id: RunId,
+    pub task: String,
+    pub records: Vec<Stamped>,
+}
+
+/// Returns the last ended runs of a project, the oldest first. Runs that are forgotten, locked by
+/// another server or restorable are left out.
+pub fn find_ended(trajectories: &Path, root: &Path, wanted: &RestorePolicy) -> Vec<EndedRun> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_wanted(path, wanted) && is_younger(path, MAX_ENDED_AGE))
+        .filter(|path| !path.with_extension(FORGOTTEN_EXTENSION).exists())
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MAX_READ);
+    let mut past: Vec<EndedRun> = last
+        .filter_map(|path| open_ended(&path, &root))
+        .take(MAX_ENDED)
+        .collect();
+    past.reverse();
+    past
+}
+
+fn open_ended(path: &Path, root: &Path) -> Option<EndedRun> {
+    let file = File::open(path).ok()?;
+    if path.with_extension(INTERRUPTED_EXTENSION).exists()
+        || file.metadata().ok()?.len() > MAX_ENDED_BYTES
+    {
+        return None;
+    }
+    file.try_lock_shared().ok()?;
+    let mut records: Vec<Stamped> = Vec::new();
+    for line in BufReader::new(&file).lines() {
+        let record: Stamped = serde_json::from_str(&line.ok()?).ok()?;
+        if let (true, Record::Event(event)) = (records.is_empty(), &record.record) {
+            let is_here = |event: &Event| matches!(event, Event::RunStarted { root: about, .. } if Path::new(about) == root);
+            if !is_here(event) {
+                return None;
+            }
+        }
+        records.push(record);
+    }
+    let (id, task) = match &records.first()?.record {
+        Record::Event(Event::RunStarted { run, task, .. }) => (run.clone(), task.clone()),
+        Record::Event(_) | Record::Exchange(_) => return None,
+    };
+    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
+    let is_over = records.iter().any(ends) && !has_waiting_reviews(&records);
+    is_over.then_some(EndedRun { id, task, records })
+}
+
+/// Marks that a run is no longer shown in the history.
+pub fn mark_forgotten(trajectory: &Path) {
+    if let Err(error) = private_file(&trajectory.with_extension(FORGOTTEN_EXTENSION)) {
+        tracing::warn!(%error, "a forgotten run will be shown again");
+    }
+}
+
+/// Returns whether the last line is a regular end. Most trajectories have one and need not be read.
+fn ended_regularly(path: &Path) -> bool {
+    let last = || -> std::io::Result<Option<Stamped>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        let line = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        Ok(line.and_then(|line| serde_json::from_slice(line).ok()))
+    };
+    last().is_ok_and(|last| last.is_some_and(|last| is_regular_end(&last)))
+}
+
+/// Returns whether a record is the end of a run that was not interrupted.
+fn is_regular_end(record: &Stamped) -> bool {
+    match &record.record {
+        Record::Event(Event::RunFinished { stop_reason, .. }) => {
+            match stop_reason {
+                // The waiting reviews were not answered.
+                StopReason::Cancelled
+                | StopReason::LedgerEmpty { .. }
+                | StopReason::Failed { .. } => false,
+                StopReason::Settled
+                | StopReason::NothingChanged { .. }
+                | StopReason::TestsFail { .. }
+                | StopReason::ProblemsRemain { .. } => true,
+            }
+        }
+        Record::Event(_) | Record::Exchange(_) => false,
+    }
+}
+
+/// Returns whether reviews waited when the run was interrupted.
+fn has_waiting_reviews(records: &[Stamped]) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ended = records.iter().any(is_regular_end);
+    in_order
+        && !ended
+        && view_of(records)
+            .lead_proposals()
+            .any(|(_, one)| one.part.is_some())
+}
+
+/// Returns whether a run was interrupted: it has no end, or the end of its server caused it.
+fn was_interrupted(records: &[Stamped], path: &Path) -> bool {
+    let in_order = (0..).zip(records).all(|(at, one)| one.seq == at);
+    let ends = |one: &Stamped| matches!(one.record, Record::Event(Event::RunFinished { .. }));
+    in_order && (!records.iter().any(ends) || path.with_extension(INTERRUPTED_EXTENSION).exists())
+}
+
+/// Returns what a run had spent at its end.
+pub fn total_spent(records: &[Stamped]) -> Option<&Spent> {
+    records.iter().rev().find_map(|one| match &one.record {
+        Record::Event(Event::RunFinished { spent, .. }) => Some(spent),
+        Record::Event(_) | Record::Exchange(_) => None,
+    })
+}
+
+/// Returns the view of the run before its server ended.
+pub fn view_of(records: &[Stamped]) -> RunView {
+    let mut view = RunView::default();
+    for record in records {
+        match &record.record {
+            Record::Event(Event::RunFinished { .. }) | Record::Exchange(_) => {}
+            Record::Event(event) => view.record(record.seq, event),
+        }
+    }
+    if let Some(spent) = total_spent(records) {
+        view.set_total_spent(spent);
+    }
+    view.stop_agents();
+    view
+}
+
+fn append(mut file: &File, records: &[Stamped]) -> std::io::Result<()> {
+    let mut lines = Vec::new();
+    for record in records {
+        serde_json::to_writer(&mut lines, record)?;
+        lines.push(b'\n');
+    }
+    file.write_all(&lines)
+}
+
+/// Returns the events that a killed run did not record: changes that are in the files, and new
+/// reviews of accepted proposals that are not.
+fn unrecorded_events(records: &[Stamped], root: &Path) -> Vec<Event> {
+    let events = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event) => Some(event),
+        Record::Exchange(_) => None,
+    });
+    let disk = DiskEditor::new(root);
+    // A change that is not in its file stays unfinished: an unsaved document of the editor may
+    // contain it.
+    let mut unrecorded: Vec<Event> = starling_history::unfinished(events)
+        .iter()
+        .filter(|one| one.is_in(disk.read(&one.change.file).ok().as_deref()))
+        .map(UnfinishedChange::applied)
+        .collect();
+    let mut view = view_of(records);
+    for event in &unrecorded {
+        view.record(records.len() as u64, event);
+    }
+    let asked = last_review_events(records).into_iter();
+    unrecorded.extend(asked.filter_map(|(lead, asked)| remaining_review(lead, asked, &view)));
+    unrecorded
+}
+
+/// Returns the last review of each lead proposal.
+fn last_review_events(records: &[Stamped]) -> BTreeMap<ProposalId, &Event> {
+    let asked = records.iter().filter_map(|record| match &record.record {
+        Record::Event(event @ Event::ReviewAsked { proposal, .. }) => Some((*proposal, event)),
+        Record::Event(_) | Record::Exchange(_) => None,
+    });
+    asked.collect()
+}
+
+/// Returns a review of the parts that were accepted and are not in the files; `None` if there are
+/// none, or if the review is unchanged.
+fn remaining_review(lead: ProposalId, asked: &Event, view: &RunView) -> Option<Event> {
+    let state = |part: &FileChange| {
+        let proposal = view.proposals.get(&part.proposal);
+        proposal.filter(|one| one.lead == lead).map(|one| one.state)
+    };
+    let all = asked.parts();
+    let is_left = |part: &&FileChange| {
+        matches!(
+            state(part),
+            Some(ProposalStatus::Accepted | ProposalStatus::Waiting)
+        )
+    };
+    let left: Vec<FileChange> = all.iter().filter(is_left).cloned().collect();
+    let is_accepted = |part: &FileChange| state(part) == Some(ProposalStatus::Accepted);
+    if left.len() == all.len() && !left.iter().any(is_accepted) {
+        return None;
+    }
+    let is_applied = |part: &&FileChange| state(part) == Some(ProposalStatus::Applied);
+    let applied = all.iter().filter(is_applied).map(|part| part.proposal);
+    let applied: Vec<ProposalId> = applied.collect();
+    let first = left.iter().find(|part| part.proposal == lead);
+    let first = first.or(left.first())?.clone();
+    let others = left.iter().map(|part| part.proposal);
+    let mut event = asked.clone();
+    if let Event::ReviewAsked {
+        proposal,
+        agent,
+        symbol,
+        diff,
+        reason,
+        with,
+        parts,
+        ..
+    } = &mut event
+    {
+        if first.proposal != lead {
+            agent.clone_from(&view.proposals.get(&first.proposal)?.agent);
+        }
+        if !applied.is_empty() {
+            let changed = |part: &FileChange| part.changes.apply(&part.base).unwrap_or_default();
+            let diffs = left
+                .iter()
+                .map(|part| unified_diff(part.file.as_str(), &part.base, &changed(part)));
+            *diff = diffs.collect();
+            *reason = format!(
+                "the rest of a set: {} of it is applied, and Starling was killed before the rest was. \
+                 {reason}",
+                ids(&applied)
+            );
+        }
+        *proposal = first.proposal;
+        *symbol = first.symbol.clone();
+        *with = others.filter(|other| *other != first.proposal).collect();
+        *parts = left;
+    }
+    Some(event)
+}
+
+/// An ended run with waiting reviews.
+#[derive(Debug, Clone)]
+pub struct WaitingRun {
+    pub id: RunId,
+    pub task: String,
+    pub path: PathBuf,
+    pub records: Vec<Stamped>,
+    pub reviews: Vec<WaitingReview>,
+}
+
+/// A review: one proposal, or several that only pass together.
+#[derive(Debug, Clone)]
+pub struct WaitingReview {
+    /// The proposal whose review is answered.
+    pub lead: ProposalId,
+    pub parts: Vec<FileChange>,
+    /// When the review began, in milliseconds since the start of the run.
+    pub at_ms: u64,
+}
+
+/// Returns the runs of a project with waiting reviews, the newest first. Runs that another program
+/// has open are left out.
+pub fn waiting_runs(trajectories: &Path, root: &Path) -> Vec<WaitingRun> {
+    let found = find_restorable(trajectories, root, &RestorePolicy::All);
+    let run = |found: RestorableRun| WaitingRun {
+        reviews: reviews(&found.records),
+        id: found.id,
+        task: found.task,
+        path: found.path,
+        records: found.records,
+    };
+    let found = found.into_iter().rev().filter(|one| one.waits);
+    found.map(run).collect()
+}
+
+/// A run with waiting reviews that another program has open.
+#[derive(Debug, Clone)]
+pub struct LockedRun {
+    pub id: RunId,
+    pub path: PathBuf,
+    /// The number of waiting reviews.
+    pub reviews: usize,
+}
+
+/// Returns the runs of a project with waiting reviews that another program has open, the newest
+/// first.
+pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
+    let Ok(entries) = std::fs::read_dir(trajectories) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter(|path| is_young(path))
+        .collect();
+    paths.sort();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let last = paths.into_iter().rev().take(MAX_READ);
+    last.filter_map(|path| locked_run(path, &root)).collect()
+}
+
+fn locked_run(path: PathBuf, root: &Path) -> Option<LockedRun> {
+    let file = File::open(&path).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let lines = BufReader::new(&file).lines();
+    // The last line may still be being written.
+    let records = lines.map_while(|line| serde_json::from_str(&line.ok()?).ok());
+    let records: Vec<Stamped> = records.collect();
+    let Record::Event(Event::RunStarted {
+        run, root: about, ..
+    }) = &records.first()?.record
+    else {
+        return None;
+    };
+    let reviews = view_of(&records).lead_proposals().count();
+    let is_over = records.iter().any(is_regular_end);
+    (Path::new(about) == root && reviews > 0 && !is_over).then(|| LockedRun {
+        id: run.clone(),
+        reviews,
+        path,
+    })
+}
+
+fn reviews(records: &[Stamped]) -> Vec<WaitingReview> {
+    let view = view_of(records);
+    let asked = |lead: ProposalId| {
+        records
+            .iter()
+            .rev()
+            .find_map(|record| match &record.record {
+                Record::Event(Event::ReviewAsked {
+                    proposal, parts, ..
+                }) if *proposal == lead => Some(WaitingReview {
+                    lead,
+                    parts: parts.clone(),
+                    at_ms: record.at_ms,
+                }),
+                Record::Event(_) | Record::Exchange(_) => None,
+            })
+    };
+    view.lead_proposals()
+        .filter_map(|(lead, _)| asked(lead))
+        .collect()
+}

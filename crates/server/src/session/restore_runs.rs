@@ -1,0 +1,199 @@
+//! Adds the runs of earlier servers to the session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::front_end::FrontEnd;
+use super::messages::RunParams;
+use super::pending_reviews::PendingReviews;
+use super::restore::{self, EndedRun, InterruptedRun, RestorableRun};
+use super::restored_run::{ended_run, restore_run};
+use super::run_view::{RunView, short};
+use super::services::RunControl;
+use super::trajectory::write_trajectory;
+use super::{RunEntry, RunOrigin, RunPhase, RunSession};
+use starling_core::Approval;
+use starling_swarm::Record;
+
+/// How long `starling/state` waits until the runs of earlier servers are found.
+const RESTORE_PAUSE: Duration = Duration::from_secs(2);
+
+impl RunSession {
+    /// Searches for runs of earlier servers and offers their waiting reviews again.
+    pub fn restore(&self) {
+        let Ok(front_end) = self.front_end() else {
+            self.shared.restored.cancel();
+            return;
+        };
+        let Some(root) = self.root() else {
+            self.shared.restored.cancel();
+            return;
+        };
+        let runs = self.clone();
+        self.shared.tasks.spawn(async move {
+            let trajectories = runs.shared.services.trajectories.clone();
+            let wanted = runs.shared.services.restore.clone();
+            let find = move || {
+                let found = restore::find_restorable(&trajectories, &root, &wanted);
+                (found, restore::find_ended(&trajectories, &root, &wanted))
+            };
+            let look = tokio::task::spawn_blocking(find);
+            let (found, past) = match look.await {
+                Ok(all) => all,
+                Err(error) => {
+                    tracing::error!(%error, "earlier runs are not looked for");
+                    runs.shared.restored.cancel();
+                    return;
+                }
+            };
+            for one in past {
+                runs.keep_ended(one, &front_end);
+            }
+            runs.shared.restored.cancel();
+            let waiting: usize = found
+                .iter()
+                .map(|one| restore::view_of(&one.records).lead_proposals().count())
+                .sum();
+            for one in &found {
+                if !one.waits {
+                    let task = short(&one.task);
+                    let text =
+                        format!("Starling: a run was interrupted, and can be run again: {task}");
+                    front_end.inform(text).await;
+                }
+            }
+            for one in found {
+                let driven = runs.clone().drive_restored(one, Arc::clone(&front_end));
+                runs.shared.tasks.spawn(driven);
+            }
+            if waiting > 0 {
+                let what = match waiting {
+                    1 => "a proposal of an earlier session waits".to_owned(),
+                    many => format!("{many} proposals of an earlier session wait"),
+                };
+                let text = format!("Starling: {what} for your review");
+                front_end.inform(text).await;
+            }
+        });
+    }
+
+    /// Reads the project's settings and warns about those that are not followed.
+    pub fn warn_ignored_settings(&self) {
+        let Some(root) = self.root() else {
+            return;
+        };
+        let runs = self.clone();
+        self.shared.tasks.spawn(async move {
+            let look = Arc::clone(&runs.shared.services.ignored);
+            let ignored = tokio::task::spawn_blocking(move || look(&root)).await;
+            let ignored = ignored.unwrap_or_default();
+            if ignored.is_empty() {
+                return;
+            }
+            let shown = ignored.clone();
+            runs.report(|front_end| async move { front_end.warn_ignored_settings(shown).await })
+                .await;
+            runs.shared.ignored_settings.get_or_init(|| ignored);
+            runs.shared.refresh.notify();
+        });
+    }
+
+    /// Waits until the runs of earlier servers are known, for a moment at most.
+    pub async fn restored(&self) {
+        let known = self.shared.restored.cancelled();
+        if tokio::time::timeout(RESTORE_PAUSE, known).await.is_err() {
+            tracing::info!("earlier runs are still looked for");
+        }
+    }
+
+    /// Adds an ended run of an earlier server to the history.
+    fn keep_ended(&self, past: EndedRun, front_end: &Arc<dyn FrontEnd>) {
+        let mut view = RunView::default();
+        for record in &past.records {
+            if let Record::Event(event) = &record.record {
+                view.record(record.seq, event);
+            }
+        }
+        let run: Arc<dyn RunControl> = Arc::new(ended_run(
+            past.records,
+            front_end.editor(),
+            front_end.root(),
+        ));
+        let entry = RunEntry {
+            phase: RunPhase::Ended(Some(run)),
+            cancel: CancellationToken::new(),
+            pending_reviews: PendingReviews::default(),
+            params: RunParams {
+                task: past.task,
+                ..RunParams::default()
+            },
+            view,
+            patches: Default::default(),
+            first_new_event: 0,
+            origin: RunOrigin::Ended,
+            is_retried: false,
+            interrupted: None,
+            written: None,
+        };
+        self.lock().entry(past.id.0).or_insert(entry);
+    }
+
+    async fn drive_restored(self, found: RestorableRun, front_end: Arc<dyn FrontEnd>) {
+        let RestorableRun {
+            id,
+            task,
+            records,
+            path,
+            file,
+            waits,
+        } = found;
+        let pending_reviews = PendingReviews::default();
+        let before = records.len();
+        let mut view = RunView::default();
+        // The front end receives the events of the run's turns again, but not its end.
+        if let Some(spent) = restore::total_spent(&records) {
+            view.set_total_spent(spent);
+        }
+        let run = restore_run(
+            records,
+            front_end.editor(),
+            pending_reviews.clone(),
+            front_end.root(),
+        );
+        let log = run.log();
+        let records = waits.then(|| log.write_from(before));
+        let written = CancellationToken::new();
+        let entry = RunEntry {
+            phase: RunPhase::Running(run),
+            cancel: CancellationToken::new(),
+            pending_reviews,
+            params: RunParams {
+                task,
+                ..RunParams::default()
+            },
+            view,
+            patches: Default::default(),
+            first_new_event: before as u64,
+            origin: RunOrigin::Restored,
+            is_retried: false,
+            interrupted: None,
+            written: waits.then(|| written.clone()),
+        };
+        let _fired_at_the_end = written.drop_guard();
+        let told = self.report_events(&id, log.follow(), before, Approval::Ask);
+        if let Some(records) = records {
+            self.lock().insert(id.0.clone(), entry);
+            tokio::join!(write_trajectory(records, file, &path), told);
+        } else {
+            let interrupted = Some(InterruptedRun::new(path, file));
+            let entry = RunEntry {
+                interrupted,
+                ..entry
+            };
+            self.lock().insert(id.0.clone(), entry);
+            told.await;
+        }
+    }
+}

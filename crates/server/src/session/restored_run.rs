@@ -1,0 +1,533 @@
+//! A run of an earlier server, without its agents. Its waiting reviews can be answered, and its
+//! applied changes can be undone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use super::pending_reviews::{PendingReviews, ReviewTarget};
+use super::restore::view_of;
+use super::services::RunControl;
+use starling_core::{Dollars, Editor, Effect, Reviewed, Verdict};
+use starling_history::{self, UnfinishedChange, undo};
+use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
+use starling_swarm::{
+    ActorId, AppliedChange, Dependencies, Ending, Event, EventLog, FileChange, Proof, ProposalId,
+    Record, Spent, Stamped, StopReason, UndoError, ids,
+};
+use starling_syntax::SymbolPath;
+use starling_text::{ChangeSet, unified_diff};
+use starling_workspace::missing_directories;
+
+/// A run without agents.
+pub struct RestoredRun {
+    log: EventLog,
+    cancel: CancellationToken,
+    editor: Arc<dyn Editor>,
+    /// All changes that were ever reviewed.
+    parts: BTreeMap<ProposalId, FileChange>,
+    /// The root directory of the open project.
+    root: Option<PathBuf>,
+    /// Serializes acceptances and undos.
+    applying: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A review that waits again: a proposal with its set.
+struct RestoredReview {
+    /// The event that began the review.
+    asked: Event,
+    lead: ProposalId,
+    members: Vec<FileChange>,
+}
+
+impl RestoredReview {
+    /// Returns the dependencies of each member.
+    fn dependencies(&self) -> BTreeMap<ProposalId, Dependencies> {
+        let set: BTreeSet<ProposalId> = self.members.iter().map(|part| part.proposal).collect();
+        let needs = if let Event::ReviewAsked { evidence, .. } = &self.asked {
+            evidence.passes_with(&set)
+        } else {
+            BTreeSet::new()
+        };
+        let of = |id: ProposalId| Dependencies {
+            set: set.iter().copied().filter(|other| *other != id).collect(),
+            needs: needs.clone(),
+        };
+        set.iter().map(|id| (*id, of(*id))).collect()
+    }
+}
+
+/// A change that is in the user's text.
+struct AppliedPart<'p> {
+    part: &'p FileChange,
+    before: Arc<str>,
+    after: Arc<str>,
+    created: bool,
+    directories: Vec<String>,
+    dependencies: Dependencies,
+}
+
+/// A file that the change created is removed with it.
+fn take_back_purpose(part: &FileChange) -> Purpose<'static> {
+    match part.base.is_empty() {
+        true => Purpose::TakeBackFile,
+        false => Purpose::TakeBack,
+    }
+}
+
+/// Waits for the answers to the reviews again. The log is closed when no review waits any more.
+pub fn restore_run(
+    records: Vec<Stamped>,
+    editor: Arc<dyn Editor>,
+    pending_reviews: PendingReviews,
+    root: Option<PathBuf>,
+) -> Arc<RestoredRun> {
+    let reviews = reviews(&records);
+    let restored_run = Arc::new(RestoredRun {
+        parts: all_parts(&records),
+        log: EventLog::resumed(records),
+        cancel: CancellationToken::new(),
+        editor,
+        root,
+        applying: Arc::default(),
+    });
+    let run = Arc::clone(&restored_run);
+    tokio::spawn(async move {
+        let reviews = reviews
+            .into_iter()
+            .map(|restored| run.review(&pending_reviews, restored));
+        let all = futures::future::join_all(reviews);
+        tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => {}
+            _ = all => {}
+        }
+        // An accepted change is applied completely and logged before the last event.
+        let _applied = run.applying.lock().await;
+        run.finish();
+    });
+    restored_run
+}
+
+/// Returns an ended run for the history. Its applied changes can be undone.
+pub fn ended_run(
+    records: Vec<Stamped>,
+    editor: Arc<dyn Editor>,
+    root: Option<PathBuf>,
+) -> RestoredRun {
+    let restored_run = RestoredRun {
+        parts: all_parts(&records),
+        log: EventLog::resumed(records),
+        cancel: CancellationToken::new(),
+        editor,
+        root,
+        applying: Arc::default(),
+    };
+    restored_run.log.close();
+    restored_run
+}
+
+fn asked(records: &[Stamped]) -> impl Iterator<Item = (&Event, ProposalId, &Vec<FileChange>)> {
+    records.iter().filter_map(|record| match &record.record {
+        Record::Event(
+            event @ Event::ReviewAsked {
+                proposal, parts, ..
+            },
+        ) => Some((event, *proposal, parts)),
+        Record::Event(_) | Record::Exchange(_) => None,
+    })
+}
+
+fn all_parts(records: &[Stamped]) -> BTreeMap<ProposalId, FileChange> {
+    let parts = asked(records).flat_map(|(_, _, parts)| parts);
+    parts.map(|part| (part.proposal, part.clone())).collect()
+}
+
+fn reviews(records: &[Stamped]) -> Vec<RestoredReview> {
+    let view = view_of(records);
+    let last = asked(records).map(|(event, lead, parts)| (lead, (event, parts)));
+    let last: BTreeMap<ProposalId, _> = last.collect();
+    let waiting = view.lead_proposals().map(|(lead, _)| lead);
+    let restored = |lead: ProposalId| {
+        let (event, parts) = last.get(&lead)?;
+        Some(RestoredReview {
+            asked: (*event).clone(),
+            lead,
+            members: (*parts).clone(),
+        })
+    };
+    waiting.filter_map(restored).collect()
+}
+
+impl RestoredRun {
+    async fn review(self: &Arc<Self>, pending_reviews: &PendingReviews, restored: RestoredReview) {
+        loop {
+            if self.has_arrived(&restored).await {
+                return;
+            }
+            let answer = pending_reviews
+                .wait(ReviewTarget::Proposal(restored.lead))
+                .await;
+            // The editor may have opened an unsaved document that contains the change.
+            if self.has_arrived(&restored).await {
+                return;
+            }
+            match answer {
+                Reviewed::Verdict(Verdict::Accept) => match self.accept(&restored).await {
+                    Ok(()) => return,
+                    Err(why) => self.ask_again(&restored, &why),
+                },
+                Reviewed::Verdict(verdict @ Verdict::Reject { .. }) => {
+                    self.reviewed(&restored, &verdict);
+                    return;
+                }
+                Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => {
+                    let why = "its agent is gone: reject it and begin a new run";
+                    self.ask_again(&restored, why);
+                }
+            }
+        }
+    }
+
+    /// Records the changes that the killed server sent and that are in the user's text. Returns
+    /// whether these are all members.
+    async fn has_arrived(&self, restored: &RestoredReview) -> bool {
+        let arrived = self.record_arrived(&self.unfinished(restored)).await;
+        let there = self.applied();
+        let is_there = |part: &FileChange| there.iter().any(|one| one.proposal == part.proposal);
+        arrived && restored.members.iter().all(is_there)
+    }
+
+    /// Records which of these changes are in the user's text. Returns whether any is.
+    async fn record_arrived(&self, sent: &[UnfinishedChange]) -> bool {
+        let mut any = false;
+        for one in sent {
+            let now = self.editor.current(&one.change.file).await.ok();
+            if one.is_in(now.as_ref().map(|now| &*now.text)) {
+                self.log.event(one.applied());
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Returns the members that were sent and whose result is not recorded.
+    fn unfinished(&self, restored: &RestoredReview) -> Vec<UnfinishedChange> {
+        let mut unfinished = starling_history::unfinished(&self.log.events());
+        let is_member = |one: &UnfinishedChange| {
+            let mut members = restored.members.iter();
+            members.any(|part| part.proposal == one.proposal)
+        };
+        unfinished.retain(is_member);
+        unfinished
+    }
+
+    fn reviewed(&self, restored: &RestoredReview, verdict: &Verdict) {
+        for part in &restored.members {
+            self.log.event(Event::ProposalReviewed {
+                proposal: part.proposal,
+                by: ActorId::User,
+                verdict: verdict.clone(),
+            });
+        }
+    }
+
+    fn ask_again(&self, restored: &RestoredReview, why: &str) {
+        self.log.event(Event::ProposalConflicted {
+            proposal: restored.lead,
+            why: why.to_owned(),
+        });
+        for other in self.unfinished(restored) {
+            self.log.event(Event::ProposalNotApplied {
+                proposal: other.proposal,
+                why: format!("it is applied only together with {}", restored.lead),
+            });
+        }
+        self.log.event(restored.asked.clone());
+    }
+
+    /// Applies all members or none. Once begun, this is completed even if the run is cancelled.
+    async fn accept(self: &Arc<Self>, restored: &RestoredReview) -> Result<(), String> {
+        let turn = Arc::clone(&self.applying).lock_owned().await;
+        if let Event::ReviewAsked { evidence, .. } = &restored.asked {
+            let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+            let missing = evidence.needs().iter().copied();
+            let missing: Vec<ProposalId> = missing.filter(|id| !there.contains(id)).collect();
+            if !missing.is_empty() {
+                let needs = ids(&missing);
+                return Err(format!("it passes only with {needs}, which is not applied"));
+            }
+        }
+        let (run, members) = (Arc::clone(self), restored.members.clone());
+        let dependencies = restored.dependencies();
+        let whole = tokio::spawn(async move {
+            let _turn = turn;
+            run.apply_all(&members, &dependencies).await
+        });
+        let failed = |_| "internal error while applying; see the log".to_owned();
+        whole.await.map_err(failed)?
+    }
+
+    /// Applies the members that are not in the user's text yet, each over the current text. If one
+    /// does not fit, none is applied.
+    async fn apply_all(
+        &self,
+        members: &[FileChange],
+        dependencies: &BTreeMap<ProposalId, Dependencies>,
+    ) -> Result<(), String> {
+        let there: Vec<ProposalId> = self.applied().iter().map(|part| part.proposal).collect();
+        let missing = members
+            .iter()
+            .filter(|part| !there.contains(&part.proposal));
+        let missing: Vec<&FileChange> = missing.collect();
+        for part in &missing {
+            let text = match self.editor.current(&part.file).await {
+                Ok(current) => current.text,
+                Err(error) => match part.lost(&error) {
+                    Some(why) => return Err(why),
+                    None => "".into(),
+                },
+            };
+            part.over(&text)
+                .map_err(|conflict| part.conflict_told(&conflict))?;
+        }
+        let mut made = Vec::new();
+        for part in missing {
+            let of_part = dependencies.get(&part.proposal).cloned();
+            let of_part = of_part.unwrap_or_default();
+            let missing = |root| missing_directories(root, &part.file);
+            let directories = self.root.as_deref().map(missing).unwrap_or_default();
+            let intent = Intent {
+                log: &self.log,
+                proposal: part.proposal,
+                symbols: &part.symbols,
+                directories: &directories,
+                dependencies: &of_part,
+                cancel: &self.cancel,
+            };
+            let purpose = Purpose::Propose(intent);
+            let sent = self.send(part, &part.base, &part.changes, purpose);
+            match sent.await {
+                Ok(Sent {
+                    before,
+                    after,
+                    effect,
+                }) => made.push(AppliedPart {
+                    part,
+                    before,
+                    after,
+                    created: effect == Effect::Create,
+                    directories,
+                    dependencies: of_part,
+                }),
+                Err(Failure::Conflict { why, .. } | Failure::Editor { why }) => {
+                    self.revert(made).await;
+                    return Err(why);
+                }
+            }
+        }
+        made.iter().for_each(|made| self.record_applied(made));
+        Ok(())
+    }
+
+    /// Takes back the first members of a set whose next one failed. A change that cannot be taken
+    /// back is logged as applied.
+    async fn revert(&self, made: Vec<AppliedPart<'_>>) {
+        for made in made.into_iter().rev() {
+            let inverse = ChangeSet::between(&made.after, &made.before);
+            let purpose = take_back_purpose(made.part);
+            let taken = self.send(made.part, &made.after, &inverse, purpose).await;
+            if let Err(failure) = taken {
+                tracing::warn!(?failure, "a part of a set could not be taken back");
+                self.record_applied(&made);
+            }
+        }
+    }
+
+    fn record_applied(&self, made: &AppliedPart<'_>) {
+        let AppliedPart {
+            part,
+            before,
+            after,
+            created,
+            directories,
+            dependencies,
+        } = made;
+        self.log.event(Event::ProposalReviewed {
+            proposal: part.proposal,
+            by: ActorId::User,
+            verdict: Verdict::Accept,
+        });
+        self.log.event(Event::ProposalApplied {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            diff: unified_diff(part.file.as_str(), before, after),
+            change: Some(AppliedChange {
+                file: part.file.clone(),
+                before: Arc::clone(before),
+                changes: ChangeSet::between(before, after),
+                created: *created,
+                directories: directories.clone(),
+                dependencies: dependencies.clone(),
+            }),
+        });
+    }
+
+    async fn send(
+        &self,
+        part: &FileChange,
+        base: &Arc<str>,
+        changes: &ChangeSet,
+        purpose: Purpose<'_>,
+    ) -> Result<Sent, Failure> {
+        let label = part.symbol.to_string();
+        send(&self.editor, &part.file, base, changes, &label, purpose).await
+    }
+
+    fn finish(&self) {
+        let applied = self.applied();
+        let symbols: Vec<SymbolPath> = applied.iter().map(|part| part.symbol.clone()).collect();
+        let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
+        let changed = match names.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("changed {}", names.join(", ")),
+        };
+        self.log.event(Event::RunFinished {
+            stop_reason: StopReason::Cancelled,
+            ending: Some(Ending {
+                proof: Proof::NotDone,
+                headline: format!("Interrupted: its server ended in the middle; {changed}"),
+            }),
+            summary: format!("{changed}; its server had ended"),
+            applied: symbols,
+            diff: String::new(),
+            spent: self.spent(),
+            tally: Vec::new(),
+        });
+        self.log.close();
+    }
+
+    /// Returns what the run spent: as its end says, or the sum of its turns if it has no end.
+    fn spent(&self) -> Spent {
+        let events = self.log.events();
+        let at_end = events.iter().rev().find_map(|event| match event {
+            Event::RunFinished { spent, .. } => Some(spent.clone()),
+            _ => None,
+        });
+        if let Some(spent) = at_end {
+            return spent;
+        }
+        let mut spent = Spent::default();
+        for event in events {
+            let (calls, usage, dollars) = match &event {
+                Event::TurnFinished {
+                    calls, usage, cost, ..
+                } => (*calls, usage, *cost),
+                Event::TurnFailed { spent, .. } => (spent.calls, &spent.usage, spent.dollars),
+                _ => continue,
+            };
+            spent.calls += calls;
+            spent.prompt_tokens += usage.prompt;
+            spent.cached_tokens += usage.cached;
+            spent.output_tokens += usage.output;
+            spent.dollars += dollars;
+            // The trajectory does not distinguish a free call from a call without a price.
+            if dollars == Dollars(0.0) {
+                spent.unpriced_calls += calls;
+            }
+        }
+        spent
+    }
+
+    /// Returns the changes in the user's text, in the order in which they were applied.
+    fn applied(&self) -> Vec<&FileChange> {
+        let mut applied: Vec<ProposalId> = Vec::new();
+        for event in self.log.events() {
+            if let Event::ProposalApplied { proposal, .. } = &event {
+                applied.push(*proposal);
+            } else if let Event::ProposalUndone { proposal } = &event {
+                applied.retain(|one| one != proposal);
+            }
+        }
+        let part = |id: &ProposalId| self.parts.get(id);
+        applied.iter().filter_map(part).collect()
+    }
+}
+
+#[async_trait]
+impl RunControl for RestoredRun {
+    fn log(&self) -> EventLog {
+        self.log.clone()
+    }
+
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// There are no agents; the message is only logged.
+    fn steer(&self, to: Option<SymbolPath>, text: String) {
+        self.log.event(Event::Steered { to, text });
+    }
+
+    fn why_nobody_owns(&self, _symbol: &SymbolPath) -> Option<String> {
+        Some("its agents are gone".to_owned())
+    }
+
+    async fn undo(&self, proposal: Option<ProposalId>) -> Result<Vec<ProposalId>, UndoError> {
+        let _one_at_a_time = self.applying.lock().await;
+        self.record_arrived(&starling_history::unfinished(&self.log.events()))
+            .await;
+        let changes = starling_history::changes(self.log.events());
+        let chosen: BTreeSet<ProposalId> = changes
+            .iter()
+            .filter(|change| change.state == starling_history::ChangeState::Applied)
+            .map(|change| change.proposal)
+            .filter(|applied| proposal.is_none_or(|id| id == *applied))
+            .collect();
+        if let (Some(id), true) = (proposal, chosen.is_empty()) {
+            return Err(UndoError::Unknown(id));
+        }
+        let record = |events: Vec<Event>| {
+            events.into_iter().for_each(|event| self.log.event(event));
+            Ok::<(), Infallible>(())
+        };
+        let root = self.root.as_deref();
+        let Ok(outcome) = undo(&self.editor, root, &changes, &chosen, record).await;
+        let undone = outcome.taken_back();
+        if outcome.refused.is_empty() && undone.is_empty() && !outcome.absent.is_empty() {
+            let is_empty = |id: &ProposalId| {
+                let mut of_id = changes.iter().filter(|one| one.proposal == *id);
+                let made = of_id.next_back().and_then(|one| one.made.as_ref());
+                made.is_some_and(|made| made.changes.is_empty())
+            };
+            return Err(match outcome.absent.iter().all(is_empty) {
+                true => UndoError::Empty(outcome.absent),
+                false => UndoError::Gone(outcome.absent),
+            });
+        }
+        let mut refused = outcome.refused.into_iter();
+        if chosen.len() > 1 && refused.len() > 0 {
+            return Err(UndoError::Stay {
+                undone,
+                stay: refused.map(|one| (one.proposal, one.why)).collect(),
+            });
+        }
+        match refused.next() {
+            None => Ok(undone),
+            Some(refused) => {
+                let symbol = self.parts.get(&refused.proposal);
+                Err(match symbol.filter(|_| refused.lines.is_some()) {
+                    Some(part) => UndoError::Conflict {
+                        symbol: part.symbol.clone(),
+                        why: refused.why,
+                    },
+                    None => UndoError::Editor(refused.why),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Answers to waiting reviews, and what the front end is told about them.
+
+use super::messages::{AcceptAllReply, ProposalParams, RemedyParams};
+use super::pending_reviews::ReviewTarget;
+use super::remedy::Remedy;
+use super::run_view::{ProposalStatus, RunProposal};
+use super::{RunError, RunOrigin, RunPhase, RunSession, unknown};
+use starling_core::{Reviewed, Verdict};
+use starling_swarm::{ProposalId, RunId};
+
+/// A run that has ended and whose task can be run again.
+#[derive(Debug, Clone)]
+pub struct RetryableRun {
+    pub run: RunId,
+    pub task: String,
+    /// What the user can do first, if the run ended because its model could not be asked.
+    pub remedy: Option<Remedy>,
+}
+
+impl RunSession {
+    /// Answers the review of a proposal (any member of its set) or of an intent.
+    ///
+    /// # Errors
+    /// There is no such run, the review does not wait, or the answer needs an agent that no longer exists.
+    pub fn answer(
+        &self,
+        run: &RunId,
+        review: &ReviewTarget,
+        answer: impl Into<Reviewed>,
+    ) -> Result<(), RunError> {
+        let answer = answer.into();
+        let mut entries = self.lock();
+        let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
+        let needs_agent = match answer {
+            Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => true,
+            Reviewed::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
+        };
+        if entry.origin == RunOrigin::Restored && needs_agent {
+            return Err(RunError::AgentsGone(run.0.clone()));
+        }
+        let asked = match review {
+            ReviewTarget::Proposal(proposal) => {
+                ReviewTarget::Proposal(entry.view.lead_of(*proposal))
+            }
+            ReviewTarget::Intent(symbol) => ReviewTarget::Intent(symbol.clone()),
+        };
+        // The proposals that an accepted one needs are accepted with it, before it.
+        let first = match (&asked, &answer) {
+            (ReviewTarget::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
+                entry.view.accepted_with(*lead)
+            }
+            (ReviewTarget::Proposal(_) | ReviewTarget::Intent(_), _) => Vec::new(),
+        };
+        for needed in first
+            .into_iter()
+            .filter(|one| asked != ReviewTarget::Proposal(*one))
+        {
+            let review = ReviewTarget::Proposal(needed);
+            if entry
+                .pending_reviews
+                .answer(&review, answer.clone())
+                .is_ok()
+            {
+                entry.view.note_answer(needed, &answer);
+            }
+        }
+        let answered = entry.pending_reviews.answer(&asked, answer.clone());
+        answered.map_err(|_| not_waiting(run, review))?;
+        if let ReviewTarget::Proposal(lead) = asked {
+            entry.view.note_answer(lead, &answer);
+        }
+        drop(entries);
+        self.shared.refresh.notify();
+        Ok(())
+    }
+
+    /// Accepts every waiting proposal that fits the current text, of one run or of all runs. A proposal
+    /// that needs an acceptance of its own is left waiting.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn accept_all(&self, run: Option<&RunId>) -> Result<AcceptAllReply, RunError> {
+        let waiting: Vec<ProposalParams> = {
+            let entries = self.lock();
+            if let Some(run) = run {
+                entries.get(&run.0).ok_or_else(|| unknown(run))?;
+            }
+            let wanted = entries
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|run| run.0 == **id));
+            let fitting = wanted.flat_map(|(id, entry)| {
+                let leads = entry.view.lead_proposals();
+                leads
+                    .filter(|(lead, one)| entry.view.fits(*lead) && !one.needs_own_yes())
+                    .map(|(proposal, _)| ProposalParams {
+                        run: RunId(id.clone()),
+                        proposal,
+                    })
+            });
+            fitting.collect()
+        };
+        let accept = |one: &ProposalParams| {
+            let review = ReviewTarget::Proposal(one.proposal);
+            self.answer(&one.run, &review, Verdict::Accept).is_ok()
+        };
+        let accepted = waiting.into_iter().filter(accept).collect();
+        Ok(AcceptAllReply { accepted })
+    }
+
+    /// Checks that a review waits for an answer.
+    ///
+    /// # Errors
+    /// There is no such run or review, or it does not wait.
+    pub fn check_waiting(&self, run: &RunId, review: &ReviewTarget) -> Result<(), RunError> {
+        match review {
+            ReviewTarget::Proposal(proposal) => {
+                let params = ProposalParams {
+                    run: run.clone(),
+                    proposal: *proposal,
+                };
+                self.waiting_proposal(&params).map(|_| ())
+            }
+            ReviewTarget::Intent(symbol) => {
+                let entries = self.lock();
+                let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+                let mut intents = entry.pending_reviews.intents().into_iter();
+                match intents.any(|one| one.symbol == *symbol) {
+                    true => Ok(()),
+                    false => Err(not_waiting(run, review)),
+                }
+            }
+        }
+    }
+
+    /// Returns a proposal.
+    ///
+    /// # Errors
+    /// There is no such run or proposal.
+    pub fn known_proposal(&self, params: &ProposalParams) -> Result<RunProposal, RunError> {
+        let entries = self.lock();
+        let run = &params.run;
+        let entry = entries.get(&run.0).ok_or_else(|| unknown(run))?;
+        let proposal = entry.view.proposals.get(&params.proposal);
+        proposal.cloned().ok_or_else(|| RunError::UnknownProposal {
+            run: run.0.clone(),
+            proposal: params.proposal,
+        })
+    }
+
+    /// Returns a proposal that waits for review.
+    ///
+    /// # Errors
+    /// There is no such run or proposal, or it does not wait.
+    pub fn waiting_proposal(&self, params: &ProposalParams) -> Result<RunProposal, RunError> {
+        let proposal = self.known_proposal(params)?;
+        match proposal.state {
+            ProposalStatus::Waiting => Ok(proposal),
+            ProposalStatus::Checking
+            | ProposalStatus::Accepted
+            | ProposalStatus::Rejected
+            | ProposalStatus::Applied
+            | ProposalStatus::Conflicted
+            | ProposalStatus::Undone
+            | ProposalStatus::Dropped => {
+                let review = ReviewTarget::Proposal(params.proposal);
+                Err(not_waiting(&params.run, &review))
+            }
+        }
+    }
+
+    /// Returns the waiting proposals that are accepted together with a proposal because it needs them.
+    pub fn needed_proposals(&self, run: &RunId, lead: ProposalId) -> Vec<ProposalId> {
+        let entries = self.lock();
+        let entry = entries.get(&run.0);
+        entry.map_or_else(Vec::new, |entry| entry.view.needs(lead))
+    }
+
+    /// Returns the ended runs whose tasks the user may want to run again.
+    pub fn retryable_runs(&self) -> Vec<RetryableRun> {
+        let mut runs = Vec::new();
+        for (id, entry) in self.lock().iter() {
+            let remedy = entry.view.remedy().map(|(remedy, _)| remedy);
+            let is_old = entry.origin == RunOrigin::Ended;
+            let is_over = matches!(entry.phase, RunPhase::Ended(_)) && !entry.is_retried && !is_old;
+            if is_over && (remedy.is_some() || entry.interrupted.is_some()) {
+                runs.push(RetryableRun {
+                    run: RunId(id.clone()),
+                    task: entry.params.task.clone(),
+                    remedy,
+                });
+            }
+        }
+        runs
+    }
+
+    /// Tells the front end that a proposal waits. A proposal that the editor cannot apply was reported
+    /// before, together with its patch.
+    pub(super) fn announce_review(&self, run: &RunId, proposal: ProposalId) {
+        let params = ProposalParams {
+            run: run.clone(),
+            proposal,
+        };
+        let Ok(waiting) = self.waiting_proposal(&params) else {
+            return;
+        };
+        if !self.is_kept_as_patch(&params) {
+            let session = self.clone();
+            self.spawn_while_connected(async move {
+                let symbol = waiting.symbol;
+                session
+                    .report(|front_end| async move { front_end.review_asked(params, symbol).await })
+                    .await;
+            });
+        }
+    }
+
+    /// Tells the front end how a run ended.
+    pub(super) async fn report_end(&self, run: &RunId) {
+        let headline = self.lock().get(&run.0).and_then(|entry| {
+            let end = entry.view.end.as_ref()?;
+            let is_told = entry.origin == RunOrigin::Started && entry.view.remedy().is_none();
+            is_told.then(|| end.headline.clone().unwrap_or_else(|| end.summary.clone()))
+        });
+        let Some(headline) = headline else {
+            return;
+        };
+        let patches = self.patch_summary(run);
+        self.report(|front_end| async move {
+            match patches {
+                Some(patches) => {
+                    let text = format!("Starling: {headline}; {patches}");
+                    front_end.warn(text).await;
+                }
+                None => front_end.run_ended(format!("Starling: {headline}")).await,
+            }
+        })
+        .await;
+    }
+
+    /// Tells the front end what the user can do about a run whose model could not be asked.
+    pub(super) async fn report_remedy(&self, run: &RunId) {
+        let remedy = self.lock().get(&run.0).and_then(|entry| {
+            let (remedy, message) = entry.view.remedy()?;
+            (entry.origin == RunOrigin::Started).then(|| RemedyParams {
+                run: run.clone(),
+                task: entry.params.task.clone(),
+                message,
+                remedy,
+            })
+        });
+        if let Some(remedy) = remedy {
+            self.report(|front_end| async move { front_end.remedy(remedy).await })
+                .await;
+        }
+    }
+
+    /// Spawns work that may wait for a person. It is dropped when the front end disconnects.
+    pub fn spawn_while_connected(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.shared.closing.clone();
+        self.shared.tasks.spawn(async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+}
+
+fn not_waiting(run: &RunId, review: &ReviewTarget) -> RunError {
+    RunError::NotWaiting {
+        run: run.0.clone(),
+        what: match review {
+            ReviewTarget::Proposal(proposal) => format!("proposal {proposal}"),
+            ReviewTarget::Intent(symbol) => format!("the intent of {symbol}"),
+        },
+    }
+}

@@ -1,0 +1,260 @@
+//! Runs of earlier servers that were interrupted, cancelled, or ended.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::lenses::{full, open, project};
+use super::restart::{event_of, restarted, state_of, take_edit, trajectory};
+use crate::RestorePolicy;
+use crate::samples::{BASE, asked};
+use crate::session::restore::find_restorable;
+use crate::testing::*;
+use starling_core::Limits;
+use starling_swarm::{Event, RunId, StopReason};
+
+fn turn() -> Event {
+    Event::TurnFinished {
+        agent: starling_swarm::ActorId::Scout,
+        role: starling_core::Role::Scout,
+        model: "big".to_owned(),
+        usage: starling_core::Usage {
+            prompt: starling_core::Tokens(900),
+            cached: starling_core::Tokens(0),
+            output: starling_core::Tokens(100),
+        },
+        cost: starling_core::Dollars(0.5),
+        calls: 2,
+        finish: starling_core::Finish::Stop,
+        millis: 1,
+    }
+}
+
+#[tokio::test]
+async fn interrupted_run_is_shown_and_can_be_retried() {
+    let folder = project();
+    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn()]);
+    let mut client = restarted(folder).await;
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(
+        said.contains("interrupted") && said.contains("the task"),
+        "{said}"
+    );
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["spent"]["calls"], 2);
+    assert_eq!(end["event"]["spent"]["prompt_tokens"], 900);
+    let run = &state_of(&client).await[0];
+    assert_eq!(
+        (&run["restored"], &run["task"]),
+        (&json!(true), &json!("the task"))
+    );
+    assert_eq!(run["spent"]["calls"], 2);
+    // Each later server offers the run until it is retried.
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    super::refused_at_last(&client, "starling.steer", json!({"run": "r1", "text": "t"})).await;
+    let again = client.execute("starling.retry", json!({"run": "r1"})).await;
+    let runs = state_of(&client).await;
+    let again = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|run| run["run"] == again["run"]);
+    assert_eq!(again.unwrap()["task"], "the task");
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let trajectories = path.parent().unwrap();
+    let found = find_restorable(trajectories, client.folder.path(), &RestorePolicy::All);
+    assert!(found.iter().all(|one| one.id.0 != "r1"), "it was run again");
+}
+
+#[tokio::test]
+async fn cancelled_run_is_not_interrupted() {
+    let folder = project();
+    let trajectories = folder.path().join(".trajectories");
+    let root = folder.path().canonicalize().unwrap().display().to_string();
+    let start = scripted(move |scene: RunScript| {
+        let root = root.clone();
+        async move {
+            scene.log.event(Event::RunStarted {
+                run: RunId(scene.task.text.clone()),
+                task: scene.task.text.clone(),
+                driver: starling_core::Driver::Swarm,
+                models: Vec::new(),
+                replayed: false,
+                limits: Limits::default(),
+                root,
+            });
+            scene.cancel.cancelled().await;
+            scene.log.event(finished(StopReason::Cancelled));
+        }
+    });
+    let mut client = TestClient::over(services(start, &trajectories), folder);
+    client.initialize(full()).await;
+    let stopped = super::begin(&client, "stopped").await;
+    super::next_event(&mut client, &stopped).await;
+    client
+        .execute("starling.cancel", json!({"run": stopped}))
+        .await;
+    super::next_event(&mut client, &stopped).await;
+    let cut = super::begin(&client, "cut short").await;
+    super::next_event(&mut client, &cut).await;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let tasks = |folder: &Path| -> Vec<String> {
+        let found = find_restorable(&trajectories, folder, &RestorePolicy::All);
+        found.into_iter().map(|one| one.task).collect()
+    };
+    assert_eq!(tasks(client.folder.path()), ["cut short"]);
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    super::refused_at_last(
+        &client,
+        "starling.steer",
+        json!({"run": "cut short", "text": "t"}),
+    )
+    .await;
+    client.execute("starling.forget", json!({})).await;
+    assert_eq!(state_of(&client).await, json!([]));
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    assert_eq!(tasks(client.folder.path()), [""; 0], "it was forgotten");
+}
+
+#[tokio::test]
+async fn ended_runs_are_history_until_forgotten() {
+    let folder = project();
+    let mut events = asked(&[(1, "a.py::f")]);
+    events.push(starling_swarm::Event::ProposalReviewed {
+        proposal: starling_swarm::ProposalId(1),
+        by: starling_swarm::ActorId::User,
+        verdict: starling_core::Verdict::Accept,
+    });
+    events.push(finished(StopReason::Settled));
+    trajectory(folder.path(), "old", folder.path(), events);
+    let client = restarted(folder).await;
+    let runs = || async {
+        let state = client.connection.request("starling/state", Value::Null);
+        state.await.unwrap()["runs"].as_array().unwrap().clone()
+    };
+    let known = runs().await;
+    assert_eq!(known.len(), 1);
+    assert_eq!(known[0]["run"], "old");
+    assert_eq!(
+        (&known[0]["stage"], &known[0]["restored"]),
+        (&json!("ended"), &json!(false))
+    );
+    assert_eq!(known[0]["stop_reason"]["reason"], "settled");
+    assert!(!known[0]["task"].as_str().unwrap().is_empty());
+    let told = client
+        .connection
+        .request("starling/events", json!({"run": "old"}));
+    assert_eq!(told.await.unwrap()["events"].as_array().unwrap().len(), 5);
+    let again = client
+        .execute("starling.retry", json!({"run": "old"}))
+        .await;
+    assert_ne!(again["run"], "old");
+    client.execute("starling.forget", json!({})).await;
+    let folder = client.folder;
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    let client = restarted(folder).await;
+    let state = client.connection.request("starling/state", Value::Null);
+    let state = state.await.unwrap();
+    let left = state["runs"].as_array().unwrap();
+    assert!(left.iter().all(|run| run["run"] != "old"), "{state}");
+}
+
+/// Returns the events of a run that applied a proposal, and the text after the change.
+fn applied_proposal() -> (Vec<Event>, String) {
+    let mut events = asked(&[(1, "a.py::f")]);
+    let Some(Event::ReviewAsked { parts, .. }) = events.last() else {
+        panic!("{events:?}");
+    };
+    let part = parts[0].clone();
+    let after = part.changes.apply(BASE).unwrap();
+    events.push(Event::ProposalReviewed {
+        proposal: part.proposal,
+        by: starling_swarm::ActorId::User,
+        verdict: starling_core::Verdict::Accept,
+    });
+    events.push(Event::ProposalApplied {
+        proposal: part.proposal,
+        symbols: part.symbols,
+        diff: String::new(),
+        change: Some(starling_swarm::AppliedChange {
+            file: part.file,
+            before: BASE.into(),
+            changes: part.changes,
+            created: false,
+            directories: Vec::new(),
+            dependencies: Default::default(),
+        }),
+    });
+    (events, after)
+}
+
+#[tokio::test]
+async fn records_undo_in_interrupted_run() {
+    let folder = project();
+    let (events, after) = applied_proposal();
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    std::fs::write(folder.path().join("a.py"), &after).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &after);
+    event_of(&mut client, "run_finished").await;
+    let undone = client.connection.request(
+        "workspace/executeCommand",
+        json!({"command": "starling.undo", "arguments": [{"run": "r1"}]}),
+    );
+    assert_eq!(take_edit(&mut client, 1).await, "return");
+    undone.await.unwrap();
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([1]));
+    let states = || -> Vec<starling_history::ChangeState> {
+        let past = starling_history::PastRun::read(&path).unwrap();
+        past.changes.iter().map(|one| one.state).collect()
+    };
+    assert_eq!(states(), [starling_history::ChangeState::Undone]);
+    client.connection.notify("exit", Value::Null);
+    client.server.await.unwrap();
+    // The run is still offered, as undone, until it is forgotten. Then its trajectory has one end.
+    let mut client = restarted(client.folder).await;
+    event_of(&mut client, "run_finished").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "undone", "{run}");
+    client.execute("starling.forget", json!({})).await;
+    let records = super::records_of(client.folder.path(), "r1");
+    let kinds: Vec<&Value> = records.iter().map(|one| &one["event"]["event"]).collect();
+    assert_eq!(
+        kinds[kinds.len() - 2..],
+        ["proposal_undone", "run_finished"]
+    );
+    let seqs = records.iter().map(|one| one["seq"].as_u64().unwrap());
+    assert!(seqs.eq(0..records.len() as u64), "{kinds:?}");
+}
+
+/// The last request was interrupted: no turn contains it, but the end does.
+#[tokio::test]
+async fn interrupted_run_reports_spending_of_its_end() {
+    let folder = project();
+    let mut end = finished(StopReason::Cancelled);
+    let Event::RunFinished { spent, .. } = &mut end else {
+        panic!("{end:?}");
+    };
+    spent.calls = 5;
+    spent.prompt_tokens = starling_core::Tokens(7_000);
+    let path = trajectory(folder.path(), "r1", folder.path(), vec![turn(), end]);
+    std::fs::write(path.with_extension("interrupted"), "").unwrap();
+    let mut client = restarted(folder).await;
+    let end = event_of(&mut client, "run_finished").await;
+    assert_eq!(end["event"]["spent"]["calls"], 5);
+    let run = &state_of(&client).await[0];
+    assert_eq!(
+        (&run["spent"]["calls"], &run["spent"]["tokens"]),
+        (&json!(5), &json!(7_000))
+    );
+}

@@ -1,0 +1,238 @@
+//! A server that was killed while it applied accepted proposals: the next server finds out which of them
+//! were applied.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::lenses::{open, project};
+use super::restart::{
+    event_of, events_from, restarted, state_of, take_edit, trajectory, undo, yielding,
+};
+use crate::RestorePolicy;
+use crate::samples::{BASE, asked};
+use crate::session::restore::find_restorable;
+use serde_json::Value;
+use starling_history::unfinished;
+use starling_swarm::{AppliedChange, Event};
+
+/// Returns the events of a server that was killed while it applied accepted proposals. The last one
+/// was sent.
+fn killed_while_applying(proposals: &[(u32, &str)], sent: &[(u32, &str)]) -> Vec<Event> {
+    let mut events = asked(proposals);
+    let parts = events.last().unwrap().parts().to_vec();
+    events.extend(parts.iter().map(|part| Event::ProposalReviewed {
+        proposal: part.proposal,
+        by: starling_swarm::ActorId::User,
+        verdict: starling_core::Verdict::Accept,
+    }));
+    let mut text = BASE.to_owned();
+    for (id, _) in sent {
+        if let Some(unfinished) = unfinished(&events).pop() {
+            events.push(unfinished.applied());
+        }
+        let part = parts.iter().find(|part| part.proposal.0 == *id).unwrap();
+        let changes = part.over(&text).unwrap();
+        let before = std::mem::take(&mut text);
+        text = changes.apply(&before).unwrap();
+        events.push(Event::ProposalApplying {
+            proposal: part.proposal,
+            symbols: part.symbols.clone(),
+            change: AppliedChange {
+                file: part.file.clone(),
+                before: before.into(),
+                changes,
+                created: false,
+                directories: Vec::new(),
+                dependencies: Default::default(),
+            },
+        });
+    }
+    events
+}
+
+#[tokio::test]
+async fn accepted_proposal_not_applied_by_killed_server_waits_again() {
+    let accepted = killed_while_applying(&[(1, "a.py::f")], &[]);
+    let sent = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    for events in [accepted, sent] {
+        let folder = project();
+        let recorded = events.len() + 1;
+        let path = trajectory(folder.path(), "r1", folder.path(), events);
+        let mut client = restarted(folder).await;
+        open(&client, &format!("# typed since\n{BASE}"));
+        let (_, said) = client.next_of("window/showMessage").await;
+        let said = said["message"].as_str().unwrap();
+        assert!(said.contains("a proposal of an earlier session waits"));
+        event_of(&mut client, "review_asked").await;
+        event_of(&mut client, "review_asked").await;
+        assert_eq!(events_from(&path, recorded), ["review_asked"]);
+        let about = json!({"run": "r1", "proposal": 1});
+        client.execute("starling.accept", about).await;
+        assert_eq!(take_edit(&mut client, 1).await, "yield");
+        event_of(&mut client, "proposal_applied").await;
+        assert_eq!(undo(&mut client, 2).await, json!([1]));
+    }
+}
+
+#[tokio::test]
+async fn proposal_applied_by_killed_server_is_restored_as_applied() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let now = format!("# typed since\n{}", yielding(BASE, &[1]));
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(events_from(&path, recorded)[0], "proposal_applied");
+    event_of(&mut client, "run_finished").await;
+    let run = &state_of(&client).await[0];
+    assert_eq!(run["proposals"][0]["state"], "applied", "{run}");
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn rest_of_partly_applied_set_waits_again() {
+    let folder = project();
+    let set = [(1, "a.py::f"), (2, "a.py::g")];
+    // The first member is recorded as applied, the second one only as sent.
+    let events = killed_while_applying(&set, &set);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "review_asked").await;
+    let again = event_of(&mut client, "review_asked").await;
+    let reason = again["event"]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the rest of a set: #1 of it is applied"),
+        "{reason}"
+    );
+    assert_eq!(again["event"]["proposal"], 2);
+    assert!(again["event"].get("with").is_none(), "{again}");
+    assert_eq!(events_from(&path, recorded), ["review_asked"]);
+    let states = |run: &Value| {
+        let proposals = run["proposals"].as_array().unwrap().iter();
+        let states = proposals.map(|one| one["state"].as_str().unwrap().to_owned());
+        states.collect::<Vec<_>>()
+    };
+    assert_eq!(states(&state_of(&client).await[0]), ["applied", "waiting"]);
+    let about = json!({"run": "r1", "proposal": 2});
+    client.execute("starling.accept", about).await;
+    assert_eq!(take_edit(&mut client, 1).await, "yield");
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(undo(&mut client, 2).await, json!([2, 1]));
+}
+
+#[tokio::test]
+async fn manual_revert_is_not_reported_as_undone_after_restart() {
+    let folder = project();
+    let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let path = folder.path().join("a.py");
+    std::fs::write(&path, yielding(BASE, &[1])).unwrap();
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "proposal_applied").await;
+    std::fs::write(&path, BASE).unwrap();
+    client.execute("starling.undo", json!({"run": "r1"})).await;
+    let (_, undone) = client.next_of("starling/undone").await;
+    assert_eq!(undone["proposals"], json!([]), "{undone}");
+    let error = undone["error"].as_str().unwrap();
+    assert!(error.contains("#1 is not in the text any more"), "{error}");
+}
+
+#[tokio::test]
+async fn member_waits_again_if_lead_was_applied() {
+    let folder = project();
+    let set = [(1, "a.py::f"), (2, "a.py::g")];
+    // The lead of the set is applied, the other member is not.
+    let events = killed_while_applying(&set, &[(2, "a.py::g")]);
+    trajectory(folder.path(), "r1", folder.path(), events);
+    let now = yielding(BASE, &[3]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let found = find_restorable(
+        &folder.path().join(".trajectories"),
+        folder.path(),
+        &RestorePolicy::All,
+    );
+    let view = crate::session::restore::view_of(&found[0].records);
+    let waiting: Vec<u32> = view.lead_proposals().map(|(lead, _)| lead.0).collect();
+    assert_eq!(waiting, [1]);
+    // Events that were found once are not recorded again.
+    drop(found);
+    let path = folder.path().join(".trajectories/r1.jsonl");
+    let trajectory_text = std::fs::read(&path).unwrap();
+    find_restorable(
+        &folder.path().join(".trajectories"),
+        folder.path(),
+        &RestorePolicy::All,
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), trajectory_text);
+}
+
+#[tokio::test]
+async fn change_in_unsaved_document_is_not_applied_twice() {
+    for verdict in ["starling.accept", "starling.reject"] {
+        let folder = project();
+        let events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+        trajectory(folder.path(), "r1", folder.path(), events);
+        let mut client = restarted(folder).await;
+        event_of(&mut client, "review_asked").await;
+        event_of(&mut client, "review_asked").await;
+        // The editor still has the unsaved document that the killed server changed.
+        open(&client, &yielding(BASE, &[1]));
+        let about = json!({"run": "r1", "proposal": 1, "reason": "no"});
+        client.execute(verdict, about).await;
+        event_of(&mut client, "proposal_applied").await;
+        event_of(&mut client, "run_finished").await;
+        assert_eq!(undo(&mut client, 1).await, json!([1]));
+    }
+}
+
+#[tokio::test]
+async fn unreviewed_change_in_unsaved_document_is_undone() {
+    let folder = project();
+    let mut events = killed_while_applying(&[(1, "a.py::f")], &[(1, "a.py::f")]);
+    events.retain(|event| event.parts().is_empty());
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "run_finished").await;
+    assert_eq!(events_from(&path, recorded), [""; 0], "nobody knows yet");
+    open(&client, &yielding(BASE, &[1]));
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}
+
+#[tokio::test]
+async fn detects_edit_made_after_server_was_killed() {
+    let folder = project();
+    let events = asked(&[(1, "a.py::f")]);
+    let recorded = events.len() + 1;
+    let path = trajectory(folder.path(), "r1", folder.path(), events);
+    let mut client = restarted(folder).await;
+    open(&client, BASE);
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    client.next_of("workspace/applyEdit").await;
+    assert_eq!(events_from(&path, recorded), ["proposal_applying"]);
+    // The state after the kill; the client has made the edit all the same.
+    let trajectory_text = std::fs::read_to_string(&path).unwrap();
+    let folder = project();
+    let root = |folder: &Path| folder.canonicalize().unwrap().display().to_string();
+    let trajectory_text =
+        trajectory_text.replace(&root(client.folder.path()), &root(folder.path()));
+    let trajectories = folder.path().join(".trajectories");
+    std::fs::create_dir(&trajectories).unwrap();
+    std::fs::write(trajectories.join("r1.jsonl"), trajectory_text).unwrap();
+    let now = yielding(BASE, &[1]);
+    std::fs::write(folder.path().join("a.py"), &now).unwrap();
+    let mut client = restarted(folder).await;
+    open(&client, &now);
+    event_of(&mut client, "proposal_applied").await;
+    assert_eq!(undo(&mut client, 1).await, json!([1]));
+}

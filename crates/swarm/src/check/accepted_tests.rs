@@ -1,0 +1,175 @@
+//! Tests of the workspace with all accepted changes.
+
+use std::collections::BTreeSet;
+
+use crate::check::expected::{self, Worlds};
+use crate::check::selection::Selection;
+use crate::check::{steady, test_run};
+use crate::event::events::{Event, TestPhase};
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::test_evidence::failing_ids;
+use crate::state::checker::Checker;
+use crate::state::epoch::Epoch;
+use crate::state::refresh;
+use crate::state::test_scope::Extent;
+use starling_core::{TestOutcome, TestReport};
+use starling_syntax::SymbolPath;
+use starling_workspace::Snapshot;
+
+/// Runs the whole command over the current workspace, unless it ran since the last change of the
+/// run or of the user. Two proposals that pass alone may fail together, and such failures must not
+/// count against the next proposal.
+pub(crate) async fn learn_what_fails(checker: &Checker) {
+    let _one_at_a_time = checker.learning.lock().await;
+    let is_known = {
+        let state = checker.state();
+        state.tests.latest.is_some() || state.world.epoch == Epoch::default()
+    };
+    if !is_known {
+        test_accepted(checker).await;
+    }
+}
+
+/// Tests the current workspace. If all tests would take long, only the files of the nearest tests
+/// run.
+pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
+    refresh::refresh(checker).await;
+    let (world, epoch, applied, extent) = {
+        let state = checker.state();
+        let (world, applied) = (
+            state.world.snapshot.clone(),
+            state.proposals.applied.clone(),
+        );
+        (
+            world,
+            state.world.epoch,
+            applied,
+            state.tests.selection.scope.end,
+        )
+    };
+    let report = match extent {
+        Extent::Whole => {
+            let report = test_run::run_tests(checker, &world, Vec::new()).await;
+            let mut report = test_run::failed_if_none_ran(checker, report);
+            let (without, let_go) = {
+                let state = checker.state();
+                (state.without_the_run(), state.tests.let_go.clone())
+            };
+            let worlds = Worlds {
+                without: &without,
+                with: &world,
+            };
+            expected::mark_missing(checker, worlds, &let_go, &mut report).await;
+            steady::confirm(checker, &world, &known_before(checker), &mut report).await;
+            report
+        }
+        Extent::Nearest => {
+            let symbols: Vec<SymbolPath> =
+                applied.iter().flat_map(|one| one.symbols.clone()).collect();
+            by_nearest(checker, &world, Selection::at_end(checker, &symbols)).await?
+        }
+    };
+    note(checker, &report);
+    let mut state = checker.state();
+    if state.world.epoch == epoch {
+        state.tests.failing = failing_ids(&report).into_iter().collect();
+        if extent == Extent::Whole {
+            state.tests.expected.extend(expected::ran(&report));
+        }
+        state.tests.latest = Some(report.clone());
+    }
+    drop(state);
+    Some(report)
+}
+
+/// Returns the tests that failed before the run and the required tests.
+pub(crate) fn known_before(checker: &Checker) -> BTreeSet<String> {
+    let state = checker.tests();
+    state
+        .failing_before
+        .union(&state.required.ids)
+        .cloned()
+        .collect()
+}
+
+/// Runs the selected tests, or as many of the nearest ones as finish in time, and determines which
+/// of the failing tests failed before the run.
+pub(crate) async fn by_nearest(
+    checker: &Checker,
+    world: &Snapshot,
+    mut selection: Selection,
+) -> Option<TestReport> {
+    if selection.len() == 0 {
+        return None;
+    }
+    loop {
+        let report = test_run::run_tests(checker, world, selection.entries()).await;
+        if report.outcome == TestOutcome::TimedOut && selection.len() > 1 {
+            selection.keep_nearest(selection.len() / 4);
+            continue;
+        }
+        let mut report = with_missing(checker, world, &selection, report).await;
+        learn_what_failed_before(checker, &report, selection).await;
+        steady::confirm(checker, world, &known_before(checker), &mut report).await;
+        return Some(report);
+    }
+}
+
+/// Adds the tests that ran before the run and did not run now to a report of selected tests.
+pub(crate) async fn with_missing(
+    checker: &Checker,
+    world: &Snapshot,
+    selection: &Selection,
+    mut report: TestReport,
+) -> TestReport {
+    let entries = selection.entries();
+    let mut unseen = expected::unseen(&entries, &report);
+    unseen.retain(|entry| !checker.tests().selection.never_run.contains(entry));
+    if !unseen.is_empty() {
+        let (without, let_go) = {
+            let state = checker.state();
+            (state.without_the_run(), state.tests.let_go.clone())
+        };
+        let worlds = Worlds {
+            without: &without,
+            with: world,
+        };
+        let before = test_run::run_tests(checker, &without, entries.clone()).await;
+        let never = expected::unseen(&entries, &before);
+        checker.tests().selection.never_run.extend(never);
+        expected::mark_missing_of_selection(checker, worlds, &let_go, &before, &mut report);
+    }
+    report
+}
+
+/// Runs new failures on the original workspace, unless that was done already. If the failures name
+/// tests, only these tests run.
+pub(crate) async fn learn_what_failed_before(
+    checker: &Checker,
+    report: &TestReport,
+    selection: Selection,
+) {
+    let mut new = failing_ids(report);
+    {
+        let state = checker.tests();
+        new.retain(|id| !state.failing_before.contains(id));
+    }
+    if new.is_empty() {
+        return;
+    }
+    let select = match new.iter().any(|id| id == WHOLE_RUN) {
+        true => selection.entries(),
+        false => new,
+    };
+    let original = checker.services.index.snapshot().clone();
+    let before = test_run::run_tests(checker, &original, select).await;
+    checker.tests().failing_before.extend(failing_ids(&before));
+}
+
+pub(crate) fn note(checker: &Checker, report: &TestReport) {
+    checker.event(Event::TestsRun {
+        phase: TestPhase::Settling,
+        proposal: None,
+        report: report.clone(),
+    });
+}

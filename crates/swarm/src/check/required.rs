@@ -1,0 +1,501 @@
+//! Determines which failing tests a run must fix. The other failing tests are context and may keep
+//! failing.
+//!
+//! - A task about failing tests requires the tests that it names. If it names none, it requires all
+//!   failing tests, except tests that fail because a module outside the project or a fixture is
+//!   missing.
+//! - A bug requires the tests that the task names or whose error it quotes. If there are none, it
+//!   requires the tests that reach a symbol named in the task (by a traceback, a use or an import)
+//!   and the tests whose traceback leads through a file named in the task. If the task names no
+//!   code, the symbols that the scout picks or that are changed are used instead. Tests that only
+//!   use a file named in the task are "near": they are shown to models, but the task may be about
+//!   something else in that file.
+//! - Every other goal requires only the tests that the task names or whose error it quotes.
+//! - A task that states only renames and deletions requires no tests.
+//! - Tests that the task says to leave, and tests that fail because a module cannot be found and that
+//!   the task does not name, are never required.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::evidence::ids::WHOLE_RUN;
+use crate::evidence::ids::tail;
+use crate::evidence::test_evidence::failing_ids;
+use crate::lookup::{Lookup, test_symbol};
+use crate::state::checker::Checker;
+use crate::state::test_state::TestState;
+use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
+use crate::task::names::Names;
+use crate::task::whole_word::has_word;
+use starling_core::{TestCase, TestReport, TestStatus};
+use starling_index::{Certainty, frames, is_test_file};
+use starling_syntax::{FilePath, SymbolPath};
+
+/// Maximum number of steps from a symbol to its users, to their users, and so on.
+const STEPS: usize = 3;
+/// Maximum number of users that are followed.
+const USERS: usize = 100;
+/// Maximum number of uses of one symbol that are considered.
+const USES: usize = 200;
+/// Minimum length in bytes of an error line that is searched for in a task. Shorter lines are not
+/// specific enough.
+const SHORTEST_ERROR: usize = 12;
+/// Maximum size in bytes of the output of a command that names no failing test.
+const OUTPUT_MOST: usize = 8_000;
+
+/// Returns the goal of the task. A task that states only renames and deletions counts as a
+/// refactoring, which fixes no tests.
+pub(crate) fn goal(checker: &Checker) -> Goal {
+    match checker.stated().are_whole_task {
+        true => Goal::Refactoring,
+        false => checker.goal,
+    }
+}
+
+/// Adds the failing tests of a report that the goal requires to the required tests.
+pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
+    if checker.stated().are_whole_task {
+        return;
+    }
+    let lookup = checker.lookup();
+    let (targets, files) = {
+        let state = checker.tests();
+        let named = state.required.names.iter().flat_map(Names::code);
+        let files = named.filter(|one| one.is_module());
+        (
+            state.required.targets.clone(),
+            files.cloned().collect::<Vec<_>>(),
+        )
+    };
+    let task = &checker.task.text;
+    let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
+    let excluded = Excluded::of(task);
+    let mut left = failing_ids(report);
+    left.retain(|id| excluded.holds(id));
+    let mut state = checker.tests();
+    state.required.excluded.extend(left);
+    state.required.ids.extend(found.required);
+    state.required.near.extend(found.near);
+}
+
+/// Resolves and stores the names in the task, once.
+pub(crate) fn note_names(checker: &Checker) {
+    if checker.tests().required.names.is_some() {
+        return;
+    }
+    let names = Names::of(&checker.lookup(), &checker.task.text);
+    let mut state = checker.tests();
+    let symbols = names.symbols().filter(|one| !one.is_module()).cloned();
+    state.required.targets.extend(symbols);
+    state.required.names = Some(names);
+}
+
+/// Adds symbols that a bug may be about, if the task names no code.
+pub(crate) fn note_targets(checker: &Checker, symbols: &[SymbolPath]) {
+    let do_lead = checker
+        .tests()
+        .required
+        .names
+        .as_ref()
+        .is_some_and(Names::lead);
+    if !do_lead {
+        note_begin(checker, symbols);
+    }
+}
+
+/// Adds symbols that the run is about, whatever the task names.
+pub(crate) fn note_begin(checker: &Checker, symbols: &[SymbolPath]) {
+    let before = {
+        let mut state = checker.tests();
+        state.required.targets.extend_from_slice(symbols);
+        state.before.clone()
+    };
+    if let Some(before) = before {
+        note_failing(checker, &before);
+    }
+}
+
+/// Adds the changed symbols as targets, if the task is a bug whose description leads to no failing
+/// test.
+pub(crate) fn note_change(checker: &Checker, symbols: &[SymbolPath]) {
+    let goal = goal(checker);
+    let is_open = {
+        let state = checker.tests();
+        goal == Goal::Bug && state.required.ids.is_empty() && !state.failing_before.is_empty()
+    };
+    if is_open {
+        let symbols: Vec<SymbolPath> = symbols
+            .iter()
+            .filter(|symbol| !symbol.is_module() && !is_test_file(&symbol.file))
+            .cloned()
+            .collect();
+        note_targets(checker, &symbols);
+    }
+}
+
+/// Stores the failing tests from before the run. If the task describes a bug in code that it names
+/// and no failing test reaches that code, the failing tests are not part of the task.
+pub(crate) fn note_before(checker: &Checker, before: &TestReport) {
+    note_failing(checker, before);
+    let is_bug = goal(checker) == Goal::Bug;
+    let lookup = checker.lookup();
+    // Without the text of a test, its reach is unknown.
+    let is_known = |case: &TestCase| test_of(&lookup, case).is_some();
+    let are_known = failing_cases(before).iter().all(is_known);
+    let mut state = checker.tests();
+    // A plain word, such as `page`, may be English and no name.
+    let is_told = is_bug && state.required.names.as_ref().is_some_and(Names::lead);
+    let are_others = state.required.ids.is_empty() && state.required.near.is_empty();
+    state.required.beside_failures = is_told && are_known && are_others;
+}
+
+/// Returns the test report from before the run with only those failing tests that matter for the
+/// task; `None` if no failing test matters. While no test is required, any failing test may be
+/// caused by the bug.
+pub(crate) fn shown(checker: &Checker) -> Option<TestReport> {
+    let goal = goal(checker);
+    let tests = checker.tests();
+    let mut report = tests.before.clone()?;
+    let failing = failing_ids(&report);
+    let is_shown = |id: &String| is_shown(goal, &tests, id);
+    if !failing.iter().any(is_shown) {
+        return None;
+    }
+    report
+        .cases
+        .retain(|case| !failing.contains(&case.id) || is_shown(&case.id));
+    Some(report)
+}
+
+/// Returns the tests that failed before the run and do not matter for the task.
+pub(crate) fn left_alone(checker: &Checker) -> Vec<String> {
+    let goal = goal(checker);
+    let tests = checker.tests();
+    let failing = tests.before.as_ref().map(failing_ids).unwrap_or_default();
+    let mut alone = failing;
+    let is_shown = |id: &String| is_shown(goal, &tests, id);
+    alone.retain(|id| id != WHOLE_RUN && !is_shown(id));
+    alone
+}
+
+/// Returns whether a failing test is shown to models.
+fn is_shown(goal: Goal, tests: &TestState, id: &str) -> bool {
+    if tests.required.excluded.contains(id) {
+        return false;
+    }
+    match goal {
+        Goal::Bug | Goal::RedTests if tests.required.ids.is_empty() => {
+            let is_near = tests.required.near.is_empty() || tests.required.near.contains(id);
+            !tests.required.beside_failures && is_near
+        }
+        Goal::Bug
+        | Goal::RedTests
+        | Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => tests.required.ids.contains(id),
+    }
+}
+
+/// Returns the failing tests that the run may fix now: the required tests, or the tests that the
+/// task may be about if none are required.
+pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
+    if !tests.required.ids.is_empty() {
+        return &tests.required.ids & &tests.failing;
+    }
+    match (
+        tests.required.beside_failures,
+        tests.required.near.is_empty(),
+    ) {
+        (true, _) => BTreeSet::new(),
+        (false, true) => &tests.failing - &tests.required.excluded,
+        (false, false) => &tests.required.near & &tests.failing,
+    }
+}
+
+/// The failing tests of a report that are part of a task.
+#[derive(Debug, Default)]
+struct Belonging {
+    required: BTreeSet<String>,
+    near: BTreeSet<String>,
+}
+
+/// Returns the failing tests that are part of a task. `targets` are the symbols that the task is
+/// about, `files` the files that it names.
+fn belonging(
+    goal: Goal,
+    task: &str,
+    lookup: &Lookup,
+    report: &TestReport,
+    targets: &[SymbolPath],
+    files: &[SymbolPath],
+) -> Belonging {
+    let excluded = Excluded::of(task);
+    let task = &excluded.rest();
+    let mut failing = failing_cases(report);
+    failing.retain(|case| !excluded.holds(&case.id));
+    let ids = |fits: &dyn Fn(&TestCase) -> bool| -> BTreeSet<String> {
+        let fitting = failing.iter().filter(|case| fits(case));
+        fitting.map(|case| case.id.clone()).collect()
+    };
+    let named = ids(&|case| is_named(task, case) || is_quoted(task, case));
+    let mut near = BTreeSet::new();
+    let required = match goal {
+        Goal::RedTests => {
+            let in_files = ids(&|case| is_in_named_file(task, case));
+            match (named.is_empty(), in_files.is_empty()) {
+                (false, _) => named,
+                (true, false) => in_files,
+                (true, true) => {
+                    ids(&|case| !lacks_foreign_module(lookup, case) && !lacks_fixture(case))
+                }
+            }
+        }
+        // If the task names or quotes tests, no other test is required.
+        Goal::Bug if !named.is_empty() => named,
+        Goal::Bug => {
+            let (reach, of_files) = (
+                ReachingTests::of(lookup, targets),
+                ReachingTests::of(lookup, files),
+            );
+            let cannot_run = |case: &TestCase| {
+                let lacks_module =
+                    || lacks_foreign_module(lookup, case) || lacks_path(lookup, case);
+                let is_said = || missing_module(case).is_some_and(|name| has_word(task, name));
+                lacks_fixture(case) || lacks_module() && !is_said()
+            };
+            near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
+            ids(&|case| {
+                let is_reached = || reach.includes(lookup, case) || of_files.is_run(lookup, case);
+                !cannot_run(case) && is_reached()
+            })
+        }
+        Goal::NewTest
+        | Goal::Feature
+        | Goal::Refactoring
+        | Goal::Documentation
+        | Goal::Question => named,
+    };
+    near.retain(|id| !required.contains(id));
+    Belonging { required, near }
+}
+
+/// Returns the failing tests of a report. A command that fails as a whole counts as one test.
+fn failing_cases(report: &TestReport) -> Vec<TestCase> {
+    let ids = failing_ids(report);
+    let named = report.cases.iter().filter(|case| ids.contains(&case.id));
+    let mut failing: Vec<TestCase> = named.cloned().collect();
+    if ids.iter().any(|id| id == WHOLE_RUN) {
+        failing.push(TestCase {
+            id: WHOLE_RUN.to_owned(),
+            status: TestStatus::Error,
+            message: tail(&report.output, OUTPUT_MOST).to_owned(),
+        });
+    }
+    failing
+}
+
+/// Returns whether a task names a test, by its id or by the last part of its id.
+fn is_named(task: &str, case: &TestCase) -> bool {
+    if case.id == WHOLE_RUN {
+        return false;
+    }
+    let id = case.id.split('[').next().unwrap_or(&case.id);
+    let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
+    let is_file = id.ends_with(".py");
+    has_word(task, id) || !is_file && has_word(task, last)
+}
+
+/// Returns whether a task names the file of a test.
+fn is_in_named_file(task: &str, case: &TestCase) -> bool {
+    let (file, _) = case.id.split_once("::").unwrap_or((&case.id, ""));
+    let name = FilePath::new(file).name().to_owned();
+    name.ends_with(".py") && has_word(task, name.trim_end_matches(".py"))
+}
+
+/// Returns whether a task quotes the error of a test.
+fn is_quoted(task: &str, case: &TestCase) -> bool {
+    let lines = case.message.lines().rev();
+    let error = lines.map(|line| {
+        line.trim_start_matches("E ")
+            .trim_start_matches("> ")
+            .trim()
+    });
+    let mut assertions = error.clone().filter(|line| line.starts_with("assert "));
+    if assertions.any(|line| line.len() >= SHORTEST_ERROR && task.contains(line)) {
+        return true;
+    }
+    let mut errors = error.filter(|line| line.contains("Error: ") || line.contains("Exception: "));
+    errors
+        .next()
+        .is_some_and(|error| error.len() >= SHORTEST_ERROR && task.contains(error))
+}
+
+/// Returns the module that a test could not find.
+fn missing_module(case: &TestCase) -> Option<&str> {
+    const ERROR: &str = "ModuleNotFoundError: No module named '";
+    let (_, rest) = case.message.split_once(ERROR)?;
+    rest.split('\'').next()
+}
+
+/// Returns whether a test fails because a module of the project lies where Python does not look for
+/// it, as in a submodule that is not on its path. A module whose whole path is missing is not there.
+fn lacks_path(lookup: &Lookup, case: &TestCase) -> bool {
+    let Some(module) = missing_module(case) else {
+        return false;
+    };
+    let path = module.replace('.', "/");
+    let ends = [format!("/{path}.py"), format!("/{path}/__init__.py")];
+    let mut files = lookup.files().iter();
+    files.any(|file| ends.iter().any(|end| file.as_str().ends_with(end)))
+}
+
+/// Returns whether a test fails because a module outside the project is missing.
+fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
+    let Some(module) = missing_module(case) else {
+        return false;
+    };
+    let module = module.split('.').next().unwrap_or_default();
+    let is_part = |file: &FilePath| {
+        let mut parts = file.as_str().split('/');
+        parts.any(|part| part.trim_end_matches(".py") == module)
+    };
+    !lookup.files().iter().any(is_part)
+}
+
+/// Returns whether the setup of a test failed because no plugin or `conftest.py` defines one of its
+/// fixtures.
+fn lacks_fixture(case: &TestCase) -> bool {
+    let lines = case.message.lines();
+    let mut errors = lines
+        .filter_map(|line| line.strip_prefix("E "))
+        .map(str::trim);
+    errors.any(|error| error.starts_with("fixture '") && error.ends_with("' not found"))
+}
+
+/// Returns the tests that run one of the symbols, according to their tracebacks and their source.
+pub(crate) fn reached(
+    lookup: &Lookup,
+    symbols: &[SymbolPath],
+    tests: &[TestCase],
+) -> BTreeSet<String> {
+    let reach = ReachingTests::of(lookup, symbols);
+    let reached = tests.iter().filter(|case| reach.includes(lookup, case));
+    reached.map(|case| case.id.clone()).collect()
+}
+
+/// Symbols with their direct and indirect users.
+struct ReachingTests<'a> {
+    targets: &'a [SymbolPath],
+    users: Vec<SymbolPath>,
+}
+
+impl ReachingTests<'_> {
+    fn of<'a>(lookup: &Lookup, targets: &'a [SymbolPath]) -> ReachingTests<'a> {
+        let mut users: Vec<SymbolPath> = targets.to_vec();
+        users.retain(|symbol| !symbol.is_module());
+        let mut from = 0;
+        for step in 0..STEPS {
+            let until = users.len();
+            for at in from..until {
+                let uses = lookup.index().references(&users[at].to_string(), USES);
+                for one in uses.found {
+                    // Uncertain uses are followed only in the first step.
+                    let is_sure = one.certainty != Certainty::Possible || step == 0;
+                    let is_new = !users.contains(&one.symbol);
+                    if is_sure && is_new && !one.symbol.is_module() && users.len() < USERS {
+                        users.push(one.symbol);
+                    }
+                }
+            }
+            from = until;
+        }
+        ReachingTests { targets, users }
+    }
+
+    /// Returns whether the traceback of a failing test leads through one of the symbols.
+    fn is_run(&self, lookup: &Lookup, case: &TestCase) -> bool {
+        frames(&case.message).into_iter().any(|frame| {
+            let place = lookup.tree(&FilePath::new(frame.path));
+            place.is_ok_and(|tree| {
+                let place = &tree.at_line(frame.line).path;
+                self.targets.iter().any(|target| target.encloses(place))
+            })
+        })
+    }
+
+    /// Returns whether a failing test runs one of the symbols, according to its traceback and its
+    /// source.
+    fn includes(&self, lookup: &Lookup, case: &TestCase) -> bool {
+        self.is_run(lookup, case)
+            || match test_of(lookup, case) {
+                Some(test) => self.is_used_by(lookup, &test),
+                None => {
+                    let names = self.targets.iter().filter(|target| !target.is_module());
+                    names
+                        .into_iter()
+                        .any(|target| has_word(&case.message, target.base_name()))
+                }
+            }
+    }
+
+    fn is_used_by(&self, lookup: &Lookup, test: &SymbolPath) -> bool {
+        let source = lookup.symbol(test).map(|found| found.source().to_owned());
+        let source = source.unwrap_or_default();
+        let class = test.name.rsplit_once('.').map(|(class, _)| class);
+        let is_set_up = |user: &SymbolPath| {
+            let of_class = user.name.rsplit_once('.').map(|(class, _)| class);
+            user.base_name().to_lowercase().starts_with("setup") && of_class == class
+        };
+        let is_test_code =
+            |user: &SymbolPath| is_test_file(&user.file) || user.file.name() == "conftest.py";
+        let uses = |user: &SymbolPath| {
+            let in_file = user.file == test.file;
+            test.encloses(user)
+                || in_file && class.is_some() && is_set_up(user)
+                // A test requests a fixture by its name.
+                || is_test_code(user) && has_word(&source, user.base_name())
+        };
+        self.users.iter().any(uses)
+            || self
+                .targets
+                .iter()
+                .any(|one| imports(lookup, &test.file, one))
+    }
+}
+
+/// Returns whether a file imports the target module.
+pub(crate) fn imports(lookup: &Lookup, file: &FilePath, target: &SymbolPath) -> bool {
+    let Some(module) = target.file.name().strip_suffix(".py") else {
+        return false;
+    };
+    let is_import = |line: &str| line.starts_with("import ") || line.starts_with("from ");
+    target.is_module()
+        && lookup.tree(file).is_ok_and(|tree| {
+            let mut lines = tree.text().lines().map(str::trim);
+            lines.any(|line| is_import(line) && has_word(line, module))
+        })
+}
+
+/// Returns the symbol of a test, found by its traceback or its id.
+fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
+    let by_traceback = test_symbol::test_symbol(lookup, case).filter(|test| !test.is_module());
+    if by_traceback.is_some() {
+        return by_traceback;
+    }
+    let id = case.id.split('[').next().unwrap_or(&case.id);
+    let name = id.rsplit(['.', ':']).next().unwrap_or(id);
+    let mut defined = lookup.index().definitions(name);
+    defined.retain(|one| {
+        let stem = one.symbol.file.name().trim_end_matches(".py");
+        is_test_file(&one.symbol.file) && has_word(id, stem)
+    });
+    match defined.as_slice() {
+        [only] => Some(only.symbol.clone()),
+        _ => None,
+    }
+}

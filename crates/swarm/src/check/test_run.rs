@@ -1,0 +1,82 @@
+//! Runs of the test command.
+
+use std::time::Duration;
+
+use crate::budget::ExternalTime;
+use crate::state::checker::Checker;
+use starling_core::{TestOutcome, TestReport, TestRequest};
+use starling_workspace::Snapshot;
+
+/// Runs the selected tests, or all tests if `select` is empty, on one state of the workspace.
+pub(crate) async fn run_tests(
+    checker: &Checker,
+    world: &Snapshot,
+    select: Vec<String>,
+) -> TestReport {
+    run_tests_within(checker, world, select, Duration::MAX).await
+}
+
+/// Same as [`run_tests`], with a time limit of `longest`.
+pub(crate) async fn run_tests_within(
+    checker: &Checker,
+    world: &Snapshot,
+    select: Vec<String>,
+    longest: Duration,
+) -> TestReport {
+    let overlay = world
+        .overlay()
+        .iter()
+        .map(|(file, text)| (file.clone(), text.clone()))
+        .collect();
+    let _turn = checker.testing.acquire().await;
+    let _work = checker.budget.work();
+    let deadline = test_deadline(checker).min(longest);
+    let request = TestRequest {
+        overlay,
+        select,
+        deadline,
+    };
+    // The runner enforces the deadline; this timeout is a fallback.
+    let late = deadline + Duration::from_secs(10);
+    let report = match tokio::time::timeout(late, checker.services.tests.run(request)).await {
+        Ok(report) => report,
+        Err(_) => TestReport {
+            outcome: TestOutcome::TimedOut,
+            exit: None,
+            command: checker.services.tests.command().unwrap_or_default(),
+            cases: Vec::new(),
+            source: Default::default(),
+            output: format!("no result within {} s", late.as_secs()),
+            millis: u64::try_from(late.as_millis()).unwrap_or(u64::MAX),
+        },
+    };
+    let took = Duration::from_millis(report.millis);
+    checker.budget.was_outside(ExternalTime::Tests, took);
+    report
+}
+
+/// Returns the deadline of one test run, limited by the remaining time of the run.
+pub(crate) fn test_deadline(checker: &Checker) -> Duration {
+    checker
+        .task
+        .test_deadline
+        .min(checker.budget.time_left().max(Duration::from_secs(1)))
+}
+
+/// Returns why there is no test command.
+pub(crate) fn no_tests(checker: &Checker) -> String {
+    let missing = checker.services.tests.missing();
+    let why = missing.unwrap_or("no tests were found; give a command with --test");
+    why.to_owned()
+}
+
+/// Marks a command as failed if it ran tests before the run and runs none now.
+pub(crate) fn failed_if_none_ran(checker: &Checker, mut report: TestReport) -> TestReport {
+    let state = checker.tests();
+    let before = state.before.as_ref().map(|before| before.outcome);
+    if report.outcome == TestOutcome::NotRun && before.is_some_and(|one| one != TestOutcome::NotRun)
+    {
+        report.outcome = TestOutcome::Failed;
+    }
+    report
+}

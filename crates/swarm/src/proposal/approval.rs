@@ -1,0 +1,220 @@
+//! Asks the approver about proposals and intents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::actor::ActorId;
+use crate::event::events::Event;
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
+use crate::proposal::made::{Made, main_symbol, part};
+use crate::proposal::{joint_check, review};
+use crate::protocol::{Intent, Propose};
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
+use crate::state::run_context::RunContext;
+use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Verdict};
+
+/// Deadline for a person's decision.
+pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Asks the approver about a proposal.
+pub(crate) async fn decide(
+    run: &Arc<RunContext>,
+    agent: &AgentState,
+    change: &Propose,
+    made: &Made,
+) -> (ActorId, Reviewed) {
+    let view = ProposalView {
+        id: made.id.0,
+        symbol: main_symbol(agent, &made.draft),
+        symbols: made.draft.symbols.clone(),
+        reason: change.reason.clone(),
+        diff: made.diff.clone(),
+        evidence: made.evidence.to_string(),
+    };
+    let own = part(made.id, &view.symbol, &change.reason, &made.draft);
+    ask_about(run, &agent.actor, view, &made.evidence, vec![own]).await
+}
+
+/// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a
+/// person is asked.
+pub(crate) async fn ask_about(
+    run: &Arc<RunContext>,
+    agent: &ActorId,
+    view: ProposalView,
+    evidence: &Evidence,
+    parts: Vec<FileChange>,
+) -> (ActorId, Reviewed) {
+    match run.task.approval {
+        Approval::Auto => (ActorId::Starling, Verdict::Accept.into()),
+        Approval::Proxy => (ActorId::Proxy, review::by_proxy(run, &view).await.into()),
+        Approval::Ask => {
+            let shown: Vec<ProposalId> = parts.iter().map(|part| part.proposal).collect();
+            run.event(Event::ReviewAsked {
+                proposal: ProposalId(view.id),
+                agent: agent.clone(),
+                symbol: view.symbol.clone(),
+                diff: view.diff.clone(),
+                reason: view.reason.clone(),
+                evidence: evidence.clone(),
+                with: parts
+                    .iter()
+                    .map(|part| part.proposal)
+                    .filter(|part| part.0 != view.id)
+                    .collect(),
+                parts,
+            });
+            joint_check::are_under_review(run, &shown);
+            let _clock_stands = run.budget.wait_for_person();
+            let decision = in_time(run.services.approver.proposal(view));
+            with_needed(run, evidence.needs(), decision).await
+        }
+    }
+}
+
+/// Waits for a person's decision on a proposal that can be applied only together with others. An
+/// accepted proposal waits until the others are applied. If one of them is gone, the proposal is
+/// rejected with the reason.
+pub(crate) async fn with_needed(
+    run: &RunContext,
+    needs: &[ProposalId],
+    decision: impl Future<Output = Reviewed>,
+) -> (ActorId, Reviewed) {
+    if needs.is_empty() {
+        return (ActorId::User, decision.await);
+    }
+    let gone = tokio::select! {
+        biased;
+        gone = joint_check::one_is_gone(run, needs) => gone,
+        reviewed = decision => match reviewed {
+            Reviewed::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
+                joint_check::Needed::Applied => return (ActorId::User, reviewed),
+                joint_check::Needed::Gone(gone) => gone,
+            },
+            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
+            | Reviewed::Edited(_) => return (ActorId::User, reviewed),
+        }
+    };
+    let reason = format!("it passes only with {gone}, {}", why_gone(run, gone));
+    (ActorId::Starling, Verdict::Reject { reason }.into())
+}
+
+/// Describes how a proposal ended without being applied, as text that follows its number.
+pub(crate) fn why_gone(run: &RunContext, gone: ProposalId) -> String {
+    let events = run.log.events();
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Reject { reason },
+            ..
+        } if *proposal == gone => Some(format!("which was rejected: {reason}")),
+        Event::ProposalReviewed {
+            proposal,
+            verdict: Verdict::Steer { text },
+            ..
+        } if *proposal == gone => Some(format!("which is to be done differently: {text}")),
+        Event::ProposalUndone { proposal } if *proposal == gone => {
+            Some("which was taken back".to_owned())
+        }
+        _ => None,
+    });
+    told.unwrap_or_else(|| "which is not applied".to_owned())
+}
+
+/// Waits for a person's decision, for at most [`PERSON_DEADLINE`].
+pub(crate) async fn in_time<T: From<Verdict>>(decision: impl Future<Output = T>) -> T {
+    let late = || Verdict::Reject {
+        reason: "nobody decided within a day".to_owned(),
+    };
+    let decision = tokio::time::timeout(PERSON_DEADLINE, decision).await;
+    decision.unwrap_or_else(|_| late().into())
+}
+
+/// Handles an intent. The approver may veto or steer the intent before code is written.
+pub(crate) async fn intent(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    intent: &Intent,
+) -> String {
+    run.agents().set_intent(&agent.actor, &intent.intent);
+    run.event(Event::IntentStated {
+        agent: agent.actor.clone(),
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    });
+    let symbol = match &agent.actor {
+        ActorId::Agent(symbol) => symbol.clone(),
+        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
+            return "Noted. Go on.".to_owned();
+        }
+    };
+    let view = IntentView {
+        symbol,
+        intent: intent.intent.clone(),
+        reason: intent.reason.clone(),
+    };
+    match ask_intent(run, agent, view).await {
+        None => "Noted. Go on.".to_owned(),
+        Some(Verdict::Accept) => "Approved. Go on.".to_owned(),
+        Some(Verdict::Reject { reason }) => {
+            format!("Vetoed: {reason}. Find another way, or finish.")
+        }
+        Some(Verdict::Steer { text }) => format!("Do it differently: {text}"),
+    }
+}
+
+/// With `ask_intent = "always"`, asks about the reason of a proposal whose intent was not approved,
+/// before it is checked. Returns why the proposal must stop; `None` if it may continue.
+pub(crate) async fn unasked_intent(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    change: &Propose,
+    draft: &Draft,
+) -> Option<String> {
+    if run.task.ask_intent != AskIntent::Always || agent.intent_approved {
+        return None;
+    }
+    let symbol = main_symbol(agent, draft);
+    let view = IntentView {
+        symbol,
+        intent: change.reason.clone(),
+        reason: String::new(),
+    };
+    match ask_intent(run, agent, view).await {
+        None | Some(Verdict::Accept) => None,
+        Some(Verdict::Reject { reason }) => {
+            Some(format!("Vetoed: {reason}. Find another way, or finish."))
+        }
+        Some(Verdict::Steer { text }) => Some(format!("Do it differently: {text}")),
+    }
+}
+
+/// Returns the approver's verdict on an intent; `None` if no approver is asked.
+pub(crate) async fn ask_intent(
+    run: &Arc<RunContext>,
+    agent: &mut AgentState,
+    view: IntentView,
+) -> Option<Verdict> {
+    let (by, verdict) = match (run.task.ask_intent, run.task.approval) {
+        (AskIntent::Never, _) | (_, Approval::Auto) => return None,
+        (AskIntent::Contract | AskIntent::Always, Approval::Proxy) => {
+            (ActorId::Proxy, review::intent_by_proxy(run, &view).await)
+        }
+        (AskIntent::Contract | AskIntent::Always, Approval::Ask) => {
+            let _clock_stands = run.budget.wait_for_person();
+            (
+                ActorId::User,
+                in_time(run.services.approver.intent(view)).await,
+            )
+        }
+    };
+    agent.intent_approved = verdict == Verdict::Accept;
+    run.event(Event::IntentReviewed {
+        agent: agent.actor.clone(),
+        by,
+        verdict: verdict.clone(),
+    });
+    Some(verdict)
+}

@@ -1,0 +1,168 @@
+//! A proposal that was made, and its checks.
+
+use std::sync::Arc;
+
+use crate::check::{checks, lsp_hints};
+use crate::contract::follow_up;
+use crate::event::actor::ActorId;
+use crate::event::events::{Event, TestPhase};
+use crate::evidence::file_change::FileChange;
+use crate::evidence::ids::ProposalId;
+use crate::evidence::proposal::Evidence;
+use crate::evidence::test_evidence::TestEvidence;
+use crate::protocol::Propose;
+use crate::state::agent_state::AgentState;
+use crate::state::draft::Draft;
+use crate::state::proposals::{Stage, Waiting};
+use crate::state::run_context::RunContext;
+use starling_core::TestReport;
+use starling_syntax::SymbolPath;
+use starling_text::{ChangeSet, unified_diff, visible};
+
+/// Creates the waiting entry of a proposal before its checks.
+pub(crate) fn waiting(agent: &AgentState, change: &Propose, draft: Draft) -> Waiting {
+    Waiting {
+        symbol: main_symbol(agent, &draft),
+        reason: change.reason.clone(),
+        diff: String::new(),
+        draft,
+        evidence: None,
+        stage: Stage::Checking,
+    }
+}
+
+/// A proposal that has been checked.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub id: ProposalId,
+    pub draft: Draft,
+    pub diff: String,
+    pub evidence: Evidence,
+}
+
+/// Returns the evidence for a draft that was checked only together with others.
+pub(crate) fn unchecked(draft: &Draft) -> Evidence {
+    Evidence {
+        tests: TestEvidence::Unknown {
+            reason: "it was checked together with the others".to_owned(),
+        },
+        diagnostics: Default::default(),
+        imports: draft.imports.clone(),
+        losses: draft.losses.clone(),
+        contract: draft.contract.clone(),
+        callers: Vec::new(),
+        callers_in_set: Vec::new(),
+        test_callers: 0,
+        needs_person: checks::needs_person(draft),
+        together: None,
+        texts: Default::default(),
+        overridden: None,
+        millis: 0,
+    }
+}
+
+pub(crate) fn tell_checked(run: &RunContext, id: ProposalId, evidence: &Evidence) {
+    run.event(Event::ProposalChecked {
+        proposal: id,
+        evidence: evidence.clone(),
+    });
+}
+
+pub(crate) async fn check(
+    run: &Arc<RunContext>,
+    draft: &Draft,
+    id: ProposalId,
+) -> (Evidence, Option<TestReport>) {
+    lsp_hints::for_follow_ups(run, &draft.breaking).await;
+    let owners = follow_up::owners_of_broken(run, draft);
+    let callers = owners.into_iter().take(follow_up::OWNERS_MOST).collect();
+    let (mut evidence, report) = checks::check(run, draft, callers).await;
+    evidence.test_callers = follow_up::broken_tests(run, draft);
+    if let Some(report) = report.clone() {
+        run.event(Event::TestsRun {
+            phase: TestPhase::Proposal,
+            proposal: Some(id),
+            report,
+        });
+    }
+    (evidence, report)
+}
+
+/// Returns the current text of the draft's file, for the diff.
+pub(crate) fn before_text(run: &RunContext, draft: &Draft) -> Arc<str> {
+    run.world()
+        .snapshot
+        .read(&draft.file)
+        .unwrap_or_else(|_| Arc::clone(&draft.base))
+}
+
+/// Returns the diff of the draft's own change against the text `now`. The diff does not contain
+/// changes that others made since the draft.
+pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
+    match draft.over(now) {
+        Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
+        // The draft will be refused when it is applied. Until then its original diff is shown.
+        None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
+    }
+}
+
+pub(crate) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> FileChange {
+    FileChange {
+        proposal: id,
+        symbol: symbol.clone(),
+        symbols: draft.symbols.clone(),
+        reason: reason.to_owned(),
+        file: draft.file.clone(),
+        base: Arc::clone(&draft.base),
+        changes: ChangeSet::between(&draft.base, &draft.text),
+    }
+}
+
+pub(crate) fn main_symbol(agent: &AgentState, draft: &Draft) -> SymbolPath {
+    match &agent.actor {
+        ActorId::Agent(symbol) => symbol.clone(),
+        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
+            draft
+                .symbols
+                .first()
+                .cloned()
+                .unwrap_or_else(|| SymbolPath::module(draft.file.clone()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starling_syntax::FilePath;
+
+    fn draft(base: &str, text: &str) -> Draft {
+        Draft {
+            file: FilePath::new("a.py"),
+            base: base.into(),
+            text: text.into(),
+            symbols: Vec::new(),
+            losses: Vec::new(),
+            contract: Vec::new(),
+            breaking: Vec::new(),
+            epoch: Default::default(),
+            imports: Default::default(),
+            needs_person: Vec::new(),
+            edited: false,
+        }
+    }
+
+    #[test]
+    fn a_diff_shows_the_own_change_over_what_others_brought() {
+        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
+        let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
+        let diff = own_diff(&draft, &now);
+        assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");
+        assert!(!diff.contains("a = "), "{diff}");
+        // If both changed the same line, even in different words, the original diff is shown.
+        let same_line = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nc = 1\n".into());
+        assert!(same_line.contains("-b = 1\n+b = 2\n"), "{same_line}");
+        let conflict = own_diff(&draft, &"a = 1\nx\nx\nx\nx\nb = 9\n".into());
+        assert!(conflict.contains("-b = 1\n+b = 2\n"), "{conflict}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Why an undo failed.
+
+use crate::evidence::ids::{ProposalId, ids};
+use starling_syntax::SymbolPath;
+
+/// Why an undo failed. Nothing was changed, except with [`UndoError::Stay`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UndoError {
+    #[error("there is no applied proposal {0}")]
+    Unknown(ProposalId),
+    #[error("{} not in the text any more: the editor's own undo took it back, or it was never saved", are_in_words(.0))]
+    Gone(Vec<ProposalId>),
+    /// The text had their changes already when they were applied.
+    #[error("there is nothing of {} to take back: its change was in the text before it was applied", ids(.0))]
+    Empty(Vec<ProposalId>),
+    #[error("{symbol} was changed by you since: {why}")]
+    Conflict { symbol: SymbolPath, why: String },
+    #[error("{0}")]
+    Editor(String),
+    /// Another proposal that depends on this one stays applied.
+    #[error("{why}")]
+    Held { why: String },
+    /// Some of several proposals stay applied, each with the reason. The others are undone.
+    #[error("{}", stay_in_words(.stay))]
+    Stay {
+        undone: Vec<ProposalId>,
+        stay: Vec<(ProposalId, String)>,
+    },
+}
+
+pub(crate) fn are_in_words(ids: &[ProposalId]) -> String {
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let are = if named.len() == 1 { "is" } else { "are" };
+    format!("{} {are}", named.join(", "))
+}
+
+pub(crate) fn stay_in_words(stay: &[(ProposalId, String)]) -> String {
+    let told = stay.iter().map(|(id, why)| format!("{id} stays: {why}"));
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}. Undo one proposal alone to take it back all the same",
+        told.join("; ")
+    )
+}

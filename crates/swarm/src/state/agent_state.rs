@@ -1,0 +1,125 @@
+//! What an agent keeps between its turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::event::actor::ActorId;
+use crate::evidence::ids::ProposalId;
+use crate::protocol::conversation::Conversation;
+use crate::protocol::{Propose, ToolSet};
+use crate::state::attempts::Attempts;
+use crate::state::epoch::Epoch;
+use crate::state::repeats::Repeats;
+use crate::state::views::Views;
+use starling_core::TestCase;
+use starling_syntax::SymbolPath;
+use starling_workspace::Snapshot;
+
+/// A part that was sent back because it fails alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub id: ProposalId,
+    pub change: Propose,
+    pub(crate) symbols: Vec<SymbolPath>,
+    /// Set if a newer proposal changes the same symbol. The part is not proposed again, but the
+    /// agent is told of it before it ends.
+    pub(crate) is_replaced: bool,
+}
+
+/// State of an agent that is kept between turns and between pieces of work.
+pub(crate) struct AgentState {
+    pub actor: ActorId,
+    pub conversation: Option<Conversation>,
+    /// The user's texts that the agent has seen.
+    pub views: Views,
+    /// Texts that the results of the current turn show. The proposals of this turn were written
+    /// before the agent saw them.
+    pub told: Views,
+    /// The workspace that the agent's changes refer to for files that the agent has not seen.
+    pub unread: Option<Snapshot>,
+    /// Refused proposals of this piece of work.
+    pub attempts: Attempts,
+    /// Tests that passed before and failed with a refused proposal, by id.
+    pub broken: BTreeMap<String, TestCase>,
+    /// Reason for the work, as shown to a small model.
+    pub cause: String,
+    /// The epoch in which the last piece of work ended without a result.
+    pub gave_up_at: Option<Epoch>,
+    /// Set if other agents change code for the same purpose. A change then does not have to fix a
+    /// test alone.
+    pub part_of_joint_change: bool,
+    /// Number of follow-ups between the task and this piece of work.
+    pub wave: u32,
+    /// Set if the approver accepted the intent of this piece of work.
+    pub intent_approved: bool,
+    /// The last proposal that the approver sent back. The next proposal revises it.
+    pub rejected: Option<ProposalId>,
+    /// Reasons of the agent's accepted proposals.
+    pub accepted: Vec<String>,
+    /// A change that the scout wrote for this agent. It is proposed first.
+    pub draft: Option<Propose>,
+    pub repeats: Repeats,
+    /// Parts that fail alone and are checked together with later parts.
+    pub kept: Vec<Kept>,
+    pub(crate) malformed: u32,
+    /// Number of ways in which a small model was prompted since the workspace last changed.
+    pub ways: usize,
+    /// The conversation that fills holes in the agent's function.
+    pub filling: Option<Conversation>,
+    /// Texts of the function that hole filling has tried.
+    pub filled: BTreeSet<String>,
+    /// Set if a proposal of this piece of work was applied.
+    pub changed: bool,
+}
+
+impl AgentState {
+    pub fn new(actor: ActorId) -> Self {
+        AgentState {
+            actor,
+            conversation: None,
+            views: Views::default(),
+            told: Views::default(),
+            unread: None,
+            attempts: Attempts::default(),
+            broken: BTreeMap::new(),
+            cause: String::new(),
+            gave_up_at: None,
+            part_of_joint_change: false,
+            wave: 0,
+            intent_approved: false,
+            rejected: None,
+            accepted: Vec::new(),
+            draft: None,
+            repeats: Repeats::default(),
+            kept: Vec::new(),
+            malformed: 0,
+            ways: 0,
+            filling: None,
+            filled: BTreeSet::new(),
+            changed: false,
+        }
+    }
+
+    /// Returns the text of the symbol's file that the agent's changes refer to; `None` if the agent
+    /// has not seen the file.
+    pub fn seen(&self, symbol: &SymbolPath) -> Option<Arc<str>> {
+        let unread = || self.unread.as_ref()?.read(&symbol.file).ok();
+        self.views.of(symbol).or_else(unread)
+    }
+
+    /// Marks the results of the last turn as seen. Called before the model is called.
+    pub(crate) fn begin_turn(&mut self) {
+        self.views.extend(std::mem::take(&mut self.told));
+    }
+
+    pub fn toolset(&self) -> ToolSet {
+        match self.actor {
+            ActorId::Solo => ToolSet::Solo,
+            ActorId::Agent(_)
+            | ActorId::User
+            | ActorId::Scout
+            | ActorId::Proxy
+            | ActorId::Starling => ToolSet::Owner,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The agents of a run: who is at work, and with what.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use crate::event::actor::ActorId;
+use crate::event::events::Cause;
+use crate::protocol::{Pick, Propose};
+use crate::state::agent_state::AgentState;
+use crate::state::epoch::Epoch;
+use starling_syntax::SymbolPath;
+
+/// Maximum number of messages in an agent's inbox. No agent can be woken when its inbox is full.
+const INBOX: usize = 16;
+
+/// A function that may be the cause.
+#[derive(Debug, Clone)]
+pub(crate) struct Suspect {
+    pub pick: Pick,
+    /// True in the second pass, in which the owner continues with the slower ways.
+    pub again: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Agents {
+    slots: BTreeMap<ActorId, Slot>,
+    /// Symbols that a small model changes next, the most likely first.
+    pub suspects: VecDeque<Suspect>,
+    /// Agents with a prepared draft that has not become a waiting proposal yet.
+    pub drafts: BTreeSet<ActorId>,
+    /// Symbols whose owners could not be woken.
+    pub not_woken: BTreeSet<String>,
+    /// Number of questions between agents.
+    pub questions: u32,
+    /// The limit of the budget that had no room for a request.
+    pub exhausted: Option<String>,
+    /// Number of conversations started with each name.
+    conversations: HashMap<String, u32>,
+    /// True when the run is ending. No agent can be woken then.
+    is_ending: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Slot {
+    inbox: VecDeque<Cause>,
+    working: bool,
+    /// The agent's state between two pieces of work.
+    parked: Option<AgentState>,
+    /// The intent that the agent stated last.
+    intent: Option<String>,
+    /// Why the agent was last woken, as text.
+    wake_reason: String,
+    /// A change that was already written for the agent.
+    draft: Option<Propose>,
+    /// Whether the agent counts against the limit of agents.
+    pub is_counted: bool,
+}
+
+impl Slot {
+    /// Adds work with an optional change that was already written. Returns `false` if the inbox is
+    /// full.
+    pub fn add_work(&mut self, cause: &Cause, draft: Option<Propose>) -> bool {
+        self.is_counted |= draft.is_none();
+        if self.inbox.len() >= INBOX {
+            return false;
+        }
+        self.inbox.push_back(cause.clone());
+        self.wake_reason = match self.working && !self.wake_reason.is_empty() {
+            true => format!("{}; {}", self.wake_reason, cause.in_short()),
+            false => cause.in_short(),
+        };
+        self.draft = draft.or(self.draft.take());
+        true
+    }
+}
+
+impl Agents {
+    pub(super) fn slot(&mut self, actor: &ActorId) -> &mut Slot {
+        self.slots.entry(actor.clone()).or_default()
+    }
+
+    pub(super) fn known_slot(&mut self, actor: &ActorId) -> Option<&mut Slot> {
+        self.slots.get_mut(actor)
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    pub(super) fn is_counted(&self, actor: &ActorId) -> bool {
+        self.slots.get(actor).is_some_and(|slot| slot.is_counted)
+    }
+
+    /// Marks an agent as working. Returns whether it was idle.
+    pub(super) fn begin(&mut self, actor: &ActorId) -> bool {
+        !std::mem::replace(&mut self.slot(actor).working, true)
+    }
+
+    /// Marks an agent as idle. Its prepared draft will not become a proposal any more.
+    pub(super) fn stop(&mut self, actor: &ActorId) {
+        self.drafts.remove(actor);
+        if let Some(slot) = self.slots.get_mut(actor) {
+            slot.working = false;
+        }
+    }
+
+    /// Returns a conversation name that is unique in this run. A second use of a name gets the
+    /// suffix ` #2`.
+    pub fn unique_name(&mut self, name: String) -> String {
+        let count = self.conversations.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            name
+        } else {
+            format!("{name} #{count}")
+        }
+    }
+
+    /// Returns an agent's next work and its [`AgentState`]. With an empty inbox it returns `None`
+    /// and marks the agent as idle.
+    pub fn take_work(&mut self, actor: &ActorId) -> Option<(AgentState, Vec<Cause>)> {
+        let slot = self.slots.get_mut(actor)?;
+        if slot.inbox.is_empty() {
+            slot.working = false;
+            return None;
+        }
+        let causes = slot.inbox.drain(..).collect();
+        let mut agent = slot
+            .parked
+            .take()
+            .unwrap_or_else(|| AgentState::new(actor.clone()));
+        agent.draft = slot.draft.take();
+        Some((agent, causes))
+    }
+
+    pub fn park(&mut self, agent: AgentState) {
+        if let Some(slot) = self.slots.get_mut(&agent.actor) {
+            slot.parked = Some(agent);
+        }
+    }
+
+    /// Returns the symbols whose agents gave up in this epoch.
+    pub fn gave_up_in(&self, epoch: Epoch) -> Vec<SymbolPath> {
+        let agents = self.slots.values().filter_map(|slot| slot.parked.as_ref());
+        let here = agents.filter(|agent| agent.gave_up_at == Some(epoch));
+        here.filter_map(|agent| agent.actor.symbol().cloned())
+            .collect()
+    }
+
+    /// Removes and returns all messages in an agent's inbox.
+    pub fn take_inbox(&mut self, actor: &ActorId) -> Vec<Cause> {
+        let slot = self.slots.get_mut(actor);
+        slot.map(|slot| slot.inbox.drain(..).collect())
+            .unwrap_or_default()
+    }
+
+    /// Adds a message to the inbox of a working agent. Returns whether the message was added.
+    pub fn tell_if_working(&mut self, actor: &ActorId, cause: Cause) -> bool {
+        match self.slots.get_mut(actor) {
+            Some(slot) if slot.working && slot.inbox.len() < INBOX => {
+                slot.inbox.push_back(cause);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Returns the owners at work, each with the reason it was last woken.
+    pub fn wake_reasons(&self) -> impl Iterator<Item = (&SymbolPath, &str)> {
+        let working = self.slots.iter().filter(|(_, slot)| slot.working);
+        working.filter_map(|(actor, slot)| Some((actor.symbol()?, slot.wake_reason.as_str())))
+    }
+
+    /// Returns all agents that are at work.
+    pub fn at_work(&self) -> Vec<ActorId> {
+        let working = self.slots.iter().filter(|(_, slot)| slot.working);
+        working.map(|(actor, _)| actor.clone()).collect()
+    }
+
+    /// Prevents further wakes unless an agent is at work. Returns whether the run can end.
+    pub fn end_unless_at_work(&mut self) -> bool {
+        self.is_ending = !self.slots.values().any(|slot| slot.working);
+        self.is_ending
+    }
+
+    /// Returns the symbols of all agents that were woken.
+    pub fn owners(&self) -> Vec<SymbolPath> {
+        let symbols = self.slots.keys().filter_map(ActorId::symbol);
+        symbols.cloned().collect()
+    }
+
+    pub fn set_intent(&mut self, actor: &ActorId, intent: &str) {
+        if let Some(slot) = self.slots.get_mut(actor) {
+            slot.intent = Some(intent.to_owned());
+        }
+    }
+
+    pub fn intent_of(&self, actor: &ActorId) -> Option<String> {
+        self.slots.get(actor).and_then(|slot| slot.intent.clone())
+    }
+}

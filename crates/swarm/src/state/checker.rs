@@ -1,0 +1,185 @@
+//! What the checks of a change need, and know: a workspace, its tests and the applied proposals.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::budget::Budget;
+use crate::event::events::{Event, EventLog};
+use crate::evidence::ids::ProposalId;
+use crate::excerpt::Focus;
+use crate::lookup::Lookup;
+use crate::state::epoch::Epoch;
+use crate::state::locked::{Guard, Locked, Rank};
+use crate::state::proposals::ProposalBook;
+use crate::state::test_state::TestState;
+use crate::state::world::World;
+use crate::task::goal::{self, Goal};
+use crate::task::stated::{self, Statements};
+use starling_core::{Approval, Editor, LanguageService, TestRunner};
+use starling_index::Index;
+use starling_syntax::{FilePath, SymbolPath};
+use starling_workspace::{PathPolicy, Snapshot, UnusualPaths};
+
+/// Checks changes of one workspace. What it learns of the workspace and its tests is kept for the
+/// next check.
+pub struct Checker {
+    pub(crate) goal: Goal,
+    pub(crate) task: CheckedTask,
+    pub(crate) services: CheckServices,
+    pub(crate) budget: Budget,
+    pub(crate) log: EventLog,
+    /// Limits the number of concurrent test runs.
+    pub(crate) testing: Semaphore,
+    /// Held while the tests that fail in the current workspace are determined.
+    pub(crate) learning: Mutex<()>,
+    stated: OnceLock<Statements>,
+    /// Data files that only tests and the test command read; unset until they are looked for.
+    pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
+    world: Locked<World>,
+    tests: Locked<TestState>,
+    proposals: Locked<ProposalBook>,
+}
+
+/// What the checks need to know of the user's request.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedTask {
+    pub text: String,
+    pub approval: Approval,
+    /// Deadline of one test run.
+    pub test_deadline: Duration,
+}
+
+/// The services that the checks use.
+#[derive(Clone)]
+pub(crate) struct CheckServices {
+    /// Holds the user's current texts; `None` if the texts of the index are all there are.
+    pub editor: Option<Arc<dyn Editor>>,
+    pub tests: Arc<dyn TestRunner>,
+    pub language: Arc<dyn LanguageService>,
+    /// Index of the workspace at the start, including unsaved buffers.
+    pub index: Arc<Index>,
+}
+
+/// The parts of the state that the checks use, locked together.
+pub(crate) struct CheckState<'c> {
+    pub world: Guard<'c, World>,
+    pub tests: Guard<'c, TestState>,
+    pub proposals: Guard<'c, ProposalBook>,
+}
+
+impl CheckState<'_> {
+    /// Returns the workspace, with the files that the run changed as they were before it.
+    pub fn without_the_run(&self) -> Snapshot {
+        self.proposals.without_the_run(&self.world.snapshot)
+    }
+}
+
+impl Checker {
+    pub(crate) fn new(
+        task: CheckedTask,
+        services: CheckServices,
+        budget: Budget,
+        log: EventLog,
+    ) -> Checker {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let world = World::new(services.index.clone(), Focus::of(&task.text));
+        Checker {
+            goal: goal::of(&task.text),
+            task,
+            services,
+            budget,
+            log,
+            testing: Semaphore::new(cores),
+            learning: Mutex::new(()),
+            stated: OnceLock::new(),
+            read_data: OnceLock::new(),
+            world: Locked::new(Rank::World, world),
+            tests: Locked::new(Rank::Tests, TestState::default()),
+            proposals: Locked::new(Rank::Proposals, ProposalBook::default()),
+        }
+    }
+
+    /// Locks all of the state, for what must see or change several parts of it at one moment.
+    pub(crate) fn state(&self) -> CheckState<'_> {
+        CheckState {
+            world: self.world(),
+            tests: self.tests(),
+            proposals: self.proposals(),
+        }
+    }
+
+    pub(crate) fn world(&self) -> Guard<'_, World> {
+        self.world.lock()
+    }
+
+    pub(crate) fn tests(&self) -> Guard<'_, TestState> {
+        self.tests.lock()
+    }
+
+    pub(crate) fn proposals(&self) -> Guard<'_, ProposalBook> {
+        self.proposals.lock()
+    }
+
+    pub(crate) fn next_proposal(&self) -> ProposalId {
+        self.proposals().next_id()
+    }
+
+    /// Returns the policy that says which paths can be read and written.
+    pub(crate) fn policy(&self) -> PathPolicy {
+        self.world().snapshot.policy().clone()
+    }
+
+    pub(crate) fn event(&self, event: Event) {
+        self.log.event(event);
+    }
+
+    /// Returns the changes that the task states for symbols, resolved in the workspace before the
+    /// run.
+    pub(crate) fn stated(&self) -> &Statements {
+        self.stated.get_or_init(|| {
+            let index = Arc::clone(&self.services.index);
+            let lookup = Lookup::new(index.snapshot().clone(), index);
+            stated::of(&lookup, &self.task.text)
+        })
+    }
+
+    /// Returns a lookup over the current workspace, which includes all accepted changes.
+    pub(crate) fn lookup(&self) -> Lookup {
+        self.world().lookup()
+    }
+
+    /// Returns the unusual paths of the current workspace, which a text search can find only
+    /// because they are known.
+    pub(crate) fn unusual_paths(&self) -> UnusualPaths {
+        self.world().snapshot.unusual_paths()
+    }
+
+    /// Updates the workspace with the user's texts from the editor, which were read at `epoch`.
+    ///
+    /// Returns `false` and changes nothing if the workspace has changed since `epoch`, because the
+    /// texts may be outdated.
+    pub(crate) fn saw<'t>(
+        &self,
+        epoch: Epoch,
+        texts: impl IntoIterator<Item = (&'t FilePath, Option<&'t Arc<str>>)>,
+    ) -> bool {
+        let mut state = self.state();
+        if state.world.epoch != epoch {
+            return false;
+        }
+        for (file, text) in texts {
+            let known = state.world.snapshot.read(file).ok();
+            if known.as_ref() != text {
+                state.world.change(file, text);
+                state.world.epoch.typed += 1;
+                let module = SymbolPath::module(file.clone());
+                state.world.answers.forget(&[module]);
+                state.tests.latest = None;
+            }
+        }
+        true
+    }
+}

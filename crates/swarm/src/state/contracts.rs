@@ -1,0 +1,24 @@
+//! The changed contracts of a run.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::state::draft::Draft;
+use starling_syntax::{FilePath, SymbolPath};
+
+/// The places that mentioned removed symbols. They are recorded before the removal, because
+/// afterwards the uses can only be found by name.
+pub(crate) type Mentions = BTreeMap<SymbolPath, BTreeSet<(FilePath, String)>>;
+
+/// The changed contracts, and who was told of them.
+#[derive(Default)]
+pub(crate) struct Contracts {
+    /// The last draft of each changed contract whose callers were notified.
+    pub changes: HashMap<SymbolPath, Arc<(Draft, Mentions)>>,
+    /// Contract changes whose callers were notified already.
+    pub followed: BTreeSet<(SymbolPath, String)>,
+    /// For each owner, the symbols whose contract changes the owner was asked to follow.
+    pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
+    /// Owners that a follow-up could not reach.
+    pub missed: BTreeSet<SymbolPath>,
+}

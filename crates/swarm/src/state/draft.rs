@@ -1,0 +1,89 @@
+//! A change of one file that is ready to be checked.
+
+use std::sync::Arc;
+
+use crate::evidence::check_results::ImportMends;
+use crate::state::epoch::Epoch;
+use starling_syntax::{FilePath, Loss, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
+use starling_text::{ChangeSet, Edit};
+
+/// A change of one file that is ready to be checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub file: FilePath,
+    /// The text that the change is based on.
+    pub base: Arc<str>,
+    /// The whole text with the change.
+    pub text: Arc<str>,
+    /// Symbols that the change touches.
+    pub symbols: Vec<SymbolPath>,
+    pub losses: Vec<Loss>,
+    /// Descriptions of the contract changes.
+    pub contract: Vec<String>,
+    /// Symbols whose contract changes can break other code.
+    pub breaking: Vec<SymbolPath>,
+    /// The epoch of the workspace that the draft was made for.
+    pub epoch: Epoch,
+    /// The automatic changes to the imports.
+    pub imports: ImportMends,
+    /// Why only a person may accept the draft; empty if no person is needed.
+    pub needs_person: Vec<String>,
+    /// True if a person wrote this version.
+    pub edited: bool,
+}
+
+impl Draft {
+    /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
+    /// both added in one place are combined.
+    pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
+        let changes = ChangeSet::between(&self.base, &self.text);
+        match carry(&self.file, &self.base, &changes, now) {
+            Ok(changes) => Some(changes.apply(now).ok()?.into()),
+            Err(_) => over_other_imports(&self.file, (&self.base, &self.text), now),
+        }
+    }
+}
+
+/// Rebases a change from `base` to `text` onto `now`, in which others added imports in the same
+/// place. Returns `None` if there are other conflicts.
+pub(crate) fn over_other_imports(
+    file: &FilePath,
+    (base, text): (&Arc<str>, &Arc<str>),
+    now: &Arc<str>,
+) -> Option<Arc<str>> {
+    let changes = ChangeSet::between(base, text);
+    let (imports, others): (Vec<Edit>, Vec<Edit>) =
+        changes.edits().iter().cloned().partition(only_adds_imports);
+    if imports.is_empty() {
+        return None;
+    }
+    let rest = ChangeSet::new(base.len(), others)?;
+    let rest = carry(file, base, &rest, now).ok()?;
+    let text: Arc<str> = rest.apply(now).ok()?.into();
+    let is_there = |line: &str| text.lines().any(|known| known.trim_end() == line);
+    let lines = imports.iter().flat_map(|edit| edit.insert.lines());
+    let missing: Vec<String> = lines
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty() && !is_there(line))
+        .map(str::to_owned)
+        .collect();
+    if missing.is_empty() {
+        return Some(text);
+    }
+    let tree = SymbolTree::parse(file.clone(), text);
+    let imports = Rewrite::Import {
+        statements: missing,
+    };
+    Some(rewrite(&tree, &[imports]).ok()?.text.as_str().into())
+}
+
+/// Returns whether an edit only inserts whole import statements.
+pub(crate) fn only_adds_imports(edit: &Edit) -> bool {
+    let is_import = |line: &str| {
+        let is_whole = !line.trim_end().ends_with(['(', '\\']);
+        is_whole && (line.starts_with("import ") || line.starts_with("from "))
+    };
+    let mut lines = edit.insert.lines().filter(|line| !line.trim().is_empty());
+    let has_any = lines.clone().next().is_some();
+    edit.range.start == edit.range.end && has_any && lines.all(is_import)
+}

@@ -1,0 +1,10 @@
+//! The version of the workspace.
+
+/// Identifies a state of the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Epoch {
+    /// Number of proposals that were applied or reverted.
+    pub changes: u64,
+    /// Number of texts that the user changed.
+    pub typed: u64,
+}

@@ -1,0 +1,137 @@
+//! A lock with a rank. Where more than one is held, they are taken in the order of their ranks.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The owners of shared state, in the order in which their locks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    World,
+    Tests,
+    Proposals,
+    Agents,
+    Contracts,
+}
+
+/// State behind a lock that is held for moments, never across an `await`.
+pub(crate) struct Locked<T> {
+    rank: Rank,
+    value: Mutex<T>,
+}
+
+impl<T> Locked<T> {
+    pub fn new(rank: Rank, value: T) -> Self {
+        let value = Mutex::new(value);
+        Locked { rank, value }
+    }
+
+    /// Takes the lock. In debug builds it panics if the thread holds this lock or a later one,
+    /// because two threads that take locks in different orders can wait for each other.
+    pub fn lock(&self) -> Guard<'_, T> {
+        let held = Held::enter(self.rank);
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        Guard { value, _held: held }
+    }
+}
+
+/// A lock that is held.
+pub(crate) struct Guard<'l, T> {
+    value: MutexGuard<'l, T>,
+    _held: Held,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+#[cfg(debug_assertions)]
+mod order {
+    use super::Rank;
+    use std::cell::RefCell;
+
+    thread_local! {
+        static HELD: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Notes that the thread holds a lock until it is dropped.
+    pub(super) struct Held(Rank);
+
+    impl Held {
+        pub fn enter(rank: Rank) -> Held {
+            HELD.with_borrow_mut(|held| {
+                let last = held.iter().max().copied();
+                assert!(
+                    last.is_none_or(|last| last < rank),
+                    "the lock of {rank:?} is taken while that of {last:?} is held"
+                );
+                held.push(rank);
+            });
+            Held(rank)
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            HELD.with_borrow_mut(|held| held.retain(|rank| *rank != self.0));
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod order {
+    use super::Rank;
+
+    /// Release builds do not check the order.
+    pub(super) struct Held;
+
+    impl Held {
+        pub fn enter(_: Rank) -> Held {
+            Held
+        }
+    }
+}
+
+use order::Held;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_taken_in_the_order_of_their_ranks() {
+        let world = Locked::new(Rank::World, 1);
+        let agents = Locked::new(Rank::Agents, 2);
+        let (first, second) = (world.lock(), agents.lock());
+        assert_eq!(*first + *second, 3);
+        drop((first, second));
+        drop(agents.lock());
+        drop(world.lock());
+    }
+
+    #[test]
+    #[should_panic(expected = "the lock of World is taken while that of Some(Agents) is held")]
+    fn an_earlier_lock_is_not_taken_while_a_later_one_is_held() {
+        let world = Locked::new(Rank::World, 1);
+        let agents = Locked::new(Rank::Agents, 2);
+        let _later = agents.lock();
+        let _earlier = world.lock();
+    }
+
+    #[test]
+    #[should_panic(expected = "is held")]
+    fn a_lock_is_not_taken_twice() {
+        let world = Locked::new(Rank::World, 1);
+        let _once = world.lock();
+        let _twice = world.lock();
+    }
+}

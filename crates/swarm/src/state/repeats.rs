@@ -1,0 +1,76 @@
+//! Detects calls that an agent repeats although nothing has changed.
+
+use std::collections::HashMap;
+
+use crate::state::epoch::Epoch;
+
+/// Maximum number of times that a call is answered in one epoch. The last answer contains a
+/// warning.
+const ANSWERED_MOST: u32 = 3;
+
+/// The calls of one agent in the current epoch.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    epoch: Epoch,
+    counts: HashMap<String, u32>,
+}
+
+/// How a call is handled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    Answered,
+    /// The call is answered for the last time, with this warning.
+    Warned(String),
+    /// The call is not carried out. The agent receives this reason.
+    Refused(String),
+    /// The call is not carried out, and the agent's work ends with this reason.
+    Ends(String),
+}
+
+impl Repeats {
+    pub fn clear(&mut self) {
+        self.counts.clear();
+    }
+
+    /// Counts a call. A new epoch resets the count, because the answer may be different.
+    pub fn count(&mut self, epoch: Epoch, call: String) -> Repeat {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.counts.clear();
+        }
+        let count = self.counts.entry(call).or_default();
+        *count += 1;
+        let since = format!("You called this {count} times; nothing changed since.");
+        match *count {
+            ..ANSWERED_MOST => Repeat::Answered,
+            ANSWERED_MOST => Repeat::Warned(format!("{since} It is not answered again.")),
+            count if count == ANSWERED_MOST + 1 => Repeat::Refused(format!(
+                "{since} The answer is the same as before. Go on with what you know, or call `finish`: another repetition ends your work."
+            )),
+            _ => Repeat::Ends(since),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_call_is_warned_of_then_refused_then_ends_the_work() {
+        let mut repeats = Repeats::default();
+        let mut count = |changes, call: &str| {
+            let epoch = Epoch { changes, typed: 0 };
+            match repeats.count(epoch, call.to_owned()) {
+                Repeat::Answered => "answered",
+                Repeat::Warned(_) => "warned",
+                Repeat::Refused(_) => "refused",
+                Repeat::Ends(_) => "ends",
+            }
+        };
+        let same: Vec<&str> = (0..5).map(|_| count(1, "read a")).collect();
+        assert_eq!(same, ["answered", "answered", "warned", "refused", "ends"]);
+        assert_eq!(count(1, "read b"), "answered");
+        assert_eq!(count(2, "read a"), "answered", "the workspace changed");
+    }
+}

@@ -1,0 +1,108 @@
+//! What is known of the project's tests.
+
+use std::collections::BTreeSet;
+
+use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence};
+use crate::evidence::without_change::WithoutChange;
+use crate::state::epoch::Epoch;
+use crate::state::test_scope::{SelectionPolicy, TestScope};
+use crate::task::names::Names;
+use starling_core::TestReport;
+use starling_syntax::SymbolPath;
+
+#[derive(Default)]
+pub(crate) struct TestState {
+    /// Report of the tests before the first change.
+    pub before: Option<TestReport>,
+    /// Tests known to fail in the current workspace.
+    pub failing: BTreeSet<String>,
+    /// Tests known to fail in the workspace before the run.
+    pub failing_before: BTreeSet<String>,
+    /// Tests known to run in the current workspace when the whole test command runs. A change must
+    /// not stop these tests from running.
+    pub expected: BTreeSet<String>,
+    /// Tests that may be absent from the last test run, because the task asked for their removal or
+    /// a person accepted it.
+    pub let_go: BTreeSet<String>,
+    /// Report of the last test run over the current workspace.
+    pub latest: Option<TestReport>,
+    /// The tests that pass only with the run's changes to the tests, with the epoch in which that
+    /// was found.
+    pub only_as_changed: Option<(Epoch, OnlyAsChanged)>,
+    pub required: RequiredTests,
+    pub selection: SelectionState,
+    pub flaky: FlakyTests,
+    pub at_end: FoundAtEnd,
+}
+
+/// What the checks at the end of a run found.
+#[derive(Default)]
+pub(crate) struct FoundAtEnd {
+    /// Results of the run's new tests on the original code, if these tests were tried.
+    pub new_tests: WithoutChange,
+    /// Problems that the changes introduced, as text.
+    pub problems: Vec<String>,
+}
+
+/// The tests that the task is about, and what it names.
+#[derive(Default)]
+pub(crate) struct RequiredTests {
+    /// Failing tests that have to pass in the end.
+    pub ids: BTreeSet<String>,
+    /// Failing tests that use a file named in the task. The task may be about these tests.
+    pub near: BTreeSet<String>,
+    /// Failing tests that the task says to leave.
+    pub excluded: BTreeSet<String>,
+    /// The symbols and files that the task names; `None` until they have been looked up.
+    pub names: Option<Names>,
+    /// Symbols that the task names or the scout picked.
+    pub targets: Vec<SymbolPath>,
+    /// True if the task describes a bug in code that no failing test reaches. The failing tests are
+    /// then not part of the task.
+    pub beside_failures: bool,
+}
+
+/// How the tests of a change are selected.
+pub(crate) struct SelectionState {
+    /// Tests that the task or an agent named.
+    pub named: Vec<String>,
+    pub scope: TestScope,
+    pub policy: SelectionPolicy,
+    /// Selected test ids for which no test runs, whatever is changed.
+    pub never_run: BTreeSet<String>,
+}
+
+impl Default for SelectionState {
+    fn default() -> Self {
+        SelectionState {
+            named: Vec::new(),
+            scope: TestScope::WHOLE,
+            policy: SelectionPolicy::default(),
+            never_run: BTreeSet::new(),
+        }
+    }
+}
+
+/// The tests that both failed and passed on one text, or were run again to see whether they do.
+#[derive(Default)]
+pub(crate) struct FlakyTests {
+    /// The epoch whose last report was checked by a repeated test run, with the required tests that
+    /// both failed and passed there.
+    pub repeated: Option<(Epoch, Vec<String>)>,
+    /// Tests that failed in more than one run on the text without a change.
+    pub failed_again: BTreeSet<String>,
+    /// Tests that failed and passed on the text without a change.
+    pub unsteady_before: BTreeSet<String>,
+}
+
+impl TestState {
+    /// Updates the known tests with the test results of an applied change.
+    pub fn note(&mut self, tests: &TestEvidence) {
+        if let TestEvidence::Known { fixed, broken, .. } = tests {
+            self.failing.retain(|id| !fixed.contains(id));
+            self.failing.extend(broken.iter().cloned());
+            self.expected.retain(|id| !broken.contains(id));
+            self.let_go.extend(broken.iter().cloned());
+        }
+    }
+}

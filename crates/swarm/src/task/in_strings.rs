@@ -1,0 +1,45 @@
+//! Names that stand in strings, or that code puts together, in words.
+
+use crate::lookup::Lookup;
+use starling_index::InString;
+
+/// Maximum number of places that a refusal names.
+pub(crate) const NAMED: usize = 4;
+
+/// Describes the strings that contain a name, as in `` `EchoHandler` stands in a string:
+/// settings.py:7``.
+pub(crate) fn stands_in(name: &str, verb: &str, strings: &[InString]) -> String {
+    let places = strings
+        .iter()
+        .map(|one| format!("{}:{}", one.file, one.line));
+    let places = first_of(places.collect());
+    let scripts = strings.iter().filter(|one| one.is_script).count();
+    match (strings.len(), scripts) {
+        (1, 0) => format!("`{name}` {verb} in a string: {places}"),
+        (count, 0) => format!("`{name}` {verb} in {count} strings: {places}"),
+        (1, _) => format!("`{name}` {verb} in a script: {places}"),
+        (count, scripts) if count == scripts => {
+            format!("`{name}` {verb} in {count} lines of scripts: {places}")
+        }
+        (count, _) => format!("`{name}` {verb} in {count} strings and lines of scripts: {places}"),
+    }
+}
+
+/// Describes the places that may look up a name by a text that they put together.
+pub(crate) fn put_together(lookup: &Lookup, name: &str) -> Option<String> {
+    let found = lookup.index().dynamic_uses(name);
+    let places = found.iter().map(|one| format!("{}:{}", one.file, one.line));
+    let places = first_of(places.collect());
+    (!found.is_empty())
+        .then(|| format!("`{name}` may be looked up by a name that is put together: {places}"))
+}
+
+/// Joins the first places and the number of the others.
+pub(crate) fn first_of(mut places: Vec<String>) -> String {
+    let more = places.len().saturating_sub(NAMED);
+    places.truncate(NAMED);
+    if more > 0 {
+        places.push(format!("{more} more"));
+    }
+    places.join(", ")
+}

@@ -1,0 +1,447 @@
+//! Reads keys from the bytes of a terminal in raw mode. A terminal also sends text that nobody typed:
+//! answers to questions of other programs, reports of the mouse, and what is pasted. So a key counts as
+//! pressed alone only if no other byte comes shortly before or after it, and control sequences are
+//! discarded, whether or not they are whole.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::input::Input;
+
+/// Bytes with a shorter pause between them belong to one burst.
+const QUIET: Duration = Duration::from_millis(50);
+/// A longer burst is read in parts, so that typed text appears while it is typed.
+const LONG: Duration = Duration::from_millis(100);
+/// The time after a control sequence in which no key counts as pressed alone.
+const CALM: Duration = Duration::from_millis(500);
+/// The pause that ends a control sequence or a paste whose end is missing.
+const LOST: Duration = Duration::from_secs(2);
+/// Bytes of one burst that are kept before they are read.
+const MAX_BURST: usize = 1 << 16;
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+const DEL: u8 = 0x7f;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const END_OF_PASTE: &[u8] = b"\x1b[201~";
+
+/// The position in a control sequence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Ground,
+    /// After ESC.
+    Escape,
+    /// After `ESC [`, with the bytes that followed.
+    Control(Vec<u8>),
+    /// The number of bytes that still belong to the sequence.
+    Bytes(u8),
+    /// In a string that only ST ends, or also BEL.
+    Text { by_bell: bool },
+    /// After ESC in such a string.
+    TextEscape,
+    /// In text from the clipboard.
+    Paste(Vec<u8>),
+    /// In something unknown, which only a pause ends.
+    Lost,
+}
+
+/// Turns bytes and the times at which they came into inputs.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    state: State,
+    burst: Vec<u8>,
+    /// The time of the first byte of the burst.
+    began: Option<Instant>,
+    /// The time of the last byte.
+    last: Option<Instant>,
+    /// Whether a pause precedes the burst.
+    is_apart: bool,
+    /// The time of the last byte that belonged to no key.
+    strange: Option<Instant>,
+}
+
+impl Decoder {
+    /// Takes bytes that were read at a time.
+    pub fn take(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
+        let inputs = self.tick(now);
+        if self.burst.is_empty() {
+            self.began = Some(now);
+            self.is_apart = passed(self.last, now, QUIET);
+        }
+        self.burst.extend_from_slice(bytes);
+        self.last = Some(now);
+        inputs
+    }
+
+    /// Returns the inputs that are certain at a time. Must be called at least every [`QUIET`].
+    pub fn tick(&mut self, now: Instant) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        if self.burst.is_empty() {
+            inputs.extend(self.settle(now));
+            return inputs;
+        }
+        let is_over = passed(self.last, now, QUIET);
+        if is_over || passed(self.began, now, LONG) || self.burst.len() >= MAX_BURST {
+            self.read(is_over, &mut inputs);
+        }
+        inputs
+    }
+
+    /// Ends a sequence whose end does not come.
+    fn settle(&mut self, now: Instant) -> Option<Input> {
+        let limit = match self.state {
+            State::Ground => return None,
+            State::Escape => CALM,
+            _ => LOST,
+        };
+        if !passed(self.last, now, limit) {
+            return None;
+        }
+        match std::mem::take(&mut self.state) {
+            State::Paste(text) => Some(pasted(&text)),
+            _ => None,
+        }
+    }
+
+    fn read(&mut self, is_over: bool, inputs: &mut Vec<Input>) {
+        let burst = std::mem::take(&mut self.burst);
+        let was_calm = passed(self.strange, self.began.unwrap_or_else(Instant::now), CALM);
+        let is_alone = self.is_apart && is_over;
+        if is_alone && burst == [0x03] {
+            // Also in an unfinished sequence.
+            self.state = State::Ground;
+        }
+        if burst == [ESC] && is_alone && self.state == State::Ground {
+            self.state = State::Escape;
+            self.strange = self.last;
+            inputs.push(Input::Key(plain(KeyCode::Esc)));
+            return;
+        }
+        if self.state == State::Escape && !burst.first().is_some_and(|byte| opens(*byte)) {
+            self.state = State::Ground;
+        }
+        let mut keys = Vec::new();
+        let mut is_strange = self.state != State::Ground;
+        let mut rest = burst.as_slice();
+        while let Some(first) = rest.first() {
+            let length = match self.state {
+                State::Ground => match read_key(rest) {
+                    Some((key, length)) => {
+                        keys.push(key);
+                        length
+                    }
+                    None => {
+                        is_strange = true;
+                        self.begin(rest)
+                    }
+                },
+                _ => {
+                    inputs.extend(self.follow(*first));
+                    1
+                }
+            };
+            rest = &rest[length..];
+        }
+        if is_strange {
+            self.strange = self.last;
+        }
+        match keys.as_slice() {
+            [] => {}
+            [key] if is_alone && was_calm && !is_strange => inputs.push(Input::Key(*key)),
+            [key] if is_alone && is_stop(*key) => inputs.push(Input::Key(*key)),
+            _ => inputs.push(Input::Keys(keys)),
+        }
+    }
+
+    /// Handles bytes that begin no key, and returns their number.
+    fn begin(&mut self, rest: &[u8]) -> usize {
+        let first = rest[0];
+        if first == ESC {
+            self.state = State::Escape;
+            return 1;
+        }
+        if (0x80..0xa0).contains(&first) {
+            self.state = after_escape(first - 0x40);
+            return 1;
+        }
+        match first_char(rest) {
+            Some(char) => {
+                if let Ok(code @ 0x80..0xa0) = u8::try_from(u32::from(char)) {
+                    self.state = after_escape(code - 0x40);
+                }
+                char.len_utf8()
+            }
+            None => 1,
+        }
+    }
+
+    /// Handles a byte in a sequence.
+    fn follow(&mut self, byte: u8) -> Option<Input> {
+        let (next, input) = match std::mem::take(&mut self.state) {
+            // The caller handles it.
+            State::Ground => (State::Ground, None),
+            State::Escape => (after_escape(byte), None),
+            State::Control(parameters) => (after_control(parameters, byte), None),
+            State::Bytes(left @ 2..) => (State::Bytes(left - 1), None),
+            State::Bytes(_) => (State::Ground, None),
+            State::Text { by_bell } => (in_text(by_bell, byte), None),
+            State::TextEscape if byte == b'\\' => (State::Ground, None),
+            State::TextEscape | State::Lost => (State::Lost, None),
+            State::Paste(mut text) => {
+                text.push(byte);
+                match text.strip_suffix(END_OF_PASTE) {
+                    Some(text) => (State::Ground, Some(pasted(text))),
+                    None => (State::Paste(text), None),
+                }
+            }
+        };
+        self.state = next;
+        input
+    }
+}
+
+fn passed(since: Option<Instant>, now: Instant, time: Duration) -> bool {
+    since.is_none_or(|since| now.saturating_duration_since(since) >= time)
+}
+
+fn plain(code: KeyCode) -> KeyEvent {
+    KeyEvent::new(code, KeyModifiers::NONE)
+}
+
+fn pasted(text: &[u8]) -> Input {
+    Input::Pasted(String::from_utf8_lossy(text).into_owned())
+}
+
+/// Whether a key asks to stop, which is never dropped.
+fn is_stop(key: KeyEvent) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+/// Reads a plain key and its length. Returns `None` for anything else.
+fn read_key(bytes: &[u8]) -> Option<(KeyEvent, usize)> {
+    let key = match bytes[0] {
+        b'\r' => plain(KeyCode::Enter),
+        DEL | 0x08 => plain(KeyCode::Backspace),
+        0x03 => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+        0x04 => KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL),
+        0..0x20 => return None,
+        _ => {
+            let char = first_char(bytes).filter(|char| !char.is_control())?;
+            return Some((plain(KeyCode::Char(char)), char.len_utf8()));
+        }
+    };
+    Some((key, 1))
+}
+
+fn first_char(bytes: &[u8]) -> Option<char> {
+    let start = &bytes[..bytes.len().min(4)];
+    let valid = match std::str::from_utf8(start) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&start[..error.valid_up_to()]).ok()?,
+    };
+    valid.chars().next()
+}
+
+/// Whether a byte after ESC begins a sequence that goes on.
+fn opens(byte: u8) -> bool {
+    after_escape(byte) != State::Ground
+}
+
+fn after_escape(byte: u8) -> State {
+    match byte {
+        b'[' => State::Control(Vec::new()),
+        b']' => State::Text { by_bell: true },
+        b'P' | b'X' | b'^' | b'_' => State::Text { by_bell: false },
+        b'N' | b'O' => State::Bytes(1),
+        ESC => State::Escape,
+        0x20..0x30 => State::Bytes(1),
+        CAN | SUB => State::Lost,
+        // A key with Alt, or a sequence of two bytes.
+        _ => State::Ground,
+    }
+}
+
+fn after_control(mut parameters: Vec<u8>, byte: u8) -> State {
+    match byte {
+        // A function key of the Linux console.
+        b'[' if parameters.is_empty() => State::Bytes(1),
+        // A report of the mouse: a button and two coordinates.
+        b'M' if parameters.is_empty() => State::Bytes(3),
+        b'~' if parameters == b"200" => State::Paste(Vec::new()),
+        0x40..DEL => State::Ground,
+        0x20..0x40 if parameters.len() < 256 => {
+            parameters.push(byte);
+            State::Control(parameters)
+        }
+        ESC => State::Escape,
+        _ => State::Lost,
+    }
+}
+
+fn in_text(by_bell: bool, byte: u8) -> State {
+    match byte {
+        BEL if by_bell => State::Ground,
+        ESC => State::TextEscape,
+        // The byte that ends it as one of C1 may also be a part of a letter.
+        CAN | SUB | 0x9c => State::Lost,
+        _ => State::Text { by_bell },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn char(char: char) -> KeyEvent {
+        plain(KeyCode::Char(char))
+    }
+
+    /// Sends parts of bytes, each after a pause in milliseconds, and then waits for long.
+    fn inputs(parts: &[(u64, &[u8])]) -> Vec<Input> {
+        let mut decoder = Decoder::default();
+        let mut now = Instant::now();
+        let mut inputs = Vec::new();
+        let wait = |decoder: &mut Decoder, now: &mut Instant, ms: u64| {
+            let mut inputs = Vec::new();
+            let end = *now + Duration::from_millis(ms);
+            while *now < end {
+                *now = end.min(*now + Duration::from_millis(25));
+                inputs.extend(decoder.tick(*now));
+            }
+            inputs
+        };
+        for (pause, bytes) in parts {
+            inputs.extend(wait(&mut decoder, &mut now, *pause));
+            inputs.extend(decoder.take(bytes, now));
+        }
+        inputs.extend(wait(&mut decoder, &mut now, 5000));
+        inputs
+    }
+
+    fn is_alone(input: &Input) -> bool {
+        matches!(input, Input::Key(key) if key.code != KeyCode::Esc)
+    }
+
+    #[test]
+    fn a_key_with_pauses_around_it_is_pressed_alone() {
+        let typed = inputs(&[(0, b"a"), (60, b"r"), (60, b"\r")]);
+        let keys = [char('a'), char('r'), plain(KeyCode::Enter)];
+        assert_eq!(typed, keys.map(Input::Key));
+        assert_eq!(
+            inputs(&[(0, "ä".as_bytes())]),
+            [Input::Key(char('ä'))],
+            "a letter of two bytes"
+        );
+        let stop = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(inputs(&[(0, &[3])]), [Input::Key(stop)]);
+        let stopped = inputs(&[(0, b"\x1b]11;"), (60, &[3])]);
+        assert_eq!(stopped, [Input::Key(stop)], "in an unfinished sequence");
+    }
+
+    #[test]
+    fn keys_of_one_burst_are_together() {
+        let both = Input::Keys(vec![char('a'), plain(KeyCode::Enter)]);
+        assert_eq!(inputs(&[(0, b"a\r")]), [both.clone()]);
+        assert_eq!(inputs(&[(0, b"a"), (30, b"\r")]), [both]);
+        // A burst that goes on for long is shown in parts, of which none is alone.
+        let held: Vec<(u64, &[u8])> = (0..20).map(|_| (33, &b"a"[..])).collect();
+        let held = inputs(&held);
+        assert!(held.len() > 3 && !held.iter().any(is_alone), "{held:?}");
+    }
+
+    #[test]
+    fn escape_is_a_key_and_what_follows_it_soon_is_not_alone() {
+        let esc = Input::Key(plain(KeyCode::Esc));
+        assert_eq!(
+            inputs(&[(0, b"\x1b"), (600, b"a")]),
+            [esc.clone(), Input::Key(char('a'))]
+        );
+        assert_eq!(
+            inputs(&[(0, b"\x1b"), (300, b"a")]),
+            [esc, Input::Keys(vec![char('a')])]
+        );
+    }
+
+    #[test]
+    fn what_a_terminal_sends_by_itself_presses_no_key() {
+        let strings = [
+            "]52;c;", "_G", "^", "X", "P1$r", "]11;rgb:", "[?1;2", "[>1", "[",
+        ];
+        let ends: [&[u8]; 7] = [
+            b"\x1b\\",
+            b"\x07",
+            b"\x9c",
+            b"",
+            b"\x18a",
+            b"\x1aa",
+            b"\x1bXa\x1b\\",
+        ];
+        for string in strings {
+            for end in ends {
+                for pause in [0, 60, 300, 1200] {
+                    let start = [b"\x1b", string.as_bytes()].concat();
+                    let said = inputs(&[(0, &start), (pause, b"a"), (pause, end)]);
+                    assert!(!said.iter().any(is_alone), "{string} {end:?} {pause}");
+                    let said =
+                        inputs(&[(0, b"\x1b"), (pause.min(400), &start[1..]), (pause, b"a")]);
+                    assert!(!said.iter().any(is_alone), "{string} {end:?} {pause}");
+                    let bytes = [&start, &b"a"[..], end].concat();
+                    let bytes: Vec<(u64, &[u8])> =
+                        bytes.chunks(1).map(|byte| (pause.min(300), byte)).collect();
+                    let said = inputs(&bytes);
+                    let is_closed_control = string.starts_with('[') && end != b"";
+                    assert!(
+                        is_closed_control || !said.iter().any(is_alone),
+                        "{string} {end:?} {pause} {said:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_sequences_press_no_key() {
+        let long = [b"\x1b]52;c;", &[b'Y'; 200_000][..], b"a\x07"].concat();
+        let sequences: [&[u8]; 18] = [
+            &long,
+            b"\x9fGa\x9c",
+            "\u{9f}Ga\u{9c}".as_bytes(),
+            b"\x9d11;a\x9c",
+            "\u{90}1$ra\u{9c}".as_bytes(),
+            b"\x9b>1a",
+            b"\x1b[>0;276;0;a",
+            b"\x1ba",
+            b"\x1b[M aa",
+            b"\x1bOa",
+            b"\x1b[[a",
+            b"\x1b[I\x1b[Oa",
+            b"\x1b[200~a\x1b[201~",
+            b"\x1b[200~x\x1b[201~a\x1b[201~",
+            b"\x1b(a",
+            b"\x1b\x1ba",
+            b"\xffa",
+            b"\x00a",
+        ];
+        for sequence in sequences {
+            let said = inputs(&[(0, sequence)]);
+            assert!(!said.iter().any(is_alone), "{sequence:?}");
+            // What follows shortly is not alone either.
+            let said = inputs(&[(0, sequence), (200, b"a")]);
+            assert!(!said.iter().any(is_alone), "{sequence:?}");
+        }
+    }
+
+    #[test]
+    fn pasted_text_comes_as_one_also_without_its_end() {
+        let paste = |text: &str| Input::Pasted(text.to_owned());
+        let whole = inputs(&[(0, b"\x1b[200~a\nb\x1b[201~")]);
+        assert_eq!(whole, [paste("a\nb")]);
+        let split = inputs(&[(0, b"\x1b[200~a\x1b[20"), (800, b"1~")]);
+        assert_eq!(split, [paste("a")]);
+        let lost = inputs(&[(0, b"\x1b[200~a\r"), (1500, b"b"), (3000, b"a")]);
+        assert_eq!(lost, [paste("a\rb"), Input::Key(char('a'))]);
+    }
+}
