@@ -694,7 +694,7 @@ impl<'a> Viewer<'a> {
 
 fn outcome(finished: &Finished) -> Outcome {
     match finished.ending.as_ref().map(|ending| ending.proof) {
-        Some(Proof::Proven | Proof::NothingToProve) => Outcome::Settled,
+        Some(Proof::Proven | Proof::AsBefore | Proof::NothingToProve) => Outcome::Settled,
         Some(Proof::Unproven) => Outcome::Unproven,
         Some(Proof::NotDone) => Outcome::NotSettled,
         None if finished.stop_reason.is_settled() => Outcome::Settled,
@@ -927,6 +927,7 @@ mod tests {
         };
         for (proof, expected) in [
             (Proof::Proven, Outcome::Settled),
+            (Proof::AsBefore, Outcome::Settled),
             (Proof::NothingToProve, Outcome::Settled),
             (Proof::Unproven, Outcome::Unproven),
             (Proof::NotDone, Outcome::NotSettled),

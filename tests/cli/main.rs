@@ -499,7 +499,7 @@ fn the_exit_status_says_whether_tests_prove_the_change() {
     let strict: &[&str] = &["--require-tests"];
     for options in [&[], strict] {
         let proven = run(Some(&wants(1)), options);
-        let expected = "Done and proven: 1 test passes".to_owned();
+        let expected = "Done: 1 test passes as before".to_owned();
         assert_eq!(proven, (Some(0), expected, NEW.to_owned()));
     }
     let (code, headline, work) = run(None, &[]);
@@ -715,7 +715,7 @@ fn answers_come_as_lines() {
         "no colours in a pipe: {said:?}"
     );
     assert!(
-        said.out.contains("\nDone and proven: 1 test passes\n"),
+        said.out.contains("\nDone: 1 test passes as before\n"),
         "{said:?}"
     );
     assert_eq!(bed.work(), NEW);

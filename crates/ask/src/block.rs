@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Checker, Citation, Cited, Claim, Mark, Verdict, claims, range, words};
+use super::cite::{Checker, Citation, Cited, Claim, Denial, Mark, Verdict, claims, range, words};
 
 /// A citation that was removed from an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +54,9 @@ struct Bare {
     span: Range<usize>,
     /// The code names in the claim.
     names: BTreeSet<String>,
-    /// True if a sentence with a citation precedes the claim.
-    is_behind: bool,
+    /// True if a sentence with a citation precedes the claim, or if the claim denies a behaviour:
+    /// no summary of cited claims says that.
+    is_new: bool,
 }
 
 /// Minimum number of words that make a sentence without code names a claim.
@@ -92,13 +93,15 @@ impl Block {
             let covered = claims[nth..].iter().any(|later| !later.cited.is_empty());
             if covered {
                 block.borne_out.extend(claim.names.iter().cloned());
-            } else if !claim.denies && says_something(&source[claim.span.clone()], claim) {
+            } else if claim.denial != Denial::Presence
+                && says_something(&source[claim.span.clone()], claim)
+            {
+                let mut earlier = claims[..nth].iter();
                 block.bare.push(Bare {
                     span: claim.span.clone(),
                     names: claim.own_names.clone(),
-                    is_behind: claims[..nth]
-                        .iter()
-                        .any(|earlier| !earlier.cited.is_empty()),
+                    is_new: claim.denial == Denial::Behaviour
+                        || earlier.any(|earlier| !earlier.cited.is_empty()),
                 });
             }
         }
@@ -175,11 +178,10 @@ impl Block {
     }
 
     /// Returns every claim to mark: unsupported claims, uncited claims that follow a cited
-    /// sentence, and claims that name no code.
+    /// sentence or deny a behaviour, and claims that name no code.
     pub fn without_citation(&self, borne_out: &BTreeSet<String>) -> Vec<Range<usize>> {
-        let is_marked = |bare: &&Bare| {
-            bare.is_behind || bare.names.is_empty() || bare.rests_on_nothing(borne_out)
-        };
+        let is_marked =
+            |bare: &&Bare| bare.is_new || bare.names.is_empty() || bare.rests_on_nothing(borne_out);
         let marked = self.bare.iter().filter(is_marked);
         marked.map(|bare| bare.span.clone()).collect()
     }

@@ -49,8 +49,8 @@ const READ_BYTES: usize = 8 << 20;
 const REPORT_BYTES: usize = 8 << 10;
 
 /// Note for reports whose results come from printed text, which the code under test could fake.
-const PRINTED: &str =
-    "\nnote: pytest cannot load Starling's plugin; the results are those of the printed text\n";
+const PRINTED: &str = "\nnote: pytest cannot load Starling's plugin (does the command set PYTHONPATH \
+    anew?); the results are those of the printed text\n";
 
 /// The user's settings for tests.
 #[derive(Debug, Clone, Default)]
@@ -172,7 +172,7 @@ impl ProjectTests {
                 let _ = self.loads.set(false);
                 return None;
             }
-            let mut report = self.report(line.to_owned(), &done);
+            let mut report = self.report(suite, line.to_owned(), &done);
             let did_report = match is_pytest {
                 true => self.loads.get() == Some(&true),
                 false => self.reports.get().is_some(),
@@ -195,7 +195,12 @@ impl ProjectTests {
         if matches!(suite, Suite::Given(_)) && self.add_printed(&done.output, &mut cases) {
             source = ResultSource::Printed;
         }
+        let hidden = hidden(suite, &done.output).filter(|_| recorded.of_pytest == 0);
+        if hidden.is_some() {
+            source = ResultSource::Printed;
+        }
         let mut report = self.report_of(line.to_owned(), &done, cases.list, source);
+        report.output.push_str(&hidden.unwrap_or_default());
         let stopped_well = matches!(report.outcome, TestOutcome::Passed | TestOutcome::NotRun);
         if !recorded.is_whole() && stopped_well && done.end == End::Exited(0) {
             let runner = runner_of(reporters);
@@ -269,7 +274,7 @@ impl ProjectTests {
         }
         match self.capture(suite, self.with_setup(&line), request).await {
             Ok(done) => {
-                let report = self.report(line, &done);
+                let report = self.report(suite, line, &done);
                 self.noted(report)
             }
             Err(error) => not_run(line, error.to_string()),
@@ -327,9 +332,12 @@ impl ProjectTests {
         environment
     }
 
-    fn report(&self, command: String, done: &Captured) -> TestReport {
+    fn report(&self, suite: &Suite, command: String, done: &Captured) -> TestReport {
         let cases = parse::cases(&done.output, &self.root);
-        self.report_of(command, done, cases, ResultSource::Printed)
+        let hidden = hidden(suite, &done.output).filter(|_| cases.is_empty());
+        let mut report = self.report_of(command, done, cases, ResultSource::Printed);
+        report.output.push_str(&hidden.unwrap_or_default());
+        report
     }
 
     fn report_of(
@@ -382,6 +390,16 @@ async fn own_suites(
     });
     let warnings = interpreter.warning.iter().cloned().chain(found.warning);
     Ok(Candidates::of(suites.collect(), warnings.collect()))
+}
+
+/// Returns a note about a session of pytest in a user's command that only its printed summary shows.
+fn hidden(suite: &Suite, output: &str) -> Option<String> {
+    let line = parse::summary_of_pytest(output).filter(|_| matches!(suite, Suite::Given(_)))?;
+    Some(format!(
+        "\nnote: Starling does not see each test of pytest, which printed \"{line}\": the command hides \
+         Starling's plugin, as a PYTHONPATH that is set anew does \
+         (PYTHONPATH=src:$PYTHONPATH keeps it)\n"
+    ))
 }
 
 /// Returns the modules that packages bring into the interpreter that runs the tests, or, where the user

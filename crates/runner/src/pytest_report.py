@@ -19,6 +19,8 @@ _name = os.path.splitext(os.path.basename(__file__))[0]
 _path = os.path.join(_folder, "results")
 # A runner of unittest that a test starts is no session of its own, either.
 _unittest = os.path.join(_folder, "unittest")
+# Programs that put the reporters back.
+_programs = os.path.join(_folder, "bin")
 _pending = []
 
 
@@ -30,6 +32,10 @@ def _leave_environment():
         os.environ["PYTEST_PLUGINS"] = ",".join(names)
     else:
         os.environ.pop("PYTEST_PLUGINS", None)
+    programs = os.environ.get("PATH", "").split(os.pathsep)
+    if _programs in programs:
+        programs = [path for path in programs if path != _programs]
+        os.environ["PATH"] = os.pathsep.join(programs)
     sys.path[:] = [path for path in sys.path if path != _folder]
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     paths = [path for path in paths if path not in (_folder, _unittest)]

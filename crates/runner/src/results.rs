@@ -13,6 +13,8 @@ use starling_core::{TestCase, TestStatus};
 /// Python code that runs in the project's interpreter.
 const PLUGIN: &str = include_str!("pytest_report.py");
 const UNITTEST: &str = include_str!("unittest_report.py");
+/// The names of programs that start Python or a test runner of Python.
+const STARTERS: &str = "python python3 python2 pytest py.test";
 /// Separators between the fields of a record, and between the lines of a message.
 const FIELD: char = '\u{1f}';
 const LINE: char = '\u{1e}';
@@ -47,6 +49,8 @@ pub(super) struct Recorder {
 pub(super) struct Recorded {
     /// Number of sessions that began.
     pub begun: usize,
+    /// Number of these sessions that are pytest's.
+    pub of_pytest: usize,
     /// The exit statuses of the sessions that ended regularly.
     pub ended: Vec<i32>,
     tests: Vec<Record>,
@@ -70,8 +74,12 @@ impl Recorder {
     /// Returns a shell command that runs `line` with reporters and, when the shell exits, prints
     /// their records. The reporters are in the shadow's temporary directory; if no directory can be
     /// created there, `line` runs without them. `line` runs in the same shell, because a command
-    /// that kills all other processes must not kill its own shell. The shell starts one program
-    /// before `line`, and one after it if there are results.
+    /// that kills all other processes must not kill its own shell. The shell starts two programs
+    /// before `line` at most, and one after it if there are results.
+    ///
+    /// A recipe that sets `PYTHONPATH` anew would hide the reporters from a user's command. So the
+    /// programs that start Python are also found in a directory at the front of `PATH`, where each puts
+    /// the reporters back and becomes the real one.
     pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
         let pytest = format!(
@@ -89,12 +97,39 @@ impl Recorder {
             Reporters::Unittest => (String::new(), unittest),
             Reporters::Both => (pytest, unittest),
         };
+        let programs = match reporters {
+            Reporters::Pytest | Reporters::Unittest => String::new(),
+            Reporters::Both => self.programs(),
+        };
         format!(
             r#"S="${{TMPDIR:-/tmp}}/{name}"
-if mkdir "$S" "$S/unittest" 2>/dev/null; then
-{pytest}{unittest}fi
+if mkdir "$S" "$S/unittest" "$S/bin" 2>/dev/null; then
+{pytest}{unittest}{programs}fi
 trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat "$S/results"; printf "%s\n" "@{name} end"; exit "$R"' EXIT
 {line}"#
+        )
+    }
+
+    /// Returns the shell lines that write a program for each name by which Python is usually started.
+    /// Only what is on `PATH` gets one, so that no program appears that is not there.
+    fn programs(&self) -> String {
+        let name = &self.name;
+        let body = quote(&format!(
+            r#"case ":$PYTHONPATH:" in *":$S:"*) ;; *) PYTHONPATH="$S${{PYTHONPATH:+:$PYTHONPATH}}" ;; esac
+case ":$PYTHONPATH:" in *":$S/unittest:"*) ;; *) PYTHONPATH="$S/unittest:$PYTHONPATH" ;; esac
+case ",$PYTEST_PLUGINS," in *",{name},"*) ;; *) PYTEST_PLUGINS="{name}${{PYTEST_PLUGINS:+,$PYTEST_PLUGINS}}" ;; esac
+export PYTHONPATH PYTEST_PLUGINS
+exec "$R" "$@"
+"#
+        ));
+        format!(
+            r#"for N in {STARTERS}; do
+R="$(command -v "$N" 2>/dev/null)"
+case "$R" in /*) printf '#!/bin/sh\nS="%s"\nR="%s"\n%s' "$S" "$R" {body} >"$S/bin/$N" ;; esac
+done
+unset N R
+chmod +x "$S"/bin/* 2>/dev/null && export PATH="$S/bin:$PATH"
+"#
         )
     }
 
@@ -130,7 +165,10 @@ impl Recorded {
         for line in records.lines() {
             let fields: Vec<&str> = line.split(FIELD).collect();
             match fields.as_slice() {
-                ["begin", _] => recorded.begun += 1,
+                ["begin", what] => {
+                    recorded.begun += 1;
+                    recorded.of_pytest += usize::from(*what != "unittest");
+                }
                 ["end", status, _] => recorded.ended.extend(status.parse::<i32>().ok()),
                 ["test", outcome, phase, _, id, message] => {
                     recorded

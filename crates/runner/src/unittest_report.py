@@ -7,6 +7,8 @@ import sys
 
 _folder = os.path.dirname(os.path.abspath(__file__))
 _path = os.path.join(os.path.dirname(_folder), "results")
+# Programs that put the reporters back.
+_programs = os.path.join(os.path.dirname(_folder), "bin")
 _FIELD = "\x1f"
 _LINE = "\x1e"
 _MESSAGE = 6000
@@ -43,6 +45,10 @@ class _Sessions(object):
                 os.environ["PYTHONPATH"] = os.pathsep.join(paths)
             else:
                 os.environ.pop("PYTHONPATH", None)
+            programs = os.environ.get("PATH", "").split(os.pathsep)
+            if _programs in programs:
+                programs = [path for path in programs if path != _programs]
+                os.environ["PATH"] = os.pathsep.join(programs)
         if self.running or self.owner != os.getpid():
             return False
         self.running = True

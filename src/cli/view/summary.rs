@@ -137,7 +137,7 @@ fn verdict(finished: &Finished) -> Vec<Line> {
         return why.lines().map(|line| Line::of(style, line)).collect();
     };
     let style = match ending.proof {
-        Proof::Proven | Proof::NothingToProve => Style::Good,
+        Proof::Proven | Proof::AsBefore | Proof::NothingToProve => Style::Good,
         Proof::Unproven => Style::Warning,
         Proof::NotDone => Style::Bad,
     };

@@ -30,8 +30,17 @@ pub struct Claim {
     pub words: BTreeSet<String>,
     /// Names that this sentence marks as code.
     pub own_names: BTreeSet<String>,
-    /// Whether the sentence denies something. A denial cannot be cited.
-    pub denies: bool,
+    pub denial: Denial,
+}
+
+/// What a sentence denies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    No,
+    /// Something is not there, which cannot be cited.
+    Presence,
+    /// How named code behaves, as in "`f` never raises an error": the lines of the code show it.
+    Behaviour,
 }
 
 /// Abbreviations whose full stop does not end a sentence.
@@ -39,6 +48,55 @@ const SHORTENED: [&str; 7] = ["e.g", "i.e", "etc", "vs", "cf", "no", "approx"];
 const DENIALS: [&str; 12] = [
     "no", "not", "never", "nothing", "none", "nowhere", "cannot", "without", "neither", "nor",
     "unknown", "unclear",
+];
+/// Words of a denial that has no line to cite: something is nowhere, unused or not known.
+const ABSENCE: [&str; 46] = [
+    "nothing",
+    "nobody",
+    "nowhere",
+    "none",
+    "unknown",
+    "unclear",
+    "there",
+    "exist",
+    "exists",
+    "existing",
+    "use",
+    "used",
+    "uses",
+    "user",
+    "users",
+    "call",
+    "called",
+    "caller",
+    "callers",
+    "calls",
+    "run",
+    "runs",
+    "reach",
+    "reached",
+    "found",
+    "find",
+    "see",
+    "seen",
+    "know",
+    "known",
+    "mentioned",
+    "imported",
+    "referenced",
+    "refers",
+    "tested",
+    "test",
+    "tests",
+    "covered",
+    "documented",
+    "described",
+    "says",
+    "said",
+    "shown",
+    "told",
+    "needed",
+    "written",
 ];
 const KEYWORDS: [&str; 14] = [
     "self", "cls", "None", "True", "False", "return", "def", "class", "import", "from", "if",
@@ -73,7 +131,7 @@ pub fn claims(block: &str, files: &impl Files) -> Vec<Claim> {
             names: names.clone(),
             words: words_so_far.clone(),
             own_names: quoted(&prose),
-            denies: denies(&prose),
+            denial: denial(&prose),
             cited: cited(block, &span, own, BTreeSet::new()),
             span,
         };
@@ -277,6 +335,19 @@ fn is_name(part: &str) -> bool {
 fn has_humps(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(|c| c.is_uppercase()).count();
     capitals > 0 && word.chars().any(char::is_lowercase)
+}
+
+fn denial(prose: &str) -> Denial {
+    if !denies(prose) {
+        return Denial::No;
+    }
+    let outside = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    let lower = outside.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    match quoted(prose).is_empty() || words.any(|word| ABSENCE.contains(&word)) {
+        true => Denial::Presence,
+        false => Denial::Behaviour,
+    }
 }
 
 fn denies(prose: &str) -> bool {

@@ -7,7 +7,7 @@ mod mark;
 mod tests;
 
 pub use check::{Checker, Verdict};
-pub use claim::{Cited, Claim, claims, identifiers};
+pub use claim::{Cited, Claim, Denial, claims, identifiers};
 pub use mark::{Files, Mark, marks};
 pub use starling_swarm::reading::stems as words;
 

@@ -344,6 +344,7 @@ fn denials_need_no_citation_but_claims_do() {
     let uncited = |text: &str| check(text).uncited(&Default::default()).len();
     assert_eq!(uncited("`pay` runs twice."), 1);
     assert_eq!(uncited("`pay` is never run."), 0);
+    assert_eq!(uncited("`pay` never raises an error."), 1);
     assert_eq!(uncited("That is all."), 0);
     assert_eq!(uncited("`pay` runs. It adds up [lib/shop.py:13]."), 0);
     assert_eq!(uncited("It adds up [lib/shop.py:13]. `Cart` is slow."), 1);
@@ -377,6 +378,27 @@ fn each_sentence_behind_a_citation_has_its_own_or_a_mark() {
             "",
         ),
         ("`pay` adds up [lib/shop.py:13]. That is all.", ""),
+        // What code does not do is a claim about that code, in the same paragraph or alone.
+        (
+            "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either.",
+            "`Cart` adds up [lib/shop.py:8]. `pay` never raises an error either. [uncited]",
+        ),
+        (
+            "`Cart` and `pay` don't round the sum.",
+            "`Cart` and `pay` don't round the sum. [uncited]",
+        ),
+        (
+            "In short, `pay` doesn't round the sum.",
+            "In short, `pay` doesn't round the sum. [uncited]",
+        ),
+        (
+            "With a `RATE` of 2 a loss cannot happen in practice.",
+            "With a `RATE` of 2 a loss cannot happen in practice. [uncited]",
+        ),
+        (
+            "There is no other `RATE`, and no caller of `Cart` is known.",
+            "",
+        ),
         ("The booking of a room takes these three steps:", ""),
         ("# How the rooms of the house are booked", ""),
     ] {

@@ -18,6 +18,8 @@ pub(super) fn cases(output: &str, root: &Path) -> Vec<TestCase> {
     cases.list
 }
 
+pub(super) use pytest::summary_line as summary_of_pytest;
+
 /// Adds the tests of all runners except pytest that an output mentions.
 pub(super) fn others(output: &str, root: &Path, cases: &mut Cases) {
     unittest::read(output, root, cases);

@@ -43,6 +43,24 @@ pub(super) fn read(output: &str, root: &Path, cases: &mut Cases) {
     }
 }
 
+/// Returns the last line of a session that counts its tests, as "8 passed, 1 skipped in 0.11s".
+pub(crate) fn summary_line(output: &str) -> Option<&str> {
+    const COUNTED: [&str; 5] = ["passed", "failed", "error", "errors", "skipped"];
+    let is_summary = |line: &&str| {
+        let Some((counts, time)) = line.split_once(" in ") else {
+            return false;
+        };
+        let is_time = time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('s');
+        let first = counts.split(", ").next().unwrap_or_default();
+        is_time
+            && first.split_once(' ').is_some_and(|(number, what)| {
+                number.parse::<usize>().is_ok() && COUNTED.contains(&what)
+            })
+    };
+    let mut lines = output.lines().map(|line| line.trim_matches(['=', ' ']));
+    lines.rfind(is_summary)
+}
+
 fn section_of(title: &str) -> Section {
     match title {
         "FAILURES" | "ERRORS" => Section::Failures,

@@ -257,8 +257,9 @@ async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
 #[tokio::test]
 async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
     let project = project(&[("test_m.py", GOOD)]);
-    // The command removes the plugin's path from Python.
-    let line = "env -u PYTHONPATH python3 -m pytest -rfEsxXp -p no:cacheprovider";
+    // The command removes the plugin's path from Python, which it names by its path.
+    let line = "P=$(python3 -c 'import sys; print(sys.executable)'); \
+                env -u PYTHONPATH \"$P\" -m pytest -rfEsxXp -p no:cacheprovider";
     let Some(tests) = tests_of(&project, Some(line)).await else {
         return;
     };
@@ -270,6 +271,55 @@ async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
     let plain = project.tests(Some("make nothing")).await;
     let report = plain.run(request(&[], &[])).await;
     assert!(!report.output.contains("plugin"), "{}", report.output);
+}
+
+#[tokio::test]
+async fn a_recipe_that_sets_the_path_of_python_anew_hides_no_results() {
+    let starts = "import subprocess\n\ndef test_a():\n    said = subprocess.run(\n        \
+        ['python3', '-c', 'import os; print(os.environ.get(\"PYTEST_PLUGINS\"), os.environ[\"PATH\"])'],\n        \
+        capture_output=True, text=True).stdout\n    assert 'starling_results' not in said, said\n";
+    let makefile = "test:\n\tPYTHONPATH=src python3 -m pytest -q -p no:cacheprovider tests\n\
+        \tPYTHONPATH=src python3 -m unittest -q old\n\
+        bare:\n\tenv -i PATH=\"$$PATH\" python3 -m pytest -q -p no:cacheprovider tests\n";
+    let project = project(&[
+        ("tests/test_m.py", starts),
+        (
+            "old.py",
+            "import unittest\n\nclass T(unittest.TestCase):\n    def test_b(self):\n        import sys\n        assert any(path.endswith('src') for path in sys.path)\n",
+        ),
+        ("src/lib.py", ""),
+        ("Makefile", makefile),
+    ]);
+    let pytest = ("tests/test_m.py::test_a", TestStatus::Passed);
+    let unittest = ("old.T.test_b", TestStatus::Passed);
+    for (target, ids) in [("test", vec![unittest, pytest]), ("bare", vec![pytest])] {
+        let line = format!("make {target}");
+        let Some(tests) = tests_of(&project, Some(&line)).await else {
+            return;
+        };
+        let report = tests.run(request(&[], &[])).await;
+        assert_eq!(statuses(&report), ids, "{}", report.output);
+        assert_eq!(report.source, ResultSource::Reporter, "{}", report.output);
+    }
+}
+
+/// An interpreter that ignores its environment.
+#[tokio::test]
+async fn results_that_cannot_be_seen_are_told_with_the_reason() {
+    let project = project(&[("test_m.py", "def test_a():\n    assert 1\n")]);
+    let line = "python3 -E -m pytest -q -p no:cacheprovider";
+    let Some(tests) = tests_of(&project, Some(line)).await else {
+        return;
+    };
+    let report = tests.run(request(&[], &[])).await;
+    assert_eq!(report.source, ResultSource::Printed);
+    assert!(
+        report.output.contains(
+            "note: Starling does not see each test of pytest, which printed \"1 passed in"
+        ),
+        "{}",
+        report.output
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::check::expected;
-use crate::check::original_tests::{is_module, names_module};
+use crate::check::original_tests::names_module;
+use crate::check::test_files::is_module;
 use starling_syntax::{FilePath, Symbol, SymbolTree};
 use starling_workspace::Snapshot;
 

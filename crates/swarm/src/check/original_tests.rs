@@ -8,8 +8,11 @@ use std::sync::Arc;
 use crate::check::moved::Moves;
 use crate::check::other_names::{self, Loading};
 use crate::check::own_tests::OwnTests;
+use crate::check::test_files::{
+    folder_of_tests, folders, is_called_after_tests, is_module, is_of_tests, is_test_data,
+};
 use crate::check::test_run::run_tests;
-use crate::check::{concerned, documentation, expected, scripts, steady};
+use crate::check::{concerned, expected, scripts, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{OnlyAsChanged, TestEvidence, failing_ids};
 use crate::state::checker::Checker;
@@ -17,7 +20,6 @@ use crate::state::epoch::Epoch;
 use crate::state::test_scope::Extent;
 use crate::task::asked;
 use starling_core::{Approval, TestCase, TestOutcome, TestReport, TestStatus};
-use starling_index::is_test_file;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
@@ -366,85 +368,6 @@ impl Originals {
     }
 }
 
-/// Returns whether a file belongs to the tests: a test module, test data, configuration of the test
-/// runner, or a file below a test folder that contains test modules.
-pub(crate) fn is_of_tests(world: &Snapshot, file: &FilePath) -> bool {
-    let is_test = is_test_file(file) && !documentation::is_documentation(file);
-    is_test
-        || folder_of_tests(world, file).is_some()
-        || is_test_data(file)
-        || is_configuration(file)
-}
-
-/// Returns whether a file configures the test runner, which can load plugins and change the import
-/// path.
-fn is_configuration(file: &FilePath) -> bool {
-    const NAMES: [&str; 6] = [
-        "pytest.ini",
-        ".pytest.ini",
-        "pytest.toml",
-        ".pytest.toml",
-        "unittest.cfg",
-        ".coveragerc",
-    ];
-    NAMES.contains(&file.name())
-}
-
-/// Returns whether a file lies in a folder of test data.
-fn is_test_data(file: &FilePath) -> bool {
-    const FOLDERS: [&str; 8] = [
-        "testdata",
-        "fixtures",
-        "golden",
-        "goldens",
-        "goldenfiles",
-        "snapshots",
-        "__snapshots__",
-        "cassettes",
-    ];
-    const DATA: [&str; 5] = ["data", "resources", "files", "assets", "cases"];
-    let name = |folder: &str| folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
-    let is_data = |folder: &str| {
-        let name = name(folder);
-        let mut words = name.split(['_', '-', '.']);
-        is_called_after_tests(folder) && words.any(|word| DATA.contains(&word))
-    };
-    folders(file).any(|folder| FOLDERS.contains(&name(folder).as_str()) || is_data(folder))
-}
-
-/// Returns the outermost folder above a file that has a test name and contains test modules.
-fn folder_of_tests<'f>(world: &Snapshot, file: &'f FilePath) -> Option<&'f str> {
-    folders(file).find(|folder| is_called_after_tests(folder) && holds_tests(world, folder))
-}
-
-/// Returns the folders above a file, outermost first, without the root.
-fn folders(file: &FilePath) -> impl Iterator<Item = &str> {
-    let directory = file.directory();
-    let ends = directory.match_indices('/').map(|(at, _)| at);
-    let folders = ends.chain([directory.len()]).map(|end| &directory[..end]);
-    folders.filter(|folder| !folder.is_empty())
-}
-
-fn is_called_after_tests(folder: &str) -> bool {
-    let name = folder.rsplit('/').next().unwrap_or(folder).to_lowercase();
-    let mut words = name.split(['_', '-', '.']);
-    words.any(|word| matches!(word, "test" | "tests" | "testing"))
-}
-
-/// Returns whether a folder directly contains test modules or a `conftest.py`.
-fn holds_tests(world: &Snapshot, folder: &str) -> bool {
-    let mut files = world.files().iter();
-    files
-        .any(|file| file.directory() == folder && (is_module(file) || file.name() == "conftest.py"))
-}
-
-/// Returns whether a file is a test module by its name.
-pub(crate) fn is_module(file: &FilePath) -> bool {
-    let name = file.name();
-    let is_python = name.ends_with(".py");
-    is_python && (name.starts_with("test_") || name.ends_with("_test.py") || name == "tests.py")
-}
-
 /// Returns the test files whose tests depend on changed files: the changed test modules, the
 /// modules that import them, and for any other file all test modules in its test folder.
 ///
@@ -549,39 +472,6 @@ fn details(ids: &[String], with: &TestReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_workspace::Workspace;
-
-    #[test]
-    fn files_of_the_tests_are_told_by_their_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        for file in [
-            "pkg/test/test_a.py",
-            "pkg/test/data/x.json",
-            "pkg/testing/tools.py",
-            "pkg/code.py",
-            "tests/README.md",
-        ] {
-            let path = dir.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "").unwrap();
-        }
-        let world = Workspace::open(dir.path().to_owned()).unwrap();
-        let world = world.snapshot(Default::default());
-        let is = |file: &str| is_of_tests(&world, &FilePath::new(file));
-        for file in [
-            "pkg/test/test_a.py",
-            "pkg/test/data/x.json",
-            "pkg/test/new.py",
-            "tests/x.json",
-            "conftest.py",
-            "test_root.py",
-        ] {
-            assert!(is(file), "{file}");
-        }
-        for file in ["pkg/testing/tools.py", "pkg/code.py", "tests/README.md"] {
-            assert!(!is(file), "{file}");
-        }
-    }
 
     #[test]
     fn an_import_names_a_test_module() {

@@ -7,7 +7,9 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::check::documentation::is_documentation;
 use crate::check::expected;
-use crate::check::original_tests::is_of_tests;
+use crate::check::other_language::is_other_language;
+use crate::check::test_files::is_of_tests;
+use crate::task::whole_word::has_word;
 use starling_core::{TestReport, TestStatus};
 use starling_index::is_test_file;
 use starling_syntax::{FilePath, Language, Symbol, SymbolKind, SymbolPath, SymbolTree, references};
@@ -155,10 +157,53 @@ struct Code<'w> {
     world: &'w Snapshot,
     tests: Vec<FilePath>,
     others: Vec<FilePath>,
+    examples: Vec<Examples>,
+}
+
+/// A file outside the tests whose examples ran, with the texts that hold them: its docstrings, or the
+/// whole text of a document.
+struct Examples {
+    file: FilePath,
+    texts: Vec<String>,
+}
+
+impl Examples {
+    /// Returns `None` if the file holds no examples.
+    fn of(world: &Snapshot, file: &FilePath) -> Option<Examples> {
+        const PROMPT: &str = ">>>";
+        let texts: Vec<String> = match Language::of(file) {
+            Language::Plain => vec![world.read(file).ok()?.to_string()],
+            Language::Python => {
+                let tree = world.tree(file).ok()?;
+                let docstrings = tree.symbols().iter().filter_map(|symbol| symbol.docstring);
+                docstrings
+                    .map(|range| tree.text()[range.start..range.end].to_owned())
+                    .collect()
+            }
+        };
+        let texts: Vec<String> = texts
+            .into_iter()
+            .filter(|one| one.contains(PROMPT))
+            .collect();
+        let file = file.clone();
+        (!texts.is_empty()).then_some(Examples { file, texts })
+    }
+
+    /// Returns whether an example may use the search target. Examples of a module see the module.
+    fn use_it(&self, sought: &Sought) -> bool {
+        let words = match sought {
+            Sought::Name(name) => vec![name.as_str()],
+            Sought::File(file) if *file == self.file => return true,
+            Sought::File(file) => names_of(file),
+        };
+        let mut texts = self.texts.iter();
+        texts.any(|text| words.iter().any(|word| has_word(text, word)))
+    }
 }
 
 impl<'w> Code<'w> {
-    /// Returns `None` if there are too many files, or if the file of a passed test is unknown.
+    /// Returns `None` if there are too many files, or if the file of a passed test is unknown. A
+    /// passed test in a file of the code or in a document is an example there.
     fn read(
         world: &'w Snapshot,
         report: &TestReport,
@@ -179,7 +224,11 @@ impl<'w> Code<'w> {
         let passed = report.cases.iter();
         let passed = passed.filter(|case| case.status == TestStatus::Passed);
         let mut ran: BTreeSet<&FilePath> = BTreeSet::new();
+        let mut examples: Vec<Examples> = Vec::new();
         for case in passed {
+            if examples.iter().any(|one| is_example(&case.id, &one.file)) {
+                continue;
+            }
             let of_case = |file: &&&FilePath| expected::is_in(&case.id, file.as_str());
             let before = ran.len();
             let known = tests
@@ -188,7 +237,9 @@ impl<'w> Code<'w> {
             if known.is_none() {
                 ran.extend(tests.iter().filter(of_case).copied());
                 if ran.len() == before {
-                    return None;
+                    let mut files = world.files().iter();
+                    let file = files.find(|file| is_example(&case.id, file))?;
+                    examples.push(Examples::of(world, file)?);
                 }
             }
         }
@@ -206,6 +257,7 @@ impl<'w> Code<'w> {
             world,
             tests,
             others: others.into_iter().cloned().collect(),
+            examples,
         })
     }
 
@@ -220,7 +272,10 @@ impl<'w> Code<'w> {
                 return true;
             }
             let mut tests = self.tests.iter();
-            if tests.any(|file| !self.uses(file, &sought).is_empty()) {
+            let mut examples = self.examples.iter();
+            if tests.any(|file| !self.uses(file, &sought).is_empty())
+                || examples.any(|one| one.use_it(&sought))
+            {
                 return true;
             }
             for file in &self.others {
@@ -330,6 +385,21 @@ impl<'w> Code<'w> {
     }
 }
 
+/// Returns whether a test is an example in a file, as pytest names it: by the module, or by the name of
+/// a document.
+fn is_example(id: &str, file: &FilePath) -> bool {
+    let rest = id.strip_prefix(file.as_str());
+    let Some(name) = rest.and_then(|rest| rest.strip_prefix("::")) else {
+        return false;
+    };
+    let folder = file.directory().rsplit('/').next().unwrap_or_default();
+    match file.name().strip_suffix(".py") {
+        Some("__init__") => name.split('.').any(|part| part == folder),
+        Some(stem) => name.split('.').any(|part| part == stem),
+        None => name == file.name(),
+    }
+}
+
 /// Returns whether an import renames a name, as in `from calc import mul as times`.
 fn is_renamed(tree: &SymbolTree, name: ByteRange) -> bool {
     tree.text()[name.end..].trim_start().starts_with("as ")
@@ -387,17 +457,6 @@ fn is_wiring(file: &FilePath) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending)) || name == "Makefile"
 }
 
-/// Returns whether a file is code in a language that is not parsed, which may be part of the tested
-/// program.
-pub(crate) fn is_other_language(file: &FilePath) -> bool {
-    const ENDINGS: [&str; 21] = [
-        ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs", ".go", ".java", ".kt", ".js",
-        ".jsx", ".ts", ".tsx", ".rb", ".php", ".cs", ".swift", ".f90", ".pyi",
-    ];
-    let name = file.name();
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,6 +469,16 @@ mod tests {
 
     /// Returns the symbols that no test reaches after these changes of files.
     fn found(files: &[(&str, &str)], changes: &[(&str, &str)], changed: &[&str]) -> Vec<String> {
+        let ids = ["tests/test_calc.py::test_add"];
+        found_by(&ids, files, changes, changed)
+    }
+
+    fn found_by(
+        ids: &[&str],
+        files: &[(&str, &str)],
+        changes: &[(&str, &str)],
+        changed: &[&str],
+    ) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in files {
             let path = dir.path().join(file);
@@ -422,7 +491,7 @@ mod tests {
         for (file, text) in changes {
             after = after.with(FilePath::new(*file), Some((*text).into()));
         }
-        let cases = [("tests/test_calc.py::test_add", TestStatus::Passed)];
+        let cases: Vec<_> = ids.iter().map(|id| (*id, TestStatus::Passed)).collect();
         let report = TestReport::of_cases(TestOutcome::Passed, &cases);
         let changed: Vec<SymbolPath> = changed.iter().map(|one| one.parse().unwrap()).collect();
         let found = unreached(&before, &after, &changed, &report, &BTreeSet::new());
@@ -557,6 +626,32 @@ mod tests {
         );
         let module = format!("import os\n\n{CODE}");
         assert!(found(&files, &[("calc.py", &module)], &["calc.py::"]).is_empty());
+    }
+
+    #[test]
+    fn an_example_in_a_docstring_or_document_is_a_test_of_what_it_names() {
+        let after = |file: &'static str, id: &str, text: &str| {
+            let files = [
+                ("calc.py", CODE),
+                ("tests/test_calc.py", TEST),
+                (file, text),
+            ];
+            let changed = CODE.replace("a * b", "0");
+            let ids = ["tests/test_calc.py::test_add", id];
+            found_by(&ids, &files, &[("calc.py", &changed)], &["calc.py::mul"])
+        };
+        let module = |example: &str, body: &str| {
+            let text = format!(
+                "from calc import mul\n\n\ndef age(a):\n    \"\"\"Years.\n\n    >>> {example}\n    1\n    \"\"\"\n    return {body}\n"
+            );
+            after("decay.py", "decay.py::decay.age", &text)
+        };
+        assert_eq!(module("age(1)", "a"), ["calc.py::mul"]);
+        assert!(module("mul(1, 1)", "a").is_empty());
+        assert!(module("age(1)", "mul(a, a)").is_empty());
+        let document = |text: &str| after("use.rst", "use.rst::use.rst", text);
+        assert_eq!(document(">>> add(1, 0)\n1\n"), ["calc.py::mul"]);
+        assert!(document(">>> mul(1, 1)\n1\n").is_empty());
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //!   something else in that file.
 //! - Every other goal requires only the tests that the task names or whose error it quotes.
 //! - A task that states only renames and deletions requires no tests.
+//! - Tests that the task says to leave, and tests that fail because a module cannot be found and that
+//!   the task does not name, are never required.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,9 @@ use crate::lookup::{Lookup, test_symbol};
 use crate::state::checker::Checker;
 use crate::state::test_state::TestState;
 use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
 use crate::task::names::Names;
+use crate::task::whole_word::has_word;
 use starling_core::{TestCase, TestReport, TestStatus};
 use starling_index::{Certainty, frames, is_test_file};
 use starling_syntax::{FilePath, SymbolPath};
@@ -68,7 +72,11 @@ pub(crate) fn note_failing(checker: &Checker, report: &TestReport) {
     };
     let task = &checker.task.text;
     let found = belonging(checker.goal, task, &lookup, report, &targets, &files);
+    let excluded = Excluded::of(task);
+    let mut left = failing_ids(report);
+    left.retain(|id| excluded.holds(id));
     let mut state = checker.tests();
+    state.required.excluded.extend(left);
     state.required.ids.extend(found.required);
     state.required.near.extend(found.near);
 }
@@ -175,6 +183,9 @@ pub(crate) fn left_alone(checker: &Checker) -> Vec<String> {
 
 /// Returns whether a failing test is shown to models.
 fn is_shown(goal: Goal, tests: &TestState, id: &str) -> bool {
+    if tests.required.excluded.contains(id) {
+        return false;
+    }
     match goal {
         Goal::Bug | Goal::RedTests if tests.required.ids.is_empty() => {
             let is_near = tests.required.near.is_empty() || tests.required.near.contains(id);
@@ -201,7 +212,7 @@ pub(crate) fn to_mend(tests: &TestState) -> BTreeSet<String> {
         tests.required.near.is_empty(),
     ) {
         (true, _) => BTreeSet::new(),
-        (false, true) => tests.failing.clone(),
+        (false, true) => &tests.failing - &tests.required.excluded,
         (false, false) => &tests.required.near & &tests.failing,
     }
 }
@@ -223,7 +234,10 @@ fn belonging(
     targets: &[SymbolPath],
     files: &[SymbolPath],
 ) -> Belonging {
-    let failing = failing_cases(report);
+    let excluded = Excluded::of(task);
+    let task = &excluded.rest();
+    let mut failing = failing_cases(report);
+    failing.retain(|case| !excluded.holds(&case.id));
     let ids = |fits: &dyn Fn(&TestCase) -> bool| -> BTreeSet<String> {
         let fitting = failing.iter().filter(|case| fits(case));
         fitting.map(|case| case.id.clone()).collect()
@@ -248,10 +262,16 @@ fn belonging(
                 ReachingTests::of(lookup, targets),
                 ReachingTests::of(lookup, files),
             );
-            near = ids(&|case| !lacks_fixture(case) && of_files.includes(lookup, case));
+            let cannot_run = |case: &TestCase| {
+                let lacks_module =
+                    || lacks_foreign_module(lookup, case) || lacks_path(lookup, case);
+                let is_said = || missing_module(case).is_some_and(|name| has_word(task, name));
+                lacks_fixture(case) || lacks_module() && !is_said()
+            };
+            near = ids(&|case| !cannot_run(case) && of_files.includes(lookup, case));
             ids(&|case| {
                 let is_reached = || reach.includes(lookup, case) || of_files.is_run(lookup, case);
-                !lacks_fixture(case) && is_reached()
+                !cannot_run(case) && is_reached()
             })
         }
         Goal::NewTest
@@ -315,15 +335,31 @@ fn is_quoted(task: &str, case: &TestCase) -> bool {
         .is_some_and(|error| error.len() >= SHORTEST_ERROR && task.contains(error))
 }
 
-/// Returns whether a test fails because a module outside the project is missing.
-fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
-    let Some((_, rest)) = case
-        .message
-        .split_once("ModuleNotFoundError: No module named '")
-    else {
+/// Returns the module that a test could not find.
+fn missing_module(case: &TestCase) -> Option<&str> {
+    const ERROR: &str = "ModuleNotFoundError: No module named '";
+    let (_, rest) = case.message.split_once(ERROR)?;
+    rest.split('\'').next()
+}
+
+/// Returns whether a test fails because a module of the project lies where Python does not look for
+/// it, as in a submodule that is not on its path. A module whose whole path is missing is not there.
+fn lacks_path(lookup: &Lookup, case: &TestCase) -> bool {
+    let Some(module) = missing_module(case) else {
         return false;
     };
-    let module = rest.split(['\'', '.']).next().unwrap_or_default();
+    let path = module.replace('.', "/");
+    let ends = [format!("/{path}.py"), format!("/{path}/__init__.py")];
+    let mut files = lookup.files().iter();
+    files.any(|file| ends.iter().any(|end| file.as_str().ends_with(end)))
+}
+
+/// Returns whether a test fails because a module outside the project is missing.
+fn lacks_foreign_module(lookup: &Lookup, case: &TestCase) -> bool {
+    let Some(module) = missing_module(case) else {
+        return false;
+    };
+    let module = module.split('.').next().unwrap_or_default();
     let is_part = |file: &FilePath| {
         let mut parts = file.as_str().split('/');
         parts.any(|part| part.trim_end_matches(".py") == module)
@@ -462,15 +498,4 @@ fn test_of(lookup: &Lookup, case: &TestCase) -> Option<SymbolPath> {
         [only] => Some(only.symbol.clone()),
         _ => None,
     }
-}
-
-/// Returns whether a text contains a name as a whole word.
-pub(crate) fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            let before = text[..at].chars().next_back();
-            let after = text[at + name.len()..].chars().next();
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
-        })
 }

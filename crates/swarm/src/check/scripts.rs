@@ -1,21 +1,37 @@
-//! Scripts that the test command names: they decide what passes, and count as test files.
+//! Scripts that the test command names, and data that it or tests read: they decide what passes, and
+//! count as test files.
 
 use std::collections::BTreeSet;
 
+use crate::check::read_data;
 use crate::state::checker::Checker;
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
 /// Returns the project files in the test command that are tests themselves: shell scripts, files
 /// with a test or check word in their paths, and Python scripts that the command runs and that load
-/// the code under test.
+/// the code under test. Data that only tests and the test command read is among them.
 pub(crate) fn of_test_command(checker: &Checker) -> BTreeSet<FilePath> {
     let command = checker.services.tests.command().unwrap_or_default();
     let world = checker.world().snapshot.clone();
     // As it was, too: a changed script may name others than before.
     let mut found = named_by(&command, checker.services.index.snapshot());
     found.append(&mut named_by(&command, &world));
+    let lines = lines_of(&command, checker.services.index.snapshot());
+    found.extend(read_data::of_tests(checker, &lines).iter().cloned());
     found
+}
+
+/// Returns the command, and the lines of what it runs: its makefile and scripts.
+fn lines_of(command: &str, world: &Snapshot) -> Vec<String> {
+    let carriers = makefiles(command, world).into_iter();
+    let carriers = carriers.chain(named_in(command, "", world));
+    let mut lines = vec![command.to_owned()];
+    for carrier in carriers {
+        let text = world.read(&carrier).ok();
+        lines.extend(text.iter().flat_map(|text| text.lines()).map(str::to_owned));
+    }
+    lines
 }
 
 /// The scripts that a command names, with those that these scripts and the makefile that it uses name.

@@ -30,6 +30,8 @@ pub(crate) fn are_few(lookup: &Lookup) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     chosen: Vec<Chosen>,
+    /// Whether a test is near the change. The others are named or failed before.
+    has_near: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,7 @@ impl Selection {
         }
         let of_tests = symbols.iter().filter(|symbol| is_test_file(&symbol.file));
         for symbol in of_tests {
+            selection.has_near = true;
             selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
         }
         selection.add_nearest(&lookup, symbols, policy.most);
@@ -99,8 +102,15 @@ impl Selection {
             .iter()
             .filter_map(|one| one.file.as_ref())
             .collect();
+        // Cases of one function are one test.
+        let mut functions: BTreeSet<&str> = BTreeSet::new();
+        let counted = self.chosen.iter().filter(|one| {
+            let function = one.entry.split('[').next().unwrap_or(&one.entry);
+            functions.insert(function)
+        });
         Tried::Nearest {
-            tests: self.chosen.iter().map(|one| one.tests).sum(),
+            tests: counted.map(|one| one.tests).sum(),
+            are_near: self.has_near,
             of: checker.lookup().index().test_count(),
             files: files.into_iter().cloned().collect(),
             whole_at_end: checker.tests().selection.scope.end == Extent::Whole,
@@ -115,6 +125,7 @@ impl Selection {
             .map(|test| index.runnable(test))
             .partition(SymbolPath::is_module);
         let few = names.len() < FEW;
+        self.has_near |= !names.is_empty() || !files.is_empty();
         let mut tests = 0;
         for test in names.into_iter().chain(files.into_iter().filter(|_| few)) {
             let count = tests_of(lookup, &test);
@@ -162,7 +173,10 @@ impl Selection {
 
     /// Replaces the tests by their files, up to `most` tests and at least one file.
     fn of_files(self, lookup: &Lookup, most: usize) -> Selection {
-        let mut files = Selection::default();
+        let mut files = Selection {
+            has_near: self.has_near,
+            ..Selection::default()
+        };
         let mut tests = 0;
         for one in self.chosen {
             let Some(file) = one.file else {

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Tests ran on the workspace as the run leaves it, and they pass.
+    /// Tests ran on the workspace as the run leaves it, they pass, and one of them fails without the
+    /// run's change.
     Proven,
+    /// Tests pass as they did before, and the task asks for no other behaviour, as for a renaming.
+    AsBefore,
     /// The task needed no change, or a change of documentation alone.
     NothingToProve,
     /// Changes are in the workspace, and no test proves them.

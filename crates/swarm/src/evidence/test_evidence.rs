@@ -70,14 +70,23 @@ pub enum Tried {
     All,
     /// The tests nearest to the change, and the tests that were named or failed before.
     Nearest {
+        /// Number of selected test functions. Each can run as several cases.
         tests: usize,
-        /// Number of tests in the workspace.
+        /// Number of test functions in the workspace.
         of: usize,
+        /// Whether one of them is near the change.
+        #[serde(default = "yes")]
+        are_near: bool,
         files: Vec<FilePath>,
         /// Whether the whole command runs at the end of the run. If false, the files of the nearest
         /// tests run instead.
         whole_at_end: bool,
     },
+}
+
+/// Older records tell only of nearest tests.
+fn yes() -> bool {
+    true
 }
 
 impl Tried {
@@ -88,11 +97,19 @@ impl Tried {
         }
     }
 
-    /// Returns the number of selected tests out of all tests; `None` if all tests ran.
+    /// Describes the number of selected tests out of all tests; `None` if all tests ran.
     pub fn count(&self) -> Option<String> {
         match self {
             Tried::All => None,
-            Tried::Nearest { tests, of, .. } => Some(format!("{tests} nearest of {of}")),
+            Tried::Nearest {
+                tests,
+                of,
+                are_near: true,
+                ..
+            } => Some(format!("{tests} nearest of {of} test functions")),
+            Tried::Nearest { tests, of, .. } => Some(format!(
+                "none is near the change; {tests} of {of} test functions"
+            )),
         }
     }
 }

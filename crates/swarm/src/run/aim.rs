@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::check::documentation::is_documentation;
-use crate::check::reached::is_other_language;
-use crate::check::required::{self, has_word, imports};
+use crate::check::other_language::is_other_language;
+use crate::check::required::{self, imports};
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::wording::some_of;
 use crate::lookup::Lookup;
 use crate::state::checker::Checker;
-use crate::task::goal::Goal;
+use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
+use crate::task::whole_word::has_word;
 use starling_core::TestCase;
 use starling_index::Certainty;
 use starling_syntax::{FilePath, Language, SymbolPath};
@@ -41,6 +42,12 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     let Some(names) = checker.tests().required.names.clone() else {
         return Aim::default();
     };
+    if let Some(missed) = missed_document(checker, changed) {
+        return Aim {
+            missed: Some(missed),
+            ..Aim::default()
+        };
+    }
     let judged: Vec<&SymbolPath> = match changing.is_empty() {
         true => changed.iter().collect(),
         false => changing.to_vec(),
@@ -74,6 +81,31 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
         named: in_words(names.code()),
         aside: ids.filter(|id| !reached.contains(id)).collect(),
     }
+}
+
+/// Describes the documents that the task asks to change, if none of them was changed.
+fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> {
+    let words = goal::documents_to_change(&checker.task.text);
+    let is_meant = |file: &FilePath| {
+        let path = file.as_str().to_lowercase();
+        let name = file.name().to_lowercase();
+        let stem = name.split('.').next().unwrap_or_default();
+        let mut words = words.iter();
+        words.any(|word| *word == path || path.ends_with(&format!("/{word}")) || word == stem)
+    };
+    let text = checker.task.text.replace('@', " ");
+    let mut named = checker.lookup().files_named_in(&text);
+    named.retain(is_meant);
+    let is_changed = |file: &FilePath| changed.iter().any(|symbol| symbol.file == *file);
+    if changed.is_empty() || named.is_empty() || named.iter().any(is_changed) {
+        return None;
+    }
+    let names: Vec<String> = named.iter().map(ToString::to_string).collect();
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    Some(format!(
+        "{}, which the task names, {verb} not changed",
+        some_of(&names)
+    ))
 }
 
 /// Returns the tests that failed before the run, with their messages.
@@ -154,7 +186,14 @@ impl Around {
         let is_it = |named: &SymbolPath| {
             named.encloses(changed) || changed.encloses(named) || is_gone(named)
         };
-        if self.named.iter().any(is_it) || self.users.hold(changed) {
+        if self.named.iter().any(is_it) {
+            return true;
+        }
+        // Who asks for words about a symbol, does not ask for words about its users.
+        if goal == Goal::Documentation {
+            return false;
+        }
+        if self.users.hold(changed) {
             return true;
         }
         let lookup = match self.after.symbol(changed) {
@@ -166,13 +205,17 @@ impl Around {
         self.named.iter().any(is_used) || self.is_beside(goal, lookup, changed)
     }
 
-    /// Returns whether a changed symbol lies in the same file as named code and the task adds or
-    /// cleans up code, or whether the symbol mentions named code.
+    /// Returns whether a changed symbol lies in the same file as named code and the task adds code
+    /// there, or the symbol is new, or whether the symbol mentions named code.
     fn is_beside(&self, goal: Goal, lookup: &Lookup, changed: &SymbolPath) -> bool {
         let is_new = self.before.symbol(changed).is_err();
         let may_be_beside = match goal {
-            Goal::Feature | Goal::Refactoring | Goal::NewTest | Goal::Documentation => true,
-            Goal::Bug | Goal::RedTests | Goal::Question => is_new,
+            Goal::Feature | Goal::NewTest => true,
+            Goal::Bug
+            | Goal::RedTests
+            | Goal::Refactoring
+            | Goal::Documentation
+            | Goal::Question => is_new,
         };
         let found = lookup.symbol(changed).ok();
         let source = found.as_ref().map_or("", |found| found.source());

@@ -1,15 +1,20 @@
 //! The end of a run: one sentence for people, and whether tests prove the run's changes.
 
+mod facts;
 mod not_applied;
+mod shown;
 mod unchanged;
+mod words;
+pub(crate) use facts::{LastCheck, RunFacts, TakenBack};
 pub(crate) use not_applied::{left_out, rejected};
+use shown::{are_all_fixed, did_fail, whole};
 pub(crate) use unchanged::{Unchanged, unchanged};
+use words::{is_all_documentation, only_words};
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::check::documentation::is_documentation;
 use crate::event::ending::{Ending, Proof};
 use crate::event::events::StopReason;
 use crate::evidence::ids::WHOLE_RUN;
@@ -18,9 +23,9 @@ use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
 use crate::run::aim::Aim;
-use crate::task::goal::{self, Goal};
+use crate::task::goal::Goal;
+use crate::task::goal::excluded::Excluded;
 use starling_core::{TestCase, TestOutcome, TestReport, TestStatus};
-use starling_syntax::SymbolPath;
 
 /// How the reason of a run begins whose last proposal was sent back.
 pub const NOT_ACCEPTED: &str = "no proposal was accepted";
@@ -33,6 +38,7 @@ impl Ending {
         ending(&RunFacts {
             stop_reason,
             task: "",
+            goal: Goal::Bug,
             changed: &[],
             taken_back: TakenBack::No,
             last_check: LastCheck::Absent {
@@ -61,81 +67,20 @@ impl Ending {
     }
 }
 
-/// What a headline is made of.
-#[derive(Debug)]
-pub(crate) struct RunFacts<'a> {
-    pub stop_reason: &'a StopReason,
-    pub task: &'a str,
-    /// Symbols whose changes are in the workspace at the end.
-    pub changed: &'a [SymbolPath],
-    pub taken_back: TakenBack<'a>,
-    pub last_check: LastCheck<'a>,
-    pub failed_before: &'a BTreeSet<String>,
-    /// Failing tests that the task is about.
-    pub required: &'a BTreeSet<String>,
-    /// Tests that pass only with test files that the run changed.
-    pub only_as_changed: &'a [String],
-    /// Files that were changed with tests in them that could not be held to their original text.
-    pub unheld: &'a [String],
-    /// Tests that fail and pass on the text that the run leaves.
-    pub unsteady: &'a [String],
-    /// Those of which the run may be the cause: with them nothing is proven.
-    pub doubtful: &'a [String],
-    /// What the run's new tests do on the code as it was.
-    pub new_tests: &'a WithoutChange,
-    /// Changed functions without whose change the tests that show the change pass as well.
-    pub unshown_parts: &'a [SymbolPath],
-    /// Changed symbols that surely no test reaches.
-    pub unreached: &'a [SymbolPath],
-    /// Whether code was changed whose behaviour tests can show.
-    pub behaves_otherwise: bool,
-    /// Whether only documents, comments and docstrings were changed.
-    pub only_words: bool,
-    /// How the changes stand to what the task names.
-    pub aim: &'a Aim,
-    /// The task tells of a bug in code that no failing test reaches.
-    pub beside_failures: bool,
-    /// Proposals that the checks refused for good, in words.
-    pub left_out: &'a [String],
-    /// Proposals that the person rejected, in words.
-    pub rejected: &'a [String],
-    /// Problems that the changes brought, be it with the person's leave, in words.
-    pub problems: &'a [String],
-    /// Why the last proposal was refused, where none was applied.
-    pub refused: Option<&'a str>,
-    /// The test run before anything was changed.
-    pub report_before: Option<&'a TestReport>,
-    /// Every agent says that its symbol needs no change, and no test says otherwise.
-    pub nothing_to_change: bool,
-}
-
-/// Whether the changes of a run were taken back at its end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TakenBack<'a> {
-    No,
-    /// With the file that keeps the changes, where it could be written.
-    Yes(Option<&'a str>),
-}
-
-/// The last test run on the workspace as the run leaves it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LastCheck<'a> {
-    Absent { why: &'a str },
-    Known(&'a TestReport),
-}
-
 /// The end of a run. Its last check decides whether the changes are proven.
 pub(crate) fn ending(facts: &RunFacts<'_>) -> Ending {
     let (proof, headline) = match facts.stop_reason {
         StopReason::Settled => {
             let (proof, headline) = done(facts);
             let (proof, headline) = match proof {
-                Proof::Proven | Proof::NothingToProve if !facts.left_out.is_empty() => {
+                Proof::Proven | Proof::AsBefore | Proof::NothingToProve
+                    if !facts.left_out.is_empty() =>
+                {
                     (Proof::Unproven, without_the_refused(facts, &headline))
                 }
-                Proof::Proven => {
+                Proof::Proven | Proof::AsBefore => {
                     let beside = without_change(facts.new_tests);
-                    (Proof::Proven, format!("{headline}{beside}"))
+                    (proof, format!("{headline}{beside}"))
                 }
                 Proof::Unproven if !facts.left_out.is_empty() => {
                     (Proof::Unproven, without_the_refused(facts, &headline))
@@ -357,7 +302,7 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             )
         }
         (Checked::Fails(what), Some(passed), None) => {
-            let passed = match goal::of(facts.task) == Goal::NewTest {
+            let passed = match facts.goal == Goal::NewTest {
                 // The tests that were added ran and pass, or the change would not have been accepted.
                 true => match facts.new_tests.fails.len() + facts.new_tests.passes.len() {
                     0 | 1 => "the new test passes".to_owned(),
@@ -365,14 +310,14 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
                 },
                 false => format!("{} {}", counted(passed, "test"), pass(passed)),
             };
-            let headline = format!("Done and proven: {passed}; {what}, no part of the task");
-            (Proof::Proven, headline)
+            let (proof, headline) = whole(facts, &passed);
+            (proof, format!("{headline}; {what}, no part of the task"))
         }
         (Checked::Passes(what), _, None) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {what}", only_words(facts)),
         ),
-        (Checked::Passes(what), _, None) => (Proof::Proven, format!("Done and proven: {what}")),
+        (Checked::Passes(what), _, None) => whole(facts, &what),
         (Checked::Fails(what), ..) if is_documentation => (
             Proof::NothingToProve,
             format!("Done: {}; {}{what}", only_words(facts), passing(facts)),
@@ -385,11 +330,19 @@ fn done(facts: &RunFacts<'_>) -> (Proof, String) {
             let passing = passing(facts);
             (Proof::Unproven, format!("Done, but {why}; {passing}{what}"))
         }
-        (Checked::Fails(what), None, _) => (
-            Proof::Unproven,
-            format!("Done, but {}{what}", passing(facts)),
-        ),
-        (Checked::Untested(why), ..) => (Proof::Unproven, format!("Done, untested: {why}")),
+        (Checked::Fails(what), None, _) => {
+            let passing = passing(facts);
+            let passing = passing.trim_end_matches("; ");
+            let beside = match passing.is_empty() {
+                true => String::new(),
+                false => format!("; {passing}"),
+            };
+            (Proof::Unproven, format!("Done, but {what}{beside}"))
+        }
+        (Checked::Untested(why), ..) => match &facts.aim.missed {
+            Some(missed) => (Proof::Unproven, format!("Done, but {missed}; {why}")),
+            None => (Proof::Unproven, format!("Done, untested: {why}")),
+        },
     }
 }
 
@@ -411,7 +364,7 @@ fn unshown_by_tests(facts: &RunFacts<'_>) -> Option<String> {
 
 /// Returns that no test fails without the change of one of the changed functions.
 fn unshown_part(facts: &RunFacts<'_>) -> Option<String> {
-    let is_meant = !facts.unshown_parts.is_empty() && goal::of(facts.task) != Goal::Refactoring;
+    let is_meant = !facts.unshown_parts.is_empty() && facts.goal != Goal::Refactoring;
     let names = facts.unshown_parts.iter().map(ToString::to_string);
     let names: Vec<String> = names.collect();
     is_meant.then(|| format!("no test fails without the change of {}", some_of(&names)))
@@ -432,9 +385,9 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         return Some(missed.clone());
     }
     let is_aside = |id: &String| facts.aim.aside.contains(id);
-    let are_all_fixed = report.outcome == TestOutcome::Passed
-        && (facts.failed_before.iter()).any(|id| !is_aside(id) && !facts.unsteady.contains(id));
-    if fixed().any(|case| !is_aside(&case.id)) || are_all_fixed || facts.new_tests.show_the_change()
+    if fixed().any(|case| !is_aside(&case.id))
+        || are_all_fixed(facts, report)
+        || facts.new_tests.show_the_change()
     {
         return None;
     }
@@ -443,7 +396,7 @@ fn unshown_as_whole(facts: &RunFacts<'_>) -> Option<String> {
         return Some(format!("no test reaches {}", some_of(&names)));
     }
     // Who asks for a document, or for an answer, asks for no change of code.
-    let asks_for_behaviour = match goal::of(facts.task) {
+    let asks_for_behaviour = match facts.goal {
         Goal::Bug | Goal::RedTests | Goal::Feature | Goal::Documentation | Goal::Question => true,
         Goal::NewTest | Goal::Refactoring => false,
     };
@@ -468,8 +421,12 @@ fn passed_beside_known_failures(facts: &RunFacts<'_>) -> Option<usize> {
     let LastCheck::Known(report) = facts.last_check else {
         return None;
     };
-    let is_told = match goal::of(facts.task) {
-        Goal::Bug | Goal::RedTests => !facts.required.is_empty() || facts.beside_failures,
+    let is_told = match facts.goal {
+        Goal::Bug | Goal::RedTests => {
+            let excluded = Excluded::of(facts.task);
+            let are_left = failing_ids(report).iter().all(|id| excluded.holds(id));
+            !facts.required.is_empty() || facts.beside_failures || are_left
+        }
         Goal::NewTest
         | Goal::Feature
         | Goal::Refactoring
@@ -551,23 +508,33 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
 fn by_command(facts: &RunFacts<'_>, report: &TestReport, passed: usize) -> Checked {
     let command = &report.command;
     let printed = format!("{} {}", counted(passed, "test"), pass(passed));
-    let did_fail = facts.report_before.is_some_and(|before| {
-        let is_same = before.command == report.command;
-        is_same && before.outcome == TestOutcome::Failed && before.exit != Some(0)
-    });
-    match (did_fail, passed) {
+    match (did_fail(facts, report), passed) {
         (true, 0) => Checked::Passes(format!("`{command}` failed before and passes now")),
         (true, _) => Checked::Passes(format!(
             "`{command}` failed before and passes now ({printed} by what it printed)"
         )),
         (false, 0) => {
             let status = report.exit.unwrap_or_default();
+            let why = match hidden(report) {
+                Some(why) => format!("; it does not see {why}"),
+                None => String::new(),
+            };
             Checked::Untested(format!(
-                "the test command ran no test that Starling can see (its exit status was {status})"
+                "the test command ran no test that Starling can see (its exit status was {status}{why})"
             ))
         }
-        (false, _) => Checked::Fails(format!("{printed} only by what `{command}` printed")),
+        (false, _) => {
+            let why = hidden(report).map(|why| format!("; Starling does not see {why}"));
+            let why = why.unwrap_or_default();
+            Checked::Fails(format!("{printed} only by what `{command}` printed{why}"))
+        }
     }
+}
+
+/// Returns why the test runner's own results are not seen, as the runner notes it below the output.
+fn hidden(report: &TestReport) -> Option<&str> {
+    let mut lines = report.output.lines().rev();
+    lines.find_map(|line| line.strip_prefix("note: Starling does not see "))
 }
 
 /// How a test run that did not come to its end was stopped.
@@ -696,41 +663,6 @@ fn left_behind(facts: &RunFacts<'_>) -> String {
     match kept.is_empty() {
         true => stays,
         false => format!("{kept}; still {stays}"),
-    }
-}
-
-/// Returns whether a run changed only documents, comments and docstrings, and no test shows the
-/// change, as an example in a docstring can do.
-fn is_all_documentation(facts: &RunFacts<'_>) -> bool {
-    let WithoutChange {
-        fails,
-        passes,
-        changed_fail,
-        unshown_parts: _,
-    } = facts.new_tests;
-    let is_shown = [fails, passes, changed_fail]
-        .iter()
-        .any(|tests| !tests.is_empty());
-    let is_fixed = |case: &TestCase| {
-        case.status == TestStatus::Passed && facts.failed_before.contains(&case.id)
-    };
-    let fixes = match facts.last_check {
-        LastCheck::Known(report) => report.cases.iter().any(is_fixed),
-        LastCheck::Absent { .. } => false,
-    };
-    let is_of_tests = goal::of(facts.task) == Goal::NewTest;
-    !is_of_tests && !is_shown && !fixes && (facts.only_words || are_documents(facts))
-}
-
-fn are_documents(facts: &RunFacts<'_>) -> bool {
-    let mut files = facts.changed.iter().map(|symbol| &symbol.file);
-    files.all(is_documentation)
-}
-
-fn only_words(facts: &RunFacts<'_>) -> &'static str {
-    match are_documents(facts) {
-        true => "only documentation was changed",
-        false => "only comments and docstrings were changed",
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the checks of a change need, and know: a workspace, its tests and the applied proposals.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub struct Checker {
     /// Held while the tests that fail in the current workspace are determined.
     pub(crate) learning: Mutex<()>,
     stated: OnceLock<Statements>,
+    /// Data files that only tests and the test command read; unset until they are looked for.
+    pub(crate) read_data: OnceLock<BTreeSet<FilePath>>,
     world: Locked<World>,
     tests: Locked<TestState>,
     proposals: Locked<ProposalBook>,
@@ -92,6 +95,7 @@ impl Checker {
             testing: Semaphore::new(cores),
             learning: Mutex::new(()),
             stated: OnceLock::new(),
+            read_data: OnceLock::new(),
             world: Locked::new(Rank::World, world),
             tests: Locked::new(Rank::Tests, TestState::default()),
             proposals: Locked::new(Rank::Proposals, ProposalBook::default()),

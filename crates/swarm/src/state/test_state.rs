@@ -51,6 +51,8 @@ pub(crate) struct RequiredTests {
     pub ids: BTreeSet<String>,
     /// Failing tests that use a file named in the task. The task may be about these tests.
     pub near: BTreeSet<String>,
+    /// Failing tests that the task says to leave.
+    pub excluded: BTreeSet<String>,
     /// The symbols and files that the task names; `None` until they have been looked up.
     pub names: Option<Names>,
     /// Symbols that the task names or the scout picked.

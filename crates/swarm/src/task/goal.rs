@@ -3,8 +3,10 @@
 //! The goal decides which failing tests a run must fix ([`crate::check::required`]). A task that matches
 //! no rule counts as a bug, the strictest of all goals that change code.
 
+pub(crate) mod excluded;
 mod words;
 
+use excluded::Excluded;
 use words::{Sentence, sentences};
 
 /// The kind of result that the user asks for.
@@ -136,6 +138,7 @@ const RULES: &[(Goal, &[&str])] = &[
             "^function|option|flag|command|parameter|method|class|way|new",
             "make .. possible",
             "feature",
+            "^give ... method|function|class|property|attribute|argument|parameter|option|flag|command",
             "should|must support|accept|allow",
             "^do|finish|complete .. todo|todos|fixme",
         ],
@@ -158,6 +161,7 @@ const FAULTS: &[&str] = &["why ... wrong|fail*|crash*|broken|incorrect*|not|erro
 
 /// Returns the goal of a task.
 pub(crate) fn of(task: &str) -> Goal {
+    let task = &Excluded::of(task).rest();
     let sentences = sentences(task);
     if is_question(&sentences) {
         return Goal::Question;
@@ -172,6 +176,16 @@ pub(crate) fn of(task: &str) -> Goal {
         .iter()
         .find(|(_, patterns)| any_fits(&sentences, patterns))
         .map_or(Goal::Bug, |(goal, _)| *goal)
+}
+
+/// Returns the documents and files without code that a task asks to change, as it names them, in lower
+/// case. A document that is used as a source does not count.
+pub(crate) fn documents_to_change(task: &str) -> Vec<String> {
+    let task = &Excluded::of(task).rest();
+    let sentences = sentences(task);
+    let clauses = sentences.iter().flat_map(Sentence::clauses);
+    let asked = clauses.filter(|clause| fits_any(clause, DOCUMENTATION));
+    asked.flat_map(|clause| clause.documents()).collect()
 }
 
 /// Returns whether only documents must be changed.

@@ -6,3 +6,4 @@ pub(crate) mod in_strings;
 pub(crate) mod names;
 pub(crate) mod request;
 pub(crate) mod stated;
+pub(crate) mod whole_word;

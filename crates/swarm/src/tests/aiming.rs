@@ -194,3 +194,66 @@ async fn what_is_named_may_be_mended_in_what_it_uses() {
     let (proof, headline) = ending(&bed.run().await);
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
+
+/// Another file was changed than the document that the task names.
+#[tokio::test(start_paused = true)]
+async fn a_document_that_the_task_names_has_to_be_changed() {
+    let files = [
+        ("README.md", "# Shpo\n"),
+        ("words.txt", "allow\n"),
+        ("render.py", RENDER),
+        ("test_render.py", TEST_RENDER),
+    ];
+    let ends = async |task: &str, symbol: &str, source: &str| {
+        let model = Scripted::native()
+            .on("scout", [wake(&[symbol])])
+            .on(&format!("agent {symbol}"), [whole(source)])
+            .always("agent", finish("nothing more"));
+        let mut bed = Bed::new(&files, model)
+            .tests(|_| Vec::new())
+            .with(|it| it.text = task.to_owned());
+        ending(&bed.run().await)
+    };
+    for task in ["Fix the typo in @README.md.", "Fix the typo in the README"] {
+        let (proof, headline) = ends(task, "words.txt::", "deny\n").await;
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        let but = "Done, but README.md, which the task names, was not changed;";
+        assert!(headline.starts_with(but), "{headline}");
+        let told = "def minutes(n):\n    \"\"\"The time.\"\"\"\n    return f'{n}m'\n";
+        let (proof, headline) = ends(task, "render.py::minutes", told).await;
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        assert!(headline.starts_with(but), "{headline}");
+        let (proof, headline) = ends(task, "README.md::", "# Shop\n").await;
+        assert_eq!(proof, Proof::NothingToProve, "{headline}");
+    }
+}
+
+/// The changed method only stands in the same file.
+#[tokio::test(start_paused = true)]
+async fn other_code_in_the_same_file_is_not_what_the_task_names() {
+    let of = |task: &str, source: &str| {
+        bed(task, "shopping.py::ShoppingList.lines", source).tests(|_| Vec::new())
+    };
+    let told =
+        "def lines(self):\n        \"\"\"All of them.\"\"\"\n        return sorted(self._lines)\n";
+    let tidy = "def lines(self):\n        found = self._lines\n        return sorted(found)\n";
+    for (task, source) in [
+        ("Refactor #ShoppingList.without.", tidy),
+        ("Improve the docstring of `ShoppingList.without`.", told),
+    ] {
+        let (proof, headline) = ending(&of(task, source).run().await);
+        assert_eq!(proof, Proof::Unproven, "{headline}");
+        let but = "Done, but nothing in `ShoppingList.without`, which the task names, was changed;";
+        assert!(headline.starts_with(but), "{headline}");
+    }
+    for (task, source, proof) in [
+        ("Refactor #ShoppingList.lines.", tidy, Proof::AsBefore),
+        (
+            "Improve the docstring of `ShoppingList.lines`.",
+            told,
+            Proof::NothingToProve,
+        ),
+    ] {
+        assert_eq!(ending(&of(task, source).run().await).0, proof, "{task}");
+    }
+}

@@ -206,3 +206,46 @@ async fn a_bug_that_is_repaired_in_part_leaves_the_tree_as_it_was() {
     );
     assert_eq!(bed.read("stats.py"), STATS);
 }
+
+/// The only test that the task names is one that it says to leave.
+#[tokio::test(start_paused = true)]
+async fn a_test_that_the_task_says_to_leave_keeps_no_change_away() {
+    for task in [
+        "Empty lists are handled wrongly. test_mode needs a file that we do not have, leave it.",
+        "Empty lists are handled wrongly; ignore test_mode",
+        "Mend what the red tests show, except test_mode.",
+    ] {
+        let model = Scripted::native()
+            .on("scout", [wake(&["stats.py::mean"])])
+            .on("agent stats.py::mean", [whole(RIGHT)])
+            .always("agent", finish("nothing more"));
+        let mut bed = bed(task, model);
+        let events = bed.run().await;
+        assert_eq!(stop(&events), StopReason::Settled, "{task}: {events:#?}");
+        assert!(bed.read("stats.py").contains(RIGHT), "{task}");
+        assert_eq!(
+            woken(&events).len(),
+            1,
+            "{task}: nobody is woken for test_mode"
+        );
+        let prompt = &bed.model.prompts("scout")[0];
+        assert!(
+            prompt.contains("leave them as they are: test_stats.py::test_mode"),
+            "{prompt}"
+        );
+        match events.last() {
+            Some(Event::RunFinished {
+                ending: Some(end), ..
+            }) => {
+                assert_eq!(end.proof, Proof::Proven, "{}", end.headline);
+                assert!(
+                    end.headline
+                        .contains("test_mode (it failed before), no part of the task"),
+                    "{}",
+                    end.headline
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

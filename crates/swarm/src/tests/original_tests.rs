@@ -215,7 +215,7 @@ async fn a_new_test_is_tried_on_the_code_as_it_was() {
     assert_eq!((proof, headline.as_str()), (Proof::Unproven, passes));
     // A refactoring changes no test result, so the new tests are not tried on the original code.
     let (proof, headline, plain) = repairs_with_a_new_test("Refactor f.", false, false).await;
-    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert_eq!(proof, Proof::AsBefore, "{headline}");
     assert!(!headline.contains("without the change"), "{headline}");
     assert!(
         plain < with,
@@ -231,7 +231,7 @@ async fn a_new_test_of_what_is_there_is_not_tried_without_a_change() {
     let mut bed = bed(&files, Approval::Auto, "Add a test for f.", model).begin(&["test_a.py::"]);
     let events = bed.run().await;
     let (proof, headline) = ending(&events);
-    assert_eq!(proof, Proof::Proven, "{headline}");
+    assert_eq!(proof, Proof::AsBefore, "{headline}");
     assert!(!headline.contains("without the change"), "{headline}");
 }
 
@@ -344,12 +344,13 @@ async fn a_test_beside_one_that_misses_a_name_keeps_its_original_text() {
         let (proof, headline) = ending(&events);
         match breaks {
             true => assert!(
-                !bed.read("a.py").contains("return 0") || proof != Proof::Proven,
+                !bed.read("a.py").contains("return 0")
+                    || !matches!(proof, Proof::Proven | Proof::AsBefore),
                 "{headline}: {events:#?}"
             ),
             false => {
                 assert!(bed.read("a.py").contains("def g("), "{events:#?}");
-                assert_eq!(proof, Proof::Proven, "{headline}");
+                assert_eq!(proof, Proof::AsBefore, "{headline}");
             }
         }
     }
@@ -400,7 +401,7 @@ async fn where_no_test_file_is_changed_no_test_runs_twice() {
         let files = [("a.py", CODE), ("test_a.py", TESTS)];
         let mut bed = bed(&files, Approval::Auto, "Make f faster.", model).begin(&begin);
         let events = bed.run().await;
-        assert_eq!(ending(&events).0, Proof::Proven, "{events:#?}");
+        assert_eq!(ending(&events).0, Proof::AsBefore, "{events:#?}");
         bed.selected.lock().unwrap().len()
     };
     // One run before the change, and one for each change.
@@ -470,6 +471,58 @@ async fn a_name_in_the_task_opens_no_file_of_the_tests_that_has_it_as_well() {
         assert_eq!(bed.read(file), before, "{task} {file}: {events:#?}");
         assert_eq!(ending(&events).0, Proof::NotDone, "{task} {file}");
     }
+}
+
+/// Expected values that only tests read, outside a folder of tests.
+#[tokio::test(start_paused = true)]
+async fn values_that_only_tests_read_prove_nothing_as_they_were_changed() {
+    let test = "import json\nfrom a.models import f\n\nE = json.load(open('a/want/values.json'))\n\n\ndef test_old():\n    assert f(1) == E\n";
+    let run = async |approval, code: &str| {
+        let values = whole("BLIND\n");
+        let model = Scripted::native()
+            .on(
+                "agent a/want/values.json",
+                [values, finish("no"), finish("no")],
+            )
+            .always("agent", finish("no"));
+        let files = [
+            ("a/models.py", code),
+            ("tests/test_a.py", test),
+            ("a/want/values.json", "f(1) == 1\n"),
+        ];
+        let of_folder = |all: &str| {
+            let red = judge(all).into_iter();
+            red.map(|(id, why)| (format!("tests/{id}"), why)).collect()
+        };
+        let bed = bed(&files, approval, "Fix f.", model).tests(of_folder);
+        let mut bed = bed.begin(&["a/want/values.json::"]);
+        let events = bed.run().await;
+        (ending(&events), bed.read("a/want/values.json"))
+    };
+    let (end, text) = run(Approval::Auto, BROKEN).await;
+    assert_eq!(
+        (end.0, text.as_str()),
+        (Proof::NotDone, "f(1) == 1\n"),
+        "{}",
+        end.1
+    );
+    let (end, text) = run(Approval::Ask, BROKEN).await;
+    assert_eq!(
+        (end.0, text.as_str()),
+        (Proof::Unproven, "BLIND\n"),
+        "{}",
+        end.1
+    );
+    assert!(end.1.contains("only as it was changed"), "{}", end.1);
+    // The code reads the file itself.
+    let reads = format!("{BROKEN}\n\nVALUES = open('a/want/values.json')\n");
+    let (end, text) = run(Approval::Auto, &reads).await;
+    assert_eq!(
+        (end.0, text.as_str()),
+        (Proof::Proven, "BLIND\n"),
+        "{}",
+        end.1
+    );
 }
 
 /// A feature that changes an expected value, with the test that pins the old one, and constants
@@ -598,7 +651,7 @@ async fn a_moved_function_takes_its_example_and_its_imports_along() {
         assert!(!bed.read("decay.py").contains("def age"), "{events:#?}");
         assert!(bed.read("test_a.py").contains("from ages import age\n"));
         let (proof, headline) = ending(&events);
-        assert_eq!(proof, Proof::Proven, "{headline}");
+        assert_eq!(proof, Proof::AsBefore, "{headline}");
     }
 }
 

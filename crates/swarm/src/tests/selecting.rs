@@ -71,7 +71,7 @@ async fn a_change_is_checked_by_its_nearest_tests_and_their_files_run_at_the_end
     let events = bed.run().await;
     assert_eq!(selected(&bed), [sorted(&NEAR), sorted(&["test_a.py"])]);
     let text = evidence(&events).to_string();
-    let expected = "tests: 3 nearest of 503, `fake tests` passed in 0.0 s: 5 pass\n  \
+    let expected = "tests: 3 nearest of 503 test functions, `fake tests` passed in 0.0 s: 5 pass\n  \
         in test_a.py; at the end of the run, the files of the nearest tests run\n";
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(stop(&events), StopReason::Settled);
@@ -134,7 +134,10 @@ async fn a_name_that_the_runner_does_not_find_is_tried_by_its_file() {
     let (near, file) = (sorted(&NEAR), sorted(&["test_a.py"]));
     assert_eq!(selected(&bed), [near.clone(), near, file.clone(), file]);
     let text = evidence(&events).to_string();
-    assert!(text.starts_with("tests: 3 nearest of 503, "), "{text}");
+    assert!(
+        text.starts_with("tests: 3 nearest of 503 test functions, "),
+        "{text}"
+    );
     assert!(is_applied(&events));
 }
 
@@ -155,7 +158,7 @@ async fn tests_that_take_too_long_give_way_to_fewer() {
     assert_eq!(counts, [9, 9, 5, 1]);
     let text = evidence(&events).to_string();
     assert!(
-        text.starts_with("tests: 5 nearest of 509, `fake tests` passed in 1.0 s"),
+        text.starts_with("tests: 5 nearest of 509 test functions, `fake tests` passed in 1.0 s"),
         "{text}"
     );
 }
@@ -214,7 +217,7 @@ async fn what_an_agent_ran_checks_what_it_proposes() {
     assert_eq!(runs[..3], [sorted(&NEAR), sorted(&select), sorted(&with)]);
     let told = bed.model.prompts("agent a.py::load").pop().unwrap();
     assert!(
-        told.contains("`fake tests` (3 nearest of 503) passes"),
+        told.contains("`fake tests` (3 nearest of 503 test functions) passes"),
         "{told}"
     );
 }
@@ -347,5 +350,32 @@ fn a_quick_command_runs_whole_for_every_change() {
     assert_eq!(
         TestScope::after(&report(TestOutcome::TimedOut, 100)),
         TestScope::NEAREST
+    );
+}
+
+/// The task names a test that fails in two cases, and no test is near the change.
+#[tokio::test(start_paused = true)]
+async fn without_a_near_test_that_is_said_and_cases_of_one_function_are_one() {
+    let cases = ["test_many.py::test_7[a]", "test_many.py::test_7[b]"];
+    let mut bed = Bed::new(
+        &[
+            ("lone.py", "def lone(x):\n    return x\n"),
+            ("test_a.py", TESTS),
+            ("test_many.py", &many()),
+        ],
+        Scripted::native().on(
+            "agent lone.py::lone",
+            [whole("def lone(x):\n    return (x)\n"), finish("done")],
+        ),
+    )
+    .begin(&["lone.py::lone"])
+    .tests(move |_| cases.map(|id| (id.to_owned(), "no".to_owned())).to_vec())
+    .with(|it| it.text = "Refactor lone, as test_many.py::test_7 has it".to_owned());
+    bed.selects = true;
+    let events = bed.run().await;
+    let text = evidence(&events).to_string();
+    assert!(
+        text.starts_with("tests: none is near the change; 1 of 503 test functions, "),
+        "{text}"
     );
 }

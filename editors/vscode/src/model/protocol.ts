@@ -174,7 +174,7 @@ export type Event =
 
 /** How a run ended: in one line, and whether tests prove its changes. */
 export interface Ending {
-  proof: "proven" | "nothing_to_prove" | "unproven" | "not_done";
+  proof: "proven" | "as_before" | "nothing_to_prove" | "unproven" | "not_done";
   headline: string;
 }
 

@@ -108,6 +108,7 @@ export function endSentence(story: Story): string {
 export function isGood(end: End): boolean {
   switch (end.ending?.proof) {
     case "proven":
+    case "as_before":
     case "nothing_to_prove":
       return true;
     case "unproven":

@@ -73,6 +73,7 @@ test("the headline of the end stands beside its sentence, and its proof says whe
   assert.equal(row?.description, "Done and proven: 3 tests pass");
   assert.match(row?.tooltip ?? "", /Done and proven: 3 tests pass\n\nchanged quote$/);
   const good = (told: Story) => told.end !== null && isGood(told.end);
+  assert.deepEqual(good(end({ proof: "as_before", headline: "Done: 3 tests pass as before" })), true);
   assert.deepEqual([proven, end({ proof: "unproven", headline: "Done, untested: no test ran" }), end()].map(good), [
     true,
     false,

@@ -34,7 +34,13 @@ fn required_of(task: &str, picked: &[&str], cases: Vec<TestCase>) -> Vec<String>
 
 fn belonging_to(task: &str, picked: &[&str], cases: Vec<TestCase>, near: bool) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
-    for (name, text) in [("stats.py", STATS), ("test_stats.py", TESTS)] {
+    std::fs::create_dir_all(dir.path().join("lib/sub")).unwrap();
+    let files = [
+        ("stats.py", STATS),
+        ("test_stats.py", TESTS),
+        ("lib/sub/deep.py", ""),
+    ];
+    for (name, text) in files {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
     let workspace = Workspace::open(dir.path().canonicalize().unwrap()).unwrap();
@@ -187,6 +193,38 @@ fn a_task_about_failing_tests_requires_all_that_can_be_repaired() {
     let required = required_of(task, &[], cases);
     assert!(required.contains(&"test_near".to_owned()), "{required:?}");
     assert!(!required.contains(&"test_far".to_owned()), "{required:?}");
+}
+
+#[test]
+fn a_test_that_the_task_says_to_leave_is_not_required() {
+    let required = |task: &str| required_of(task, &["stats.py::mode"], red());
+    let of_mode = "Empty input crashes. test_empty needs a file that we do not have, leave it.";
+    assert_eq!(required(of_mode), ["test_mode"]);
+    assert_eq!(
+        required("`mean` is wrong; leave test_report"),
+        ["test_empty"]
+    );
+    let all = "Make the tests pass, except test_mode and test_cart.";
+    assert_eq!(required(all), ["test_empty", "test_report"]);
+    assert_eq!(required("Fix test_mode, ignore test_cart"), ["test_mode"]);
+}
+
+#[test]
+fn a_bug_requires_no_test_that_lacks_a_module() {
+    let with = |module: &str| {
+        let missing = format!("ModuleNotFoundError: No module named '{module}'");
+        vec![
+            case("test_empty", &missing),
+            case("test_report", "assert 1 == 2"),
+        ]
+    };
+    for module in ["numpy", "deep"] {
+        let required = required_of("`mean` is wrong", &[], with(module));
+        assert_eq!(required, ["test_report"], "{module}");
+    }
+    let said = "`mean` is wrong: it needs numpy";
+    assert_eq!(required_of(said, &[], with("numpy")).len(), 2);
+    assert_eq!(required_of("`mean` is wrong", &[], with("stats")).len(), 2);
 }
 
 #[test]

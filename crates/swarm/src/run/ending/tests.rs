@@ -1,6 +1,7 @@
 use super::*;
 use crate::{ActorId, AgentOutcome, Event};
 use starling_core::{ResultSource, Verdict};
+use starling_syntax::SymbolPath;
 
 fn report(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
     TestReport {
@@ -29,6 +30,8 @@ fn failing(ids: &[&str]) -> TestReport {
 struct Run<'a> {
     stop_reason: StopReason,
     task: &'a str,
+    /// Instead of the goal that the words of the task have.
+    goal: Option<Goal>,
     changed: &'a [&'a str],
     taken_back: TakenBack<'a>,
     last: Option<TestReport>,
@@ -55,6 +58,7 @@ impl Default for Run<'_> {
         Run {
             stop_reason: StopReason::Settled,
             task: "mend it",
+            goal: None,
             changed: &["a.py::f"],
             taken_back: TakenBack::No,
             last: None,
@@ -96,6 +100,7 @@ fn ends(run: &Run<'_>) -> (Proof, String) {
     let ending = ending(&RunFacts {
         stop_reason: &run.stop_reason,
         task: run.task,
+        goal: run.goal.unwrap_or_else(|| crate::task::goal::of(run.task)),
         changed: &changed,
         taken_back: run.taken_back,
         last_check: match &run.last {
@@ -140,10 +145,27 @@ fn is(proof: Proof, headline: &str) -> (Proof, String) {
 }
 
 #[test]
-fn passing_tests_prove_a_change() {
-    let proven = |what: &str| is(Proof::Proven, &format!("Done and proven: {what}"));
-    assert_eq!(settled(passing(12), &[]), proven("12 tests pass"));
-    assert_eq!(settled(passing(1), &[]), proven("1 test passes"));
+fn passing_tests_show_that_behaviour_stays_and_mended_ones_prove_a_change() {
+    let before = |what: &str| is(Proof::AsBefore, &format!("Done: {what} as before"));
+    assert_eq!(settled(passing(12), &[]), before("12 tests pass"));
+    assert_eq!(settled(passing(1), &[]), before("1 test passes"));
+    let proven = is(Proof::Proven, "Done and proven: 12 tests pass");
+    assert_eq!(settled(passing(12), &["t3"]), proven);
+    for task in ["Rename f to g.", "Move f to b.py", "Simplify f", "Inline g"] {
+        let stays = ends(&Run {
+            task,
+            behaves_otherwise: true,
+            last: Some(passing(2)),
+            ..Run::default()
+        });
+        assert_eq!(stays, before("2 tests pass"), "{task}");
+    }
+    let new = ends(&Run {
+        task: "Add a test for f",
+        last: Some(passing(2)),
+        ..Run::default()
+    });
+    assert_eq!(new, is(Proof::AsBefore, "Done: 2 tests pass"));
 }
 
 #[test]
@@ -169,8 +191,6 @@ fn other_behaviour_is_proven_by_a_test_that_fails_without_it() {
         assert_eq!(ends_with(task, &[], passing(2)), is(Proof::Unproven, but));
         assert_eq!(ends_with(task, &["t1"], passing(2)), proven, "{task}");
     }
-    // That behaviour stays is proven by the tests that passed before.
-    assert_eq!(ends_with("Rename f to g.", &[], passing(2)), proven);
     let red = || {
         let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
         report(TestOutcome::Failed, &cases)
@@ -201,7 +221,7 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
         };
         ends(&run)
     };
-    let but = "Done, but 1 proposal was refused: a.py::g (tests fail); 3 tests pass";
+    let but = "Done, but 1 proposal was refused: a.py::g (tests fail); 3 tests pass as before";
     let one = &["a.py::g (tests fail)"][..];
     assert_eq!(ends_with(&["a.py::f"], one), is(Proof::Unproven, but));
     let documented = "Done, but 1 proposal was refused: a.py::g (tests fail); only documentation \
@@ -212,7 +232,7 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
     );
     let both = ends_with(&["a.py::f"], &["a.py::g (x)", "b.py::h (y)"]);
     let partly = "Partly done: 2 proposals were refused: a.py::g (x), b.py::h (y); changed only \
-                  a.py::f; 3 tests pass";
+                  a.py::f; 3 tests pass as before";
     assert_eq!(both, is(Proof::Unproven, partly));
     let unshown = ends(&Run {
         task: "f gets a new parameter",
@@ -225,7 +245,8 @@ fn a_run_of_which_a_proposal_was_refused_is_not_proven() {
                   a.py::f; no test was seen to fail without it; 3 tests pass";
     assert_eq!(unshown, is(Proof::Unproven, partly));
     let as_many = ends_with(&["a.py::f", "a.py::k"], &["a.py::g (x)", "b.py::h (y)"]);
-    let but = "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass";
+    let but =
+        "Done, but 2 proposals were refused: a.py::g (x), b.py::h (y); 3 tests pass as before";
     assert_eq!(as_many, is(Proof::Unproven, but));
 }
 
@@ -355,7 +376,7 @@ fn tests_that_pass_only_as_they_were_changed_prove_nothing() {
 }
 
 #[test]
-fn a_new_test_is_proven_although_others_fail_as_before() {
+fn a_new_test_is_done_although_others_fail_as_before() {
     use TestStatus::{Failed, Passed};
     let last = || report(TestOutcome::Failed, &[("new", Passed), ("red", Failed)]);
     let ended = |task: &str, before: &[&str]| {
@@ -366,11 +387,11 @@ fn a_new_test_is_proven_although_others_fail_as_before() {
             ..Run::default()
         })
     };
-    let headline = "Done and proven: the new test passes; 1 test fails: red (it failed before), \
-                    no part of the task";
+    let headline = "Done: the new test passes; 1 test fails: red (it failed before), no part of \
+                    the task";
     assert_eq!(
         ended("Add a test for parse.", &["red"]),
-        is(Proof::Proven, headline)
+        is(Proof::AsBefore, headline)
     );
     assert_eq!(ended("Add a test for parse.", &[]).0, Proof::Unproven);
     assert_eq!(ended("Fix parse.", &["red"]).0, Proof::Unproven);
@@ -439,26 +460,51 @@ fn a_run_without_a_change_names_the_tests_that_it_should_have_repaired() {
 
 #[test]
 fn known_failures_that_are_no_part_of_the_task_leave_a_change_proven() {
-    let ends = |task, last: &[(&str, TestStatus)], required| {
-        ends(&Run {
-            task,
-            last: Some(report(TestOutcome::Failed, last)),
-            before: &["red"],
-            required,
-            ..Run::default()
+    let run = |task, last: &[(&str, TestStatus)], required| Run {
+        task,
+        last: Some(report(TestOutcome::Failed, last)),
+        before: &["red"],
+        required,
+        ..Run::default()
+    };
+    let ends = |task, last: &[(&str, TestStatus)], required| ends(&run(task, last, required));
+    let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
+    let ends_as = |goal, task| {
+        super::tests::ends(&Run {
+            goal: Some(goal),
+            ..run(task, &cases, &[])
         })
     };
-    let cases = [("a", TestStatus::Passed), ("red", TestStatus::Failed)];
-    let headline = "Done and proven: 1 test passes; 1 test fails: red (it failed before), no part \
-                    of the task";
-    assert_eq!(
-        ends("Simplify f.", &cases, &[]),
-        is(Proof::Proven, headline)
-    );
+    let rest = "1 test fails: red (it failed before), no part of the task";
+    let stays = format!("Done: 1 test passes as before; {rest}");
+    for task in [
+        "Simplify f.",
+        "red needs a file that we do not have, leave test `red`. Simplify f.",
+    ] {
+        assert_eq!(
+            ends(task, &cases, &[]),
+            is(Proof::AsBefore, &stays),
+            "{task}"
+        );
+    }
+    // A deletion or renaming that is the whole task counts as one.
+    let deleted = ends_as(Goal::Refactoring, "Delete `f`.");
+    assert_eq!(deleted, is(Proof::AsBefore, &stays));
+    let proven = format!("Done and proven: 1 test passes; {rest}");
     assert_eq!(
         ends("a fails, mend f", &cases, &["a"]),
-        is(Proof::Proven, headline)
+        is(Proof::Proven, &proven)
     );
+    let left = [("a", TestStatus::Passed), ("test_red", TestStatus::Failed)];
+    let told = super::tests::ends(&Run {
+        task: "f is wrong; test_red needs the network, leave it",
+        last: Some(report(TestOutcome::Failed, &left)),
+        before: &["test_red"],
+        ..Run::default()
+    });
+    let told_rest = "1 test fails: test_red (it failed before), no part of the task";
+    let expected = format!("Done: 1 test passes as before; {told_rest}");
+    assert_eq!(told, is(Proof::AsBefore, &expected));
     // A bug of which no test tells may be the cause of any failure.
     let unproven = |found: (Proof, String)| assert_eq!(found.0, Proof::Unproven, "{}", found.1);
     unproven(ends("f is wrong", &cases, &[]));
@@ -499,7 +545,7 @@ fn beside_failing_tests_it_is_said_how_many_pass() {
     use TestStatus::{Failed, Passed};
     let cases = [("a", Passed), ("b", Passed), ("red", Failed)];
     let last = || report(TestOutcome::Failed, &cases);
-    let headline = "Done, but 2 tests pass; 1 test fails: red (it failed before)";
+    let headline = "Done, but 1 test fails: red (it failed before); 2 tests pass";
     assert_eq!(settled(last(), &["red"]), is(Proof::Unproven, headline));
     let (proof, headline) = ends(&Run {
         stop_reason: StopReason::TestsFail {
@@ -565,7 +611,7 @@ fn passing_tests_do_not_prove_a_changed_docstring() {
     );
     assert_eq!(
         docstring("Add a doctest for f", &[]),
-        is(Proof::Proven, shown)
+        is(Proof::AsBefore, "Done: 2 tests pass")
     );
 }
 
@@ -761,8 +807,8 @@ fn tests_that_fail_now_and_then_prove_nothing() {
     };
     said(
         &run(&[], StopReason::Settled),
-        Proof::Proven,
-        "Done and proven: 1 test passes; 1 test fails now and then: b",
+        Proof::AsBefore,
+        "Done: 1 test passes as before; 1 test fails now and then: b",
     );
     said(
         &run(&["b"], StopReason::Settled),
@@ -797,7 +843,7 @@ fn tests_that_fail_now_and_then_prove_nothing() {
     said(
         &beside,
         Proof::Unproven,
-        "Done, but 1 test passes; 1 test fails: c (it failed before); 1 test fails now and then: b",
+        "Done, but 1 test fails: c (it failed before); 1 test passes; 1 test fails now and then: b",
     );
 }
 
@@ -820,15 +866,15 @@ fn what_a_person_left_undone_is_told() {
         rejected: &["#2 (a.py::g)"],
         ..Run::default()
     });
-    let headline = "Done and proven: 3 tests pass; you rejected #2 (a.py::g)";
-    assert_eq!(rejected, is(Proof::Proven, headline));
+    let headline = "Done: 3 tests pass as before; you rejected #2 (a.py::g)";
+    assert_eq!(rejected, is(Proof::AsBefore, headline));
     let broken = ends(&Run {
         last: Some(passing(3)),
         rejected: &["#2 (a.py::g)"],
         problems: &["b.py:1: `h` is not defined in a.py"],
         ..Run::default()
     });
-    let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass; \
+    let headline = "Done, but b.py:1: `h` is not defined in a.py; 3 tests pass as before; \
                     you rejected #2 (a.py::g)";
     assert_eq!(broken, is(Proof::Unproven, headline));
 }

@@ -107,6 +107,8 @@ const TASKS: &[(Goal, &[&str])] = &[
             "Add a --verbose flag and mention it in the README",
             "Sort `ShoppingList.lines` by amount",
             "Add a function mode and document it in README.md",
+            "give `Cart` a method due_text() and use it in render",
+            "Add a --verbose flag. test_net fails here, ignore it.",
         ],
     ),
     (
@@ -124,6 +126,7 @@ const TASKS: &[(Goal, &[&str])] = &[
             "make the tests faster",
             "Fix the flake8 warnings",
             "Port the tests to pytest",
+            "Rename `total` to `sum_total`; test_net is red, leave it.",
         ],
     ),
     (
@@ -180,4 +183,28 @@ fn goals_of_short_tasks() {
 fn blocks_of_code_are_not_read_for_words() {
     let task = "Rename `f` to `g`:\n```python\n# fix the failing tests\n```\n";
     assert_eq!(of(task), Goal::Refactoring);
+}
+
+#[test]
+fn documents_to_change_are_told_from_sources() {
+    for (task, expected) in [
+        ("Fix the typo in @README.md.", "readme.md"),
+        ("Fix the wording of the README.", "readme"),
+        (
+            "Add a --verbose flag and mention it in docs/use.md",
+            "docs/use.md",
+        ),
+        ("Set `limit` in config.toml to 3", "config.toml"),
+        (
+            "Change `f` so that it does what is documented in README.md",
+            "",
+        ),
+        ("f must round, as the README says", ""),
+        (
+            "Fix the typo in the README; test_net is red, leave it",
+            "readme",
+        ),
+    ] {
+        assert_eq!(documents_to_change(task).join(" "), expected, "{task}");
+    }
 }

@@ -312,6 +312,21 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     found
 }
 
+/// Returns the words of a part of a sentence.
+pub(super) fn part(text: &str) -> Sentence {
+    let mut words = Vec::new();
+    let mut in_code = false;
+    for chunk in text.split_whitespace() {
+        let ticks = chunk.matches('`').count();
+        push_words(&mut words, chunk, in_code || ticks > 0);
+        in_code ^= ticks % 2 == 1;
+    }
+    Sentence {
+        words,
+        is_question: false,
+    }
+}
+
 fn push_words(words: &mut Vec<Word>, chunk: &str, in_ticks: bool) {
     let trimmed =
         chunk.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '('));
@@ -460,6 +475,12 @@ impl Sentence {
     pub(super) fn names_code(&self) -> bool {
         let mut words = self.words.iter();
         words.any(|word| word.is_code && !word.is_prose())
+    }
+
+    /// Returns the documents in the sentence that are not used as a source.
+    pub(super) fn documents(&self) -> Vec<String> {
+        let words = self.words.iter().filter(|word| word.is("@doc"));
+        words.map(|word| word.text.clone()).collect()
     }
 
     /// Splits a sentence into its requests. Each request begins with a verb that changes something.

@@ -1,0 +1,425 @@
+//! Reads which tests a task says to leave as they are: "ignore test_x", "test_x needs a file that we
+//! do not have, leave it". Such tests are no part of the task, and their clauses say nothing about
+//! its goal.
+
+use std::ops::Range;
+
+use super::words::{Sentence, part};
+use crate::task::whole_word::has_word;
+use starling_syntax::FilePath;
+
+/// Words that begin a clause, as a full stop does.
+const BEGINNINGS: [&str; 14] = [
+    "and",
+    "but",
+    "then",
+    "so",
+    "because",
+    "since",
+    "while",
+    "which",
+    "except",
+    "excluding",
+    "besides",
+    "apart",
+    "aside",
+    "without",
+];
+/// Words at the beginning of a clause that say nothing themselves.
+const JOINTS: [&str; 8] = [
+    "and", "but", "then", "so", "because", "since", "while", "which",
+];
+/// Patterns for clauses that say to leave the tests that they name.
+const LEAVES: &[&str] = &[
+    "^leave|ignore|skip|disregard|exclude|omit|forget|leaving|ignoring|skipping|excluding ? @test",
+    "^except|besides|bar ? @test",
+    "^apart|aside|other from|than ? @test",
+    "^without|not @test",
+    "^never mind ? @test",
+    "^nevermind ? @test",
+    "^do not fix|mend|repair|solve|bother|worry|care|mind|consider|count ? @test",
+    "^never|not|dont|neednt fix|mend|repair|solve|bother|worry|care|mind|consider|count ? @test",
+    "no need ? fix|mend|repair|solve|bother|worry ? @test",
+    "not|dont have|need ? fix|mend|repair|solve ? @test",
+    "^pay no attention ? @test",
+    "^? ? @test can|may|could|should|shall|must be ignored|skipped|disregarded|excluded|left",
+];
+/// Patterns for what clauses say of tests that are to be left.
+const LEFT: &[&str] = &[
+    "may|can|should|shall|must|will stay|remain|keep ? red|failing|broken",
+    "may ? fail $",
+    "not ? part|business|concern|problem|job",
+    "no part",
+    "none of business|concern",
+    "out of scope",
+    "known|allowed|expected|supposed|bound to fail",
+    "known failure*",
+    "is|are ? unrelated|irrelevant",
+    "doesnt|dont matter|count",
+    "not matter|count",
+    "not to be fixed|mended|repaired|solved",
+    "neednt pass|succeed",
+    "needs|need not pass|succeed",
+    "not|doesnt|dont need|have ? pass|succeed",
+    "fixed|mended|repaired|solved|handled|done later|separately|elsewhere",
+    "for later",
+    "can|may wait $",
+];
+/// Patterns for clauses that say to keep the text of tests, which says nothing of their results.
+const KEEPS_TEXT: &[&str] = &["untouched|unchanged|unmodified|unaltered|intact"];
+/// Patterns for clauses that say to leave the tests of the clause before.
+const LEAVES_THEM: &[&str] = &[
+    "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both $",
+    "^leave|ignore|skip|disregard|exclude|omit|forget it|that|this|them|those|these|both alone|out|red|aside|be|failing|broken|as|for|please|here|there|too|now",
+    "^leave|ignore|skip|disregard|exclude|omit|forget that|this|those|these one|ones|test|tests",
+    "^leave|forget about it|that|this|them|those|these",
+    "^never mind $",
+    "^nevermind $",
+    "^never mind it|that|this|them|those|these",
+    "^do not fix|mend|repair|solve|bother|worry|care|mind|consider|count $",
+    "^do not fix|mend|repair|solve|bother|worry|care|mind|consider|count ? it|that|this|them|those|these",
+    "^dont|never|not fix|mend|repair|solve|bother|worry|care|mind|consider|count $",
+    "^dont|never|not fix|mend|repair|solve|bother|worry|care|mind|consider|count ? it|that|this|them|those|these",
+    "no need ? fix|mend|repair|solve ? it|that|this|them|those|these",
+];
+/// Patterns for clauses that speak of the tests of the clause before.
+const OF_THEM: &[&str] = &["^it|that|this|they|those|these|both|one"];
+/// Patterns for clauses that ask for the tests that they name, or that say that these are right.
+const WANTS: &[&str] = &[
+    "^make|get|fix|mend|repair|let|turn|bring|solve|resolve|have|run|debug",
+    "leave|keep ... pass*|green|working",
+    "is|are right|correct|fine",
+    "must|should pass|succeed|work",
+];
+
+/// The tests that a task says to leave.
+#[derive(Debug, Default)]
+pub(crate) struct Excluded<'t> {
+    task: &'t str,
+    /// Clauses that name the tests, and clauses that only speak of them.
+    left: Vec<Range<usize>>,
+    /// Clauses that ask for the tests that they name.
+    wanted: Vec<Range<usize>>,
+}
+
+impl<'t> Excluded<'t> {
+    pub fn of(task: &'t str) -> Excluded<'t> {
+        let clauses = clauses(task);
+        let mut is_left = vec![false; clauses.len()];
+        for (at, clause) in clauses.iter().enumerate() {
+            let before = at.checked_sub(1);
+            if clause.names_test() {
+                let continues = |before: usize| {
+                    is_left[before] && clause.is_list() || clause.is_rest_of_all(&clauses[before])
+                };
+                is_left[at] = clause.leaves() || before.is_some_and(continues);
+            } else if clause.leaves_them() {
+                let meant = antecedents(&clauses, at);
+                is_left[at] = !meant.is_empty();
+                for one in meant {
+                    is_left[one] = true;
+                }
+            }
+        }
+        let pick = |wanted: bool, fits: &dyn Fn(&Clause<'_>) -> bool| {
+            let both = clauses.iter().zip(&is_left);
+            let fitting = both.filter(|(clause, left)| **left == wanted && fits(clause));
+            fitting.map(|(clause, _)| clause.range.clone()).collect()
+        };
+        Excluded {
+            task,
+            left: pick(true, &|_| true),
+            wanted: pick(false, &|clause| clause.names_test() && clause.fits(WANTS)),
+        }
+    }
+
+    /// Returns the task without the clauses about tests to leave.
+    pub fn rest(&self) -> String {
+        let mut rest = self.task.to_owned();
+        for range in self.left.iter().rev() {
+            rest.replace_range(range.clone(), " ");
+        }
+        rest
+    }
+
+    /// Returns whether the task says to leave a test.
+    pub fn holds(&self, id: &str) -> bool {
+        let names = |ranges: &[Range<usize>]| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| names(&self.task[range.clone()], id))
+        };
+        names(&self.left) && !names(&self.wanted)
+    }
+}
+
+/// Returns whether a text names a test or, without a name behind it, the file of the test. Who leaves a
+/// file, does not change it; who ignores it, does not care for its tests.
+fn names(text: &str, id: &str) -> bool {
+    let id = id.split('[').next().unwrap_or(id);
+    let last = id.rsplit(['.', ':', '/']).next().unwrap_or(id);
+    let (file, _) = id.split_once("::").unwrap_or((id, ""));
+    let file = FilePath::new(file).name().to_owned();
+    let is_text_left = text.to_lowercase().contains("leave");
+    text.split_whitespace().any(|token| {
+        let is_of_file = !is_text_left && !token.contains("::") && file.ends_with(".py");
+        has_word(token, id)
+            || last != "py" && has_word(token, last)
+            || is_of_file && has_word(token, file.trim_end_matches(".py"))
+    })
+}
+
+/// Returns the indices of the clauses whose tests the clause at `at` speaks of: the nearest one
+/// before it that names tests, with the list that it ends, in the same sentence or the one before.
+fn antecedents(clauses: &[Clause<'_>], at: usize) -> Vec<usize> {
+    let sentence = clauses[at].sentence;
+    let near = |one: &usize| clauses[*one].sentence + 1 >= sentence;
+    let mut before = (0..at).rev().take_while(near);
+    let Some(nearest) = before.find(|one| clauses[*one].names_test()) else {
+        return Vec::new();
+    };
+    if clauses[nearest].fits(WANTS) {
+        return Vec::new();
+    }
+    let list = before.take_while(|one| clauses[*one].names_test() && clauses[*one].is_list());
+    let mut found: Vec<usize> = list.collect();
+    found.push(nearest);
+    found
+}
+
+/// A part of a sentence that says one thing.
+struct Clause<'t> {
+    range: Range<usize>,
+    text: &'t str,
+    words: Sentence,
+    sentence: usize,
+}
+
+impl Clause<'_> {
+    fn fits(&self, patterns: &[&str]) -> bool {
+        patterns.iter().any(|pattern| self.words.fits(pattern))
+    }
+
+    fn leaves(&self) -> bool {
+        let is_said = self.fits(LEAVES) || self.fits(LEFT);
+        is_said && !self.fits(WANTS) && !self.fits(KEEPS_TEXT)
+    }
+
+    fn leaves_them(&self) -> bool {
+        let is_said = self.fits(LEAVES_THEM) || self.fits(OF_THEM) && self.fits(LEFT);
+        is_said && !self.fits(KEEPS_TEXT)
+    }
+
+    /// Returns whether the clause names a test, as opposed to the word "test".
+    fn names_test(&self) -> bool {
+        let mut tokens = self.text.split_whitespace();
+        let mut is_behind_word = false;
+        tokens.any(|token| {
+            let name = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+            let is_of_tests = name.contains("test_")
+                || name.contains("_test")
+                || name.contains("::")
+                || name.starts_with("test") && name.contains(|c: char| c.is_ascii_digit())
+                || name.starts_with("Test") && name.chars().skip(4).any(char::is_uppercase);
+            let is_code = token.contains('`') || name.contains(['_', '.']);
+            let is_numbered = name.len() > 1 && name.ends_with(|c: char| c.is_ascii_digit());
+            let is_name = is_of_tests || is_behind_word && (is_code || is_numbered);
+            is_behind_word = matches!(name, "test" | "tests");
+            is_name
+        })
+    }
+
+    /// Returns whether the clause contains nothing but tests.
+    fn is_list(&self) -> bool {
+        let mut tokens = self.text.split_whitespace();
+        tokens.all(|token| {
+            let name = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+            let is_plain = ["and", "or", "also", "the", "test", "tests", ""].contains(&name);
+            is_plain || name.contains(['_', ':', '.']) || token.contains('`')
+        })
+    }
+
+    /// Returns whether the clause is the exception in "all but test_x".
+    fn is_rest_of_all(&self, before: &Clause<'_>) -> bool {
+        let last = before.text.split_whitespace().next_back();
+        let is_all = last.is_some_and(|last| matches!(last, "all" | "everything" | "tests"));
+        is_all && self.text.trim_start().starts_with("but ") && {
+            let names = self.text.trim_start().trim_start_matches("but ");
+            names
+                .split_whitespace()
+                .next()
+                .is_some_and(|first| first.contains("test") || matches!(first, "the" | "for"))
+        }
+    }
+}
+
+/// Splits a text into clauses. Blocks of code are left out.
+fn clauses(text: &str) -> Vec<Clause<'_>> {
+    let mut found: Vec<Clause<'_>> = Vec::new();
+    let mut start = 0;
+    let mut sentence = 0;
+    let mut in_block = false;
+    let mut in_code = false;
+    let mut end = |start: &mut usize, until: usize, sentence: usize| {
+        let range = *start..until;
+        *start = until;
+        let said = &text[range.clone()];
+        if !said.trim().is_empty() {
+            let words = part(without_joint(said));
+            found.push(Clause {
+                range,
+                text: said,
+                words,
+                sentence,
+            });
+        }
+    };
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (begin, trimmed) = (at, line.trim());
+        at += line.len();
+        let is_fence = trimmed.starts_with("```");
+        let is_item = trimmed.starts_with("- ") || trimmed.starts_with("* ");
+        if is_fence || in_block || is_item || trimmed.is_empty() {
+            end(&mut start, begin, sentence);
+            sentence += 1;
+        }
+        if is_fence || in_block {
+            in_block ^= is_fence;
+            start = at;
+            continue;
+        }
+        let mut from = begin;
+        for chunk in line.split_inclusive(char::is_whitespace) {
+            let (place, word) = (from, chunk.trim());
+            from += chunk.len();
+            let lower = word.to_lowercase();
+            let is_other_than = lower == "other" && text[from..].starts_with("than ");
+            let begins = BEGINNINGS.contains(&lower.as_str()) || is_other_than;
+            if !in_code && (begins || word.starts_with('(') || matches!(word, "-" | "–" | "—"))
+            {
+                end(&mut start, place, sentence);
+            }
+            in_code ^= word.matches('`').count() % 2 == 1;
+            let last = word.trim_end_matches(['"', '\'', '`']).chars().last();
+            if in_code {
+                continue;
+            }
+            match last {
+                Some(',' | ')') => end(&mut start, from, sentence),
+                Some('.' | '!' | '?' | ';' | ':') => {
+                    end(&mut start, from, sentence);
+                    sentence += 1;
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    end(&mut start, text.len(), sentence);
+    found
+}
+
+/// Returns a clause without the word that joins it to the one before.
+fn without_joint(text: &str) -> &str {
+    let text = text.trim_start();
+    let joint = JOINTS.iter().find_map(|joint| {
+        let rest = text.get(joint.len()..)?;
+        let is_it = text[..joint.len()].eq_ignore_ascii_case(joint);
+        (is_it && rest.starts_with(char::is_whitespace)).then_some(rest)
+    });
+    joint.unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(task: &str) -> Vec<&'static str> {
+        let excluded = Excluded::of(task);
+        let ids = [
+            "tests/test_net.py::test_price",
+            "tests/test_shop.py::test_list[1]",
+            "tests/test_shop.py::TestCart::test_total",
+        ];
+        let held = ids.into_iter().filter(|id| excluded.holds(id));
+        held.map(|id| id.rsplit("::").next().unwrap()).collect()
+    }
+
+    #[test]
+    fn tests_that_a_task_says_to_leave() {
+        for task in [
+            "Touching appointments must not overlap. test_price needs a file that we do not have, leave it.",
+            "Touching appointments must not overlap; leave test_price",
+            "mean is wrong. Please ignore test_price.",
+            "Fix mean, skip test_price for now.",
+            "Fix mean (never mind test_price).",
+            "Fix mean and don't worry about `test_price`",
+            "Mend what the red tests show; tests/test_net.py::test_price cannot pass here. Leave it alone.",
+            "Mend the red tests except test_price",
+            "All tests but test_price should pass",
+            "Make the tests pass, apart from test_price.",
+            "Make all tests pass other than test_price",
+            "Fix mean. test_price is no part of this task.",
+            "Fix mean. The test test_price may stay red",
+            "Fix mean. test_price is known to fail",
+            "Fix mean; test_price can be ignored",
+            "Fix mean. There is no need to fix test_price.",
+            "Fix mean. You do not have to mend test_price.",
+            "Fix mean. test_price will be fixed later",
+            "test_price lacks its file, it is not your concern. mean([]) raises.",
+            "Leave test_price alone: it needs the network. mean([]) raises.",
+            "Forget about test_price, mean([]) raises.",
+            "Fix mean, but not test_price",
+            "ignore tests/test_net.py, mean is wrong",
+        ] {
+            assert_eq!(left(task), ["test_price"], "{task}");
+        }
+        let both = "Fix mean. Ignore test_price, test_total and fix median.";
+        assert_eq!(left(both), ["test_price", "test_total"]);
+        let both = "test_price and test_total need the network, leave them. Fix mean.";
+        assert_eq!(left(both), ["test_price", "test_total"]);
+        assert_eq!(left("Fix mean, ignore tests/test_shop.py").len(), 2);
+    }
+
+    #[test]
+    fn tests_that_a_task_is_about_are_not_left() {
+        for task in [
+            "test_price fails",
+            "test_price does not pass",
+            "Do fix test_price",
+            "We do need to fix test_price",
+            "Fix mean; leave tests/test_net.py as it is",
+            "Fix mean; leave test_price unchanged",
+            "Blank lines of test_price must be skipped",
+            "Make test_price pass and leave test_total green.",
+            "Make test_price pass, leave it as it is.",
+            "test_price is right, leave it as it is. Fix the code.",
+            "Do not ignore test_price",
+            "test_price has an empty line; parse should skip it.",
+            "test_price should not be red",
+            "parse should skip blank lines, see test_price",
+            "`mean` is wrong, see test_price; do not touch test_price.",
+            "ignore blank lines in test_price's input",
+            "Fix mean without changing test_price",
+            "```\nignore test_price\n```\nFix mean",
+        ] {
+            assert_eq!(left(task), [""; 0], "{task}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_the_task_stays() {
+        let rest = |task: &str| {
+            let rest = Excluded::of(task).rest();
+            rest.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            rest("Sort the list. test_price needs a file that we do not have, leave it."),
+            "Sort the list."
+        );
+        assert_eq!(
+            rest("Fix mean, skip test_price and sort."),
+            "Fix mean, and sort."
+        );
+        assert_eq!(rest("Skip blank lines."), "Skip blank lines.");
+    }
+}
