@@ -34,16 +34,18 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  done, and tests prove it, also where other tests fail as before that are no part of the task;
-     or there was nothing to prove: the task needed no change, or only documentation was changed
+  0  done, and a test proves it that fails without the change; or the task asks that behaviour
+     stays, and tests pass as before; both also where other tests fail as before that are no part
+     of the task; or there was nothing to prove: the task needed no change, or only documentation
+     was changed
   1  not done
   2  wrong arguments or configuration
   3  changes were made that no test proves: no test ran or none that Starling can see, the tests
      timed out, tests fail that failed before and may be part of the task, tests pass only as the
      run changed them or reach no changed function, no test of a mended bug or a new feature fails
-     without the change, nothing in the code that the task names was changed, their results are only
-     what the command printed, or the checks refused a proposal, nothing was applied for its symbol,
-     and no failing test shows that it was not needed";
+     without the change, nothing in the code or document that the task names was changed, their
+     results are only what the command printed, or the checks refused a proposal, nothing was
+     applied for its symbol, and no failing test shows that it was not needed";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
