@@ -1094,7 +1094,7 @@ mod tests {
             )
         };
         viewer.input(keys("a"), &run).await.unwrap();
-        viewer.input(keys("ba"), &run).await.unwrap();
+        viewer.input(keys("xa"), &run).await.unwrap();
         viewer.input(key(KeyCode::Char('a')), &run).await.unwrap();
         assert_eq!(viewer.state.reviews.len(), 1, "{}", paper.text());
         assert_eq!(paper.text().matches(TOGETHER).count(), 1);

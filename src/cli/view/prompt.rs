@@ -408,7 +408,7 @@ mod tests {
             });
             said.collect::<Vec<_>>()
         };
-        for text in ["a", "ya", "q", "e", "?", "ba"] {
+        for text in ["a", "ya", "q", "e", "?", "xa"] {
             assert_eq!(burst(Prompt::Choosing, text, Asked::Waiting), [], "{text}");
             let kept = Prompt::Kept("x".to_owned());
             assert_eq!(burst(kept, text, Asked::OfEnded), [], "{text}");
