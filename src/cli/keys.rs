@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn keys_of_one_burst_are_together() {
         let both = Input::Keys(vec![char('a'), plain(KeyCode::Enter)]);
-        assert_eq!(inputs(&[(0, b"a\r")]), [both.clone()]);
+        assert_eq!(inputs(&[(0, b"a\r")]), std::slice::from_ref(&both));
         assert_eq!(inputs(&[(0, b"a"), (30, b"\r")]), [both]);
         // A burst that goes on for long is shown in parts, of which none is alone.
         let held: Vec<(u64, &[u8])> = (0..20).map(|_| (33, &b"a"[..])).collect();
