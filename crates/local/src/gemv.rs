@@ -2,7 +2,7 @@
 //!
 //! Generating a token is bound by the bytes of weights that pass through memory. The blocks of the
 //! file are a quarter smaller than the tiles that candle packs for long prompts, and are read in one
-//! stream. Only for CPUs with AVX-512 VNNI; elsewhere [`Blocks::new`] declines and candle's own
+//! stream. Only for CPUs with AVX-512 VNNI; elsewhere `Blocks::new` declines and candle's own
 //! kernels run.
 
 use candle_core::quantized::GgmlDType;

@@ -20,7 +20,7 @@ pub struct RoleModels {
 pub struct RunServices {
     pub models: RoleModels,
     pub editor: Arc<dyn Editor>,
-    /// Used when [`Task::approval`] is [`Approval::Ask`].
+    /// Used when the task asks a person for approval.
     pub approver: Arc<dyn Approver>,
     pub tests: Arc<dyn TestRunner>,
     pub language: Arc<dyn LanguageService>,
