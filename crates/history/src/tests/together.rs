@@ -143,7 +143,7 @@ async fn member_can_be_undone_alone_by_number() {
         changed(&project),
         ["b.py", "new.py", "d.py", "e.py", "f.py"]
     );
-    // The other members of the set no longer prevent anything.
+    // The rest of the set can now be undone: no open document holds a member back.
     drop(open);
     assert_eq!(project.undo(&found).await.refused, []);
     assert_eq!(changed(&project), [""; 0]);

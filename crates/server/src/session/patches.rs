@@ -5,7 +5,7 @@ use super::{RunEntry, RunSession};
 use starling_swarm::{ProposalId, RunId};
 use starling_workspace::private_file;
 
-/// Why no change is applied in such an editor.
+/// Message for an editor that takes no edits with versions: why nothing is applied there.
 pub const TAKES_NO_EDITS: &str = "this editor takes no versioned edits \
      (workspaceEdit.documentChanges), so Starling can change no file in it";
 

@@ -62,7 +62,7 @@ pub(crate) struct RunFacts<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TakenBack<'a> {
     No,
-    /// With the file that keeps the changes, where it could be written.
+    /// Contains the path of the patch with the changes, if the patch could be written.
     Yes(Option<&'a str>),
 }
 

@@ -312,7 +312,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     found
 }
 
-/// Returns the words of a part of a sentence.
+/// Splits a part of a sentence into words.
 pub(super) fn part(text: &str) -> Sentence {
     let mut words = Vec::new();
     let mut in_code = false;
