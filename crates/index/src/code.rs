@@ -13,20 +13,20 @@ use super::words::Term;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 use starling_workspace::Stamp;
 
-/// Number of a symbol. The symbols of a file have consecutive numbers in order of their start, the
-/// module body first. Numbers of removed files stay unused.
+/// The number of a symbol, unique in one `Code`. The symbols of a file have consecutive numbers in
+/// order of their start, the module body first. Numbers of removed files stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SymbolNumber(pub(super) u32);
 
-/// A file in the state in which it was read.
+/// A file and where its facts are stored, as of the time when the file was read.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) file: FilePath,
     pub(super) segment: Arc<Segment>,
     /// Number of the file in the segment.
     pub(super) number: u32,
-    /// Stamp of the file on disk when it was read. It is set only if any later change would change
-    /// the stamp.
+    /// Stamp (modification time and size) of the file on disk when it was read. `None` if a later
+    /// change might leave the stamp as it is.
     pub(super) stamp: Option<Stamp>,
 }
 
@@ -255,7 +255,7 @@ impl Code {
     }
 }
 
-/// Files are numbered in the order of their paths.
+/// The resolver reads the code through this trait. Files are numbered in the order of their paths.
 impl Source for Code {
     fn file(&self, path: &str) -> Option<FileId> {
         let place = self
@@ -375,7 +375,8 @@ mod tests {
         }
     }
 
-    /// Returns code in which `b.py` was rewritten, so its first text is outdated.
+    /// Returns code in which `b.py` was rewritten: `old` holds its outdated text, `new` its current
+    /// one.
     fn code() -> Code {
         let old = segment(&[
             ("a.py", "def ff():\n    return gg()\n"),
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_as_they_are_answer() {
+    fn lookups_skip_the_outdated_text_of_a_rewritten_file() {
         let code = code();
         assert_eq!(code.files().len(), 2);
         assert_eq!(code.called("gg").count(), 0);
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_know_their_files_lines_and_parents() {
+    fn symbols_are_found_by_file_line_and_path() {
         let code = code();
         let b = code.find(&FilePath::new("b.py")).unwrap();
         assert_eq!(code.find(&FilePath::new("c.py")), None);
@@ -426,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_parts() {
+    fn base_name_is_the_last_part_without_a_number_suffix() {
         assert_eq!(base_name("A.f#2"), "f");
     }
 }

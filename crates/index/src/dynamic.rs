@@ -1,4 +1,5 @@
-//! Names that code puts together: `getattr(self, "on_" + event)`, `globals()[f"cmd_{name}"]`.
+//! Finds lookups by a name that code builds at run time: `getattr(self, "on_" + event)`,
+//! `globals()[f"cmd_{name}"]`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ const BY_NAME: [(&str, usize); 6] = [
     ("attrgetter", 0),
     ("methodcaller", 0),
 ];
-/// Words without one of which a file looks nothing up by name.
+/// A file without any of these words contains no lookup by name and is skipped.
 const LOOKUPS: [&str; 6] = [
     "attr",
     "methodcaller",
@@ -26,29 +27,29 @@ const LOOKUPS: [&str; 6] = [
     "vars",
     "__dict__",
 ];
-/// Minimum length of the fixed text of a name that is put together.
+/// Minimum length, in bytes, of the longest fixed text in a name that is built at run time.
 const FIXED_LEAST: usize = 2;
 /// Maximum number of assignments that are followed for one name.
 const DEPTH_MOST: usize = 4;
 
-/// A place where code looks up names that it puts together.
+/// A position where code looks up an attribute or a global by a name that is built at run time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DynamicUse {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
 }
 
-/// Part of a name that is put together.
+/// A part of a name that is built at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// Any text.
+    /// A value that is only known at run time. It can be any text.
     Value,
 }
 
-/// Returns the places that may look up `name` by a text that is put together from parts, at least
-/// one of which is in the code.
+/// Returns the positions that may look up `name` by a text built at run time of which at least one
+/// part is written in the code.
 pub(super) fn dynamic_uses(snapshot: &Snapshot, name: &str) -> Vec<DynamicUse> {
     let files: Vec<&FilePath> = snapshot.files().iter().collect();
     let of_file = |file: &&FilePath| -> Vec<DynamicUse> {
@@ -83,7 +84,8 @@ fn in_file(tree: &SymbolTree, name: &str) -> Vec<DynamicUse> {
     found
 }
 
-/// Returns the expression by which a node looks up a name.
+/// Returns the expression that a node uses as a name in a lookup, or `None` if the node is not a
+/// lookup.
 fn key_of<'t>(node: Node<'t>, text: &str) -> Option<Node<'t>> {
     match node.kind() {
         "call" => {
@@ -140,7 +142,7 @@ fn last_name<'t>(node: Node<'_>, text: &'t str) -> Option<&'t str> {
     }
 }
 
-/// Returns the parts of the text that an expression gives.
+/// Returns the parts of the text to which an expression evaluates.
 fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
     match node.kind() {
         "string" => of_string(node, text),
@@ -195,7 +197,7 @@ fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
     }
 }
 
-/// Returns the parts of a template with values in place of its fields.
+/// Returns the parts of a template, with [`Piece::Value`] for each field such as `{name}`.
 fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
     split(template, |text| {
         let start = text.find(open)?;
@@ -204,7 +206,7 @@ fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
     })
 }
 
-/// Returns the parts of a template with values in place of `%s` and the like.
+/// Returns the parts of a template, with [`Piece::Value`] for each conversion such as `%s`.
 fn with_conversions(template: &[Piece]) -> Vec<Piece> {
     split(template, |text| {
         let start = text.find('%')?;
@@ -259,8 +261,8 @@ fn assigned<'t>(name: Node<'t>, text: &str) -> Option<Node<'t>> {
     }
 }
 
-/// Returns whether the parts can give a name. Parts without enough fixed text give none, and
-/// neither does a text without values, which is an ordinary string.
+/// Returns whether the parts can evaluate to `name`. Requires a run-time value, without which the
+/// text is an ordinary string, and enough fixed text.
 fn may_be(pieces: &[Piece], name: &str) -> bool {
     let texts = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(text) => Some(text.len()),
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_code_may_put_together_is_found() {
+    fn lookup_by_a_name_built_at_run_time_is_found() {
         for key in [
             "'on_' + event",
             "f'on_{event}'",
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_other_texts_are_not_found() {
+    fn lookups_that_cannot_build_the_name_are_not_found() {
         for text in [
             "getattr(self, 'off_' + event)",
             "getattr(self, name)",

@@ -17,7 +17,7 @@ const MOST_THREADS: usize = 8;
 /// time.
 const SEGMENT_BYTES: u64 = 4 << 20;
 const LEAST_SEGMENT_BYTES: u64 = 256 << 10;
-/// Niceness of threads that read files.
+/// Niceness (scheduling priority) of threads that read files.
 #[cfg(target_os = "linux")]
 const BEHIND: i32 = 10;
 /// Assumed size of a text whose size is unknown, in bytes.
@@ -36,7 +36,7 @@ impl Reading {
         read(snapshot, earlier, |_| false, |segment| segment)
     }
 
-    /// Returns whether this reading contains something that `earlier` lacks: texts, stamps, or
+    /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
     /// removed files.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
         let same = |(new, old): (&Known, &Known)| {
@@ -90,7 +90,7 @@ pub(super) fn read(
     }
 }
 
-/// A file whose text may differ from the text that was read.
+/// A file whose current text may differ from the indexed text.
 struct Changed<'s> {
     file: &'s FilePath,
     held: Held,
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_hold_all_files_in_order_and_get_smaller() {
+    fn batches_contain_all_files_and_get_smaller() {
         let file = FilePath::new("a.py");
         let text: Arc<str> = "x".repeat(64 << 10).into();
         let changed: Vec<Changed<'_>> = (0..400)

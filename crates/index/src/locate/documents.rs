@@ -7,10 +7,10 @@ use crate::facts::{Counts, Field};
 pub(super) const SATURATION: f32 = 1.2;
 /// BM25 parameter: how strongly long documents are penalized.
 const LENGTH: f32 = 0.5;
-/// Weight of a word in each field, in the order of [`Field::ALL`].
+/// Weight of a word in each field of a symbol, in the order of [`Field::ALL`].
 const FIELD_WEIGHTS: [f32; Field::ALL.len()] = [5.0, 2.0, 1.0, 1.0, 0.7, 1.0];
 
-/// Documents of one kind, by number.
+/// The documents of one kind, identified by their numbers, with the data that BM25 needs.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     /// The document of each symbol, by symbol number.
@@ -20,9 +20,9 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Creates `count` documents from `symbols`. Each item is a symbol number, the number of its
-    /// document, and the lengths of the symbol's fields. `limit` is greater than all symbol
-    /// numbers.
+    /// Creates `count` documents from `symbols`. Each item is a symbol number, the number of the
+    /// document that contains the symbol, and the lengths of the symbol's fields. `limit` is
+    /// greater than all symbol numbers.
     pub(super) fn new(
         count: usize,
         limit: usize,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_of_a_document_count_together_and_length_counts_against_it() {
+    fn document_score_sums_its_symbols_and_is_lower_for_long_documents() {
         let lengths = |code: u32| [0, 0, code, 0, 0, 0];
         let symbols = [
             (0, 0, lengths(10)),

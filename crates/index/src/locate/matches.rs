@@ -13,9 +13,9 @@ use crate::words::{Term, all_words, parts};
 
 /// Weight of a word in each section.
 const SECTION_WEIGHTS: [f32; SECTIONS] = [2.5, 1.2, 1.0, 1.5, 0.6, 0.8];
-/// Rarity of a word that does not occur in the text.
+/// Assumed rarity of a word in a symbol's name that does not occur in the query text.
 const UNSAID: f32 = 5.0;
-/// Number of words that the best symbols lend to the query.
+/// Number of words from the best symbols that are added to the query (query expansion).
 const LENT: usize = 40;
 
 /// Scores of the documents of one kind. The best score is 1.
@@ -26,19 +26,19 @@ pub(super) struct Scores {
     pub(super) whole: Vec<f32>,
     /// Scores in which rare words weigh even more.
     pub(super) rare: Vec<f32>,
-    /// Share of the title's words that a document contains, weighted by rarity.
+    /// Share of the title's words that each document contains, weighted by rarity.
     pub(super) title_covered: Vec<f32>,
 }
 
 pub(super) struct Matches {
     pub(super) symbols: Scores,
     pub(super) files: Scores,
-    /// Scores by the numbers of the outermost symbols.
+    /// Scores of the outermost symbols, each together with everything inside it, by symbol number.
     pub(super) homes: Scores,
     /// Match scores of the comments and of the strings of each symbol. The best score is 1.
     pub(super) comments: Vec<f32>,
     pub(super) strings: Vec<f32>,
-    /// Weight of each term, in the order of the terms.
+    /// Weight of each query term, in the order of the terms.
     pub(super) worth: Vec<f32>,
     /// Match scores of each file's path words, for the title and for the whole text.
     pub(super) path_title: Vec<f32>,
@@ -52,7 +52,7 @@ pub(super) struct Matches {
 }
 
 impl Matches {
-    /// Returns the share of adjacent word pairs of the title of which a symbol contains both words.
+    /// Returns the share of the title's adjacent word pairs for which a symbol contains both words.
     pub(super) fn title_pairs(&self, id: u32) -> f32 {
         let held = self.title_words[id as usize];
         let pairs = (held & (held >> 1)).count_ones() as f32;
@@ -159,7 +159,7 @@ impl Scores {
         }
     }
 
-    /// Adds the score of one term.
+    /// Adds the score of one query term.
     fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &Weighed) {
         documents.each(postings, |document, hit| {
             let hit = term.rarity * hit;
@@ -182,7 +182,7 @@ impl Scores {
     }
 }
 
-/// Adds the score of one term in one field of the symbols.
+/// Adds the score of one query term in one field of the symbols.
 fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
     let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
     for (id, counts) in holders {
@@ -276,8 +276,8 @@ fn match_names(
     (covered, in_title)
 }
 
-/// Returns how well symbols and files match words that the best symbols contain but the text does
-/// not.
+/// Returns how well symbols and files match additional words: those that several of the best
+/// symbols contain but the text does not (query expansion).
 pub(super) fn lent(
     corpus: Corpus<'_>,
     texts: &mut Texts,

@@ -41,7 +41,7 @@ pub struct Located {
     pub symbol: SymbolPath,
     /// Likelihood relative to the best symbol, which has 1.
     pub score: f64,
-    /// Reasons for a reader, strongest first.
+    /// Reasons for the score, written for the user, strongest first.
     pub why: Vec<String>,
 }
 
@@ -51,11 +51,12 @@ pub struct LocatedFile {
     pub file: FilePath,
     /// Likelihood relative to the best file, which has 1.
     pub score: f64,
-    /// Reasons for a reader, strongest first.
+    /// Reasons for the score, written for the user, strongest first.
     pub why: Vec<String>,
 }
 
-/// A candidate with its features. The weights are learned from these.
+/// A file or symbol that a text may be about, with its features. `benches/locate` learns the
+/// weights from these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// Path of the file or symbol.
@@ -144,8 +145,8 @@ struct Weighed {
     inside: f64,
 }
 
-/// Combines two log-likelihoods of each symbol by their mean: that of the symbol among all symbols,
-/// and that of its file plus that of the symbol within the file.
+/// Scores each symbol by the mean of two log-likelihoods: the symbol's among all symbols, and its
+/// file's plus the symbol's within the file.
 fn both_ways(symbols: &[Weighed]) -> Ranked {
     let mut best: HashMap<u32, f64> = HashMap::new();
     for symbol in symbols {
@@ -177,8 +178,8 @@ fn weigh(row: &Row, weights: &[(&str, f32)]) -> f64 {
         .sum()
 }
 
-/// Sorts by score, best first, and scales the best score to 1. Equal scores are in order of the
-/// numbers.
+/// Sorts by score, best first, and scales the scores so that the best is 1. Equal scores are sorted
+/// by number.
 fn in_order(mut ranked: Ranked) -> Ranked {
     ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let best = ranked.first().map_or(0.0, |(_, score)| *score);

@@ -1,5 +1,5 @@
-//! Finds what the text names explicitly: definitions, owners, base classes, dotted names, paths and
-//! frames.
+//! Finds code that the text names explicitly: definitions, owners, base classes, dotted names,
+//! paths and stack frames.
 
 use std::collections::HashMap;
 
@@ -78,7 +78,7 @@ impl Named {
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) symbols: HashMap<u32, Named>,
-    /// Base classes of named classes.
+    /// Scores of the base classes of classes that the text names.
     pub(super) bases: HashMap<u32, f32>,
     /// Symbols whose full name ends in the same parts as a dotted name of the text.
     pub(super) dotted: HashMap<u32, f32>,
@@ -313,8 +313,8 @@ fn files_at(corpus: Corpus<'_>, path: &str) -> Vec<u32> {
             found.push((shared, number as u32));
         }
     }
-    // Only files with the longest common suffix are kept, so a path of an installed package matches
-    // by the part below the package directory.
+    // Only files with the longest common suffix are kept. So a path in an installed package is
+    // matched by its part below the package directory.
     let best = found.iter().map(|(shared, _)| *shared).max().unwrap_or(0);
     found
         .into_iter()
@@ -338,7 +338,7 @@ fn shared_end(file: &str, printed: &str) -> usize {
     if whole || shared >= 2 { shared } else { 0 }
 }
 
-/// Returns the symbols of a file at the given place.
+/// Returns the symbols of a file at a position that the text names by line or function.
 fn symbols_at(corpus: Corpus<'_>, file: u32, place: &Place) -> Vec<u32> {
     let ids = corpus.files()[file as usize].symbols.clone();
     let holds = |id: &u32| {

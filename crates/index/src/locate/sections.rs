@@ -24,7 +24,7 @@ pub(super) const SECTIONS: usize = 6;
 /// Number of lines of prose that belong to the lead.
 const LEAD: usize = 3;
 
-/// One line of text, or the place that it refers to.
+/// One line of the text, or the code location to which it refers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
     Frame(Place),
@@ -47,11 +47,11 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
 struct Reader {
     found: Vec<Line>,
     started: bool,
-    /// Number of lines of prose so far.
+    /// Number of lines of prose read so far.
     prose: usize,
     fenced: bool,
     in_traceback: bool,
-    /// Whether the current heading is one like `Versions`.
+    /// Whether the current heading introduces software versions, whose lines are dropped.
     in_versions: bool,
 }
 
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// Returns the line without its URLs. URLs of lines of code are recorded as places.
+    /// Returns the line without its URLs. A URL of a line of code is recorded as a link.
     fn without_links(&mut self, line: &str) -> String {
         let mut left = String::with_capacity(line.len());
         let mut rest = line;
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_title_prose_code_and_errors() {
+    fn lines_are_assigned_to_title_lead_prose_block_and_error() {
         let text =
             "A title\n\nOne\nTwo\nThree\nFour\n```\nx = f()\n```\nimport y\nValueError: no room\n";
         assert_eq!(
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_python_pytest_and_ipython_are_places() {
+    fn frames_of_python_pytest_and_ipython_are_parsed() {
         let text = "T\n  File \"/w/a.py\", line 3, in f\n    g()\nb.py:7: in h\n\
                     /w/c.py in k(self)\nFile ~/d.py:9, in m(x)\n";
         assert_eq!(
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn links_comments_and_versions_are_no_text() {
+    fn links_comments_and_versions_are_removed_from_the_text() {
         let text = "T\n<!-- fill in\nthis -->See https://h/o/r/blob/main/a/b.py#L12-L14 now\n\
                     ### Versions\nnumpy 1.2\n### Actual\ndone\n";
         assert_eq!(
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn unusual_text_does_not_panic_the_section_reader() {
         for text in [
             "",
             "\n",

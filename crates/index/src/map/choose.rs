@@ -9,10 +9,11 @@ use super::{MapFile, Ranked};
 /// more files, a lower value shows more symbols of the best files. On the tuning half of SWE-bench
 /// Lite, this value loses few of the files that a task edits and shows most of the edited symbols.
 const BREADTH: usize = 40;
-/// With this value, the second file is worth half of the first, the third file a third.
+/// Controls how fast the value of files falls with their rank. With 1, the second file is worth
+/// half of the first, the third file a third.
 const LEVEL: f64 = 1.0;
 
-/// Returns the files of `ranked`, in that order, with the symbols to show of each.
+/// Returns files in the order of `ranked`, each with the symbols that the map shows.
 pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFile> {
     let mut left = tokens;
     let share = tokens.saturating_mul(BREADTH) / 100;
@@ -44,7 +45,7 @@ fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -
     sheets
 }
 
-/// Shows the next symbol that fits into the budget. Returns `false` if none does.
+/// Shows the next symbol that fits into the budget. Returns `false` if no symbol fits.
 fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
     while let Some(step) = sheet.next() {
         if let Some(after) = left.checked_sub(step.tokens) {
@@ -56,8 +57,8 @@ fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
     false
 }
 
-/// Spends the rest of the budget. Each step goes to the file with the highest value relative to
-/// what is already shown of it.
+/// Spends the rest of the budget on further symbols. Each step goes to the file with the highest
+/// value relative to the number of its symbols that are already shown.
 fn deepen(sheets: &mut [Sheet<'_>], left: &mut usize) {
     let mut open: Vec<usize> = (0..sheets.len()).collect();
     let worth = |sheets: &[Sheet<'_>], place: usize| {

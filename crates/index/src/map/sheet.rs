@@ -1,4 +1,4 @@
-//! One file of the map while it is being drawn.
+//! One file of the map while its content is being selected.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -11,7 +11,7 @@ use starling_syntax::SymbolPath;
 /// Maximum length of a signature, in bytes. Longer signatures are truncated.
 const SIGNATURE_BYTES: usize = 90;
 
-/// A file with its shown symbols and the queue of symbols that could be shown next.
+/// A file of the map with its shown symbols and the queue of symbols that can be shown next.
 pub(super) struct Sheet<'c> {
     code: &'c Code,
     file: FileId,
@@ -20,15 +20,15 @@ pub(super) struct Sheet<'c> {
     waiting: VecDeque<SymbolNumber>,
 }
 
-/// A symbol with its enclosing symbols that are not shown yet, and the number of tokens that
-/// showing them takes.
+/// The next addition to a file of the map: a symbol with those enclosing symbols that are not shown
+/// yet, and the number of tokens of their lines.
 pub(super) struct Step {
     symbols: Vec<(SymbolNumber, MapSymbol)>,
     pub(super) tokens: usize,
 }
 
 impl<'c> Sheet<'c> {
-    /// Opens a sheet that shows only its heading.
+    /// Starts a file that shows only its heading.
     pub(super) fn open(code: &'c Code, ranked: &Ranked) -> Sheet<'c> {
         Sheet {
             code,
@@ -110,7 +110,7 @@ fn around(code: &Code, number: SymbolNumber) -> impl Iterator<Item = SymbolNumbe
     chain.filter(|number| code.parent(*number).is_some())
 }
 
-/// Returns the relevant symbols, then all others: outer symbols first and private ones last.
+/// Returns the relevant symbols, then all other symbols: outer symbols first and private ones last.
 fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
     let own = |number: &SymbolNumber| code.parent(*number).is_some();
     let known: HashSet<SymbolNumber> = ranked.symbols.iter().copied().collect();

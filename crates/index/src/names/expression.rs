@@ -1,11 +1,11 @@
-//! Expressions.
+//! Reads expressions: the occurrences of names in them, and what determines their types.
 
 use super::kinds::{Field, Kind};
 use super::model::{BindingKind, Expr, ExprId, Place, Role, Run, ScopeKind};
 use super::reader::{As, Reader, Strings, Value};
 
 impl Reader<'_> {
-    /// The node at the cursor, which is no identifier.
+    /// Reads the node at the cursor, which is not an identifier.
     pub(super) fn expression(&mut self, kind: Kind) -> Value {
         match kind {
             Kind::Attribute | Kind::MemberType => self.attribute(),
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 "type" if arguments[0].is_some() && !arguments[1].is_some() => {
                     return Value::New(Expr::TypeOf(arguments[0]));
                 }
-                // Its value has the type that it is given.
+                // `cast(T, x)` has the type `T`.
                 "cast" if arguments[1].is_some() => return Value::New(Expr::Call(arguments[0])),
                 _ => {}
             }
@@ -100,7 +100,8 @@ impl Reader<'_> {
         Value::New(Expr::Call(called))
     }
 
-    /// The arguments of a call; the first two that are names.
+    /// Reads the arguments of a call. Returns the first two arguments if the called function is one
+    /// whose arguments determine types, such as `isinstance`.
     fn arguments(&mut self, kind: Kind, called: ExprId) -> [ExprId; 2] {
         let mut found = [ExprId::NONE; 2];
         if kind != Kind::Arguments {
@@ -174,7 +175,7 @@ impl Reader<'_> {
         self.typed(Self::visit_only)
     }
 
-    /// Strings in there are types.
+    /// Reads expressions in which strings are types, such as annotations.
     fn typed(&mut self, read: impl FnOnce(&mut Self) -> Value) -> Value {
         let strings = std::mem::replace(&mut self.strings, Strings::Types);
         let value = read(self);
@@ -283,7 +284,7 @@ impl Reader<'_> {
         Value::UNKNOWN
     }
 
-    /// The first iterable belongs to the scope around.
+    /// Reads a comprehension. Its first iterable belongs to the enclosing scope.
     fn comprehension(&mut self) -> Value {
         let outer = self.scope;
         let tests = self.tests.len();

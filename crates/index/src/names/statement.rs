@@ -1,4 +1,4 @@
-//! Statements and definitions.
+//! Reads statements and definitions.
 
 use super::kinds::{Field, Kind};
 use super::model::{
@@ -9,7 +9,7 @@ use super::reader::{As, Method, Reader, Strings, Value};
 use super::table::NameId;
 
 impl Reader<'_> {
-    /// The node at the cursor; what is no statement is walked through.
+    /// Reads the node at the cursor. For a node that is not a statement, reads its children.
     pub(super) fn statement(&mut self, kind: Kind) {
         match kind {
             Kind::Decorated => self.decorated(),
@@ -144,7 +144,7 @@ impl Reader<'_> {
         (self.function, self.method) = around;
     }
 
-    /// `[T]` of a definition, or something else.
+    /// Reads the type parameters `[T]` of a definition, or any other node.
     fn type_parameters(&mut self, kind: Kind, inner: Option<ScopeId>) {
         let (Kind::TypeParameter, Some(inner)) = (kind, inner) else {
             self.visit(kind);
@@ -172,7 +172,8 @@ impl Reader<'_> {
                 class: outer,
                 receiver,
             }),
-            // A function in a method sees its `self`, if it has no parameter of this name.
+            // A function inside a method can use the method's `self`, unless it has a parameter of
+            // the same name.
             (false, _, first) => self.method.filter(|method| Some(method.receiver) != first),
         };
     }
@@ -196,8 +197,8 @@ impl Reader<'_> {
         role
     }
 
-    /// The parameters at the cursor; the name of the first one that can be given by position.
-    /// Annotations and defaults are read in the scope around.
+    /// Reads the parameters at the cursor and returns the name of the first positional one.
+    /// Annotations and defaults are read in the enclosing scope.
     pub(super) fn parameters(&mut self, inner: ScopeId, mut place: Place) -> Option<NameId> {
         let mut receiver = None;
         self.children(|reader, kind| {
@@ -253,7 +254,7 @@ impl Reader<'_> {
         (name.map(|id| self.name_of(id)), found_place)
     }
 
-    /// `*args`, `**kwargs`, and the tuples of old.
+    /// Reads `*args`, `**kwargs`, and the tuple parameters of Python 2.
     fn splat_names(&mut self, inner: ScopeId) {
         self.children(|reader, kind| {
             if kind == Kind::Identifier {
@@ -312,7 +313,7 @@ impl Reader<'_> {
         self.keep_stack(mark)
     }
 
-    /// `a = b`, `a: T = b`; gives the value on.
+    /// Reads `a = b` or `a: T = b`, and returns the assigned value.
     pub(super) fn assignment(&mut self) -> Value {
         let mut targets = None;
         let mut annotation = ExprId::NONE;
@@ -447,8 +448,8 @@ impl Reader<'_> {
         });
     }
 
-    /// `if` and `elif`: what the condition tests is known in the branch; after a branch that leaves,
-    /// the rest of the block knows what a negated test says.
+    /// Reads an `if` or `elif` clause. A type test in the condition holds in its branch. After a
+    /// branch that leaves the block, the opposite of the test holds in the rest of the block.
     fn branch(&mut self) {
         let tests = self.tests.len();
         let mut negated = None;
@@ -488,7 +489,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the block at the cursor ends by leaving.
+    /// Returns whether the last statement of the block at the cursor is a `return`, `raise`,
+    /// `continue` or `break`.
     fn leaves(&self) -> bool {
         let node = self.cursor.node();
         let last = node.named_child_count().checked_sub(1);
@@ -501,13 +503,15 @@ impl Reader<'_> {
         })
     }
 
-    /// The tests since `first` hold from where they end, or from `start`, up to `end`.
+    /// Records that the type tests from index `first` hold until `end`, starting at `start` or at
+    /// the end of each test, and removes them from the current tests.
     pub(super) fn narrow(&mut self, first: usize, start: Option<u32>, end: u32) {
         self.narrow_to(first, start, end);
         self.tests.truncate(first);
     }
 
-    /// The same, and they go on holding for who asked before.
+    /// Like [`Self::narrow`] from the end of each test, but keeps the tests for the enclosing
+    /// expression.
     pub(super) fn narrow_from(&mut self, first: usize, end: u32) {
         self.narrow_to(first, None, end);
     }

@@ -1,5 +1,5 @@
-//! Finds tests by the other names of a symbol's module. Tests of a module also mention these names,
-//! and often only these.
+//! Finds tests by the other names that are defined in a symbol's module. Tests of a module often
+//! mention only these names.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ const NAMES: usize = 60;
 /// A name that a larger share of the test files mentions is ignored.
 const COMMON: f64 = 0.2;
 
-/// How much each test file and each test mentions the rare names of a symbol's module, from 0 to 1.
+/// How much each test file and each test mentions the other names of a symbol's module, weighted by
+/// rarity, from 0 to 1.
 #[derive(Default)]
 pub(super) struct Beside {
     files: HashMap<FileId, f64>,
@@ -20,7 +21,8 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Computes the mentions of a file's names, without the names of the touched symbols.
+    /// Computes the mentions of the names that a file defines, except the names of the `touched`
+    /// symbols.
     pub(super) fn of(code: &Code, file: &FilePath, touched: &[SymbolPath]) -> Self {
         let mut beside = Beside::default();
         let test_files = code.files().filter(|file| code.is_test(*file)).count() as f64;
@@ -55,7 +57,7 @@ impl Beside {
     }
 }
 
-/// Returns the top-level names of a file, without those of the touched symbols.
+/// Returns the top-level names that a file defines, except the names of the `touched` symbols.
 fn names<'c>(code: &'c Code, file: &FilePath, touched: &[SymbolPath]) -> Vec<&'c str> {
     let Some(number) = code.find(file) else {
         return Vec::new();
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_names_of_a_module_are_looked_for_in_tests() {
+    fn test_that_mentions_rare_other_names_of_the_module_scores_higher() {
         let mut texts = vec![
             (
                 "m.py".to_owned(),

@@ -1,4 +1,4 @@
-//! Operations on values: call, index, iterate, enter a context manager.
+//! Evaluates operations on values: calls, subscripts, iteration, and entering a context manager.
 
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
@@ -47,7 +47,7 @@ impl<S: Source> Resolver<'_, S> {
         values
     }
 
-    /// Whether all bases of a class are known and the class has no `__get__`.
+    /// Returns whether all bases of a class are known and the class has no `__get__`.
     fn is_plain(&mut self, class: Def) -> bool {
         self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
     }
@@ -71,7 +71,8 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the possible return values of a function.
+    /// Returns the possible results of a function: its return values, or a sequence of the values
+    /// that it yields.
     pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
         self.remembered(Key::Returns(def, receiver), |this| {
             let names = this.names(def.file);
@@ -210,7 +211,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the values of `x` in `with value as x`. A generator counts as a `contextmanager`.
+    /// Returns the values of `x` in `with value as x`. A generator is assumed to be decorated with
+    /// `contextmanager`.
     pub(super) fn entered(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),
