@@ -46,7 +46,7 @@ pub enum NoName {
         line: u32,
         column: u32,
     },
-    #[error("{file}:{line}:{column}: no name stands here; point at an identifier")]
+    #[error("{file}:{line}:{column}: there is no name at this position; point at an identifier")]
     NoName {
         file: FilePath,
         line: u32,
@@ -249,10 +249,10 @@ mod tests {
         let message = |line, column| look(line, column).unwrap_err().to_string();
         assert_eq!(
             message(2, 1),
-            "cart.py:2:1: no name stands here; point at an identifier"
+            "cart.py:2:1: there is no name at this position; point at an identifier"
         );
         assert!(
-            message(5, 36).contains("no name stands here"),
+            message(5, 36).contains("there is no name at this position"),
             "{}",
             message(5, 36)
         );

@@ -13,10 +13,10 @@ use starling_workspace::{Held, Snapshot};
 const LINE_BYTES: usize = 200;
 /// Maximum length of a searched line, in bytes. Longer lines are skipped.
 const LONGEST: usize = 2_000;
-/// Number of matching lines after which the search stops. A word on more lines is not specific
+/// Number of matching lines after which the search stops. A query with more matches is not specific
 /// enough.
 const MOST: usize = 20_000;
-/// Number of files that are searched before the matching lines are counted again.
+/// Number of files that are searched before the number of matches is compared with [`MOST`].
 const WINDOW: usize = 1_024;
 
 /// A line that matches the query.
@@ -37,7 +37,7 @@ pub struct Hits {
     pub total: usize,
     /// Number of words in the query.
     pub words: usize,
-    /// Number of query words that each hit contains.
+    /// Number of query words that each hit contains. All hits contain the same number.
     pub held: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'q> Wanted<'q> {
     }
 }
 
-/// Returns the text of a file. A text that was not in memory is not kept there.
+/// Returns the text of a file. A text that is read from disk is not cached.
 pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
         Held::Text(text) => Some(text),
@@ -232,7 +232,7 @@ fn quality(text: &str, phrase: &str) -> u8 {
     }
 }
 
-/// Returns how many of the words a text contains, or `None` if these are fewer than `least`.
+/// Returns the number of words that a text contains, or `None` if it is less than `least`.
 fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
     let mut missing = 0;
     for word in words {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn all_words_in_any_case_and_order() {
+    fn search_matches_all_words_in_any_case_and_order() {
         let expected = [
             "a.py:1: # total of a cart [Cart]",
             "readme.md:1: The total, and the CART. []",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_at_both_ends() {
+    fn word_is_found_at_both_ends_of_a_text() {
         assert!(has(b"Abc", b"abc") && has(b"xAbC", b"bc") && has(b"x", b""));
         assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
     }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_as_written_comes_before_its_words() {
+    fn exact_phrase_is_ranked_before_lines_with_its_words() {
         let texts = [
             ("a.py", "two = one\n"),
             ("b.py", "x = 'One two'\n"),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_and_cut_at_characters() {
+    fn long_line_is_truncated_at_a_character_boundary() {
         let long = format!("\r\n\r\nx = '{}needle'\r\n", "\u{e9}".repeat(300));
         let hits = search_in(&[("a.py", long.as_str())], "needle", 5).hits;
         assert_eq!(hits[0].line, 3);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_on_very_many_lines_ends_the_search() {
+    fn search_stops_after_too_many_matching_lines() {
         let text = "word\n".repeat(MOST);
         let names: Vec<String> = (0..=WINDOW).map(|n| format!("f{n:04}.txt")).collect();
         let mut texts: Vec<_> = names.iter().map(|name| (name.as_str(), "word\n")).collect();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_it_was_indexed_is_read_as_it_is() {
+    fn hit_in_a_changed_file_has_its_current_symbol() {
         let code = code_of([("a.py", "def f():\n    word\n")]);
         let snapshot = snapshot_of(&[("a.py", "x\ndef g():\n    word\n")]);
         let hits = search(&code, &snapshot, "word", "", 2).hits;

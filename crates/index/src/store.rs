@@ -17,15 +17,15 @@ use starling_workspace::{Stamp, private_directory, replace_private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
-/// Name of the file that contains the path of the indexed folder.
+/// Name of the file that contains the path of the indexed directory.
 const FOLDER: &str = "folder";
 const ENDING: &str = "segment";
-/// Attempts to load. Another process can remove a segment between the reading of the manifest and
-/// the opening of the segment; in that case a newer manifest exists.
+/// Maximum number of attempts to load the index. Another process can remove a segment between the
+/// reading of the manifest and the opening of the segment; in that case a newer manifest exists.
 const TRIES: usize = 3;
-/// Segments with fewer bytes are small.
+/// Segments with fewer bytes count as small.
 const SMALL: usize = 128 << 10;
-/// Maximum number of small segments. If there are more, they are rewritten as one.
+/// Maximum number of small segments. If there are more, they are merged into one.
 const MOST_SMALL: usize = 12;
 
 /// Error when a stored index cannot be used. The index is then rebuilt.
@@ -49,26 +49,26 @@ struct Manifest {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Listed {
-    /// Position in `segments`.
+    /// Index in [`Manifest::segments`].
     segment: u32,
     number: u32,
     stamp: Option<Stamp>,
 }
 
-/// The location of one workspace's index.
+/// The location of one workspace's stored index.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     directory: PathBuf,
     folder: PathBuf,
 }
 
-/// The content of a store.
+/// The index that was loaded from a store.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) code: Code,
     /// Whether a usable stored index was found.
     pub(super) found: bool,
-    /// Explanation for a reader why an existing index could not be used.
+    /// Why an existing index could not be used, written for the user.
     pub(super) trouble: Option<String>,
 }
 
@@ -152,9 +152,9 @@ impl Store {
         })
     }
 
-    /// Writes the segment to a file and returns it mapped, so that it uses no heap memory. Returns
-    /// it unchanged if that fails. Until a manifest names the file, another process may remove it;
-    /// in that case [`Store::save`] writes it again.
+    /// Writes the segment to a file and returns it mapped from there, so that it uses no heap
+    /// memory. Returns it unchanged if that fails. Until a manifest lists the file, another process
+    /// may remove it; in that case [`Store::save`] writes it again.
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
         let mapped = private_directory(&self.directory)
@@ -163,11 +163,11 @@ impl Store {
         mapped.unwrap_or(segment)
     }
 
-    /// Initializes this store from that of another folder with similar files. Only files with the
-    /// same content are reused.
+    /// Initializes this store with the stored index of another directory that contains similar
+    /// files. Only files with the same content are reused.
     ///
-    /// # Errors
-    /// Fails if the other store has no usable index, or if this directory cannot be written.
+    /// # Errors Fails if the other store has no usable index, or if this directory cannot be
+    /// written.
     pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
         let bytes = fs::read(other.directory.join(MANIFEST))?;
         let manifest = decode(&bytes).map_err(io::Error::other)?;
@@ -231,7 +231,7 @@ impl Store {
         self.sweep_others()
     }
 
-    /// Removes the indexes of folders that no longer exist.
+    /// Removes the indexes of directories that no longer exist.
     fn sweep_others(&self) -> io::Result<()> {
         let all = self.directory.parent().map(fs::read_dir).transpose()?;
         for directory in all.into_iter().flatten() {
@@ -248,8 +248,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes unused segments and the temporary files of dead writers. The caller must hold the
-    /// lock.
+    /// Removes unused segments and temporary files of processes that ended while writing. The
+    /// caller must hold the lock.
     fn sweep(&self, segments: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
@@ -258,7 +258,7 @@ impl Store {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending == Some("new") || (ending == Some(ENDING) && !used) {
                 match fs::remove_file(&path) {
-                    // Another process may have renamed its temporary file meanwhile.
+                    // Another process may already have renamed its temporary file.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}
                 }
@@ -272,8 +272,8 @@ impl Store {
     }
 }
 
-/// Returns a predicate for files that should be read again because their segment is worn: most of
-/// the segment is outdated, or it is one of many small segments.
+/// Returns a predicate that selects the files to parse again because their segment is inefficient:
+/// most of its content is outdated, or it is one of too many small segments.
 pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
     let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
     for known in code.known() {

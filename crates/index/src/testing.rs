@@ -24,7 +24,7 @@ pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -
     Code::of(known.collect())
 }
 
-/// Returns a snapshot of these files over an empty folder.
+/// Returns a snapshot that contains only these files, as an overlay over an empty directory.
 pub(super) fn snapshot_of(texts: &[(&str, &str)]) -> Snapshot {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();

@@ -35,11 +35,10 @@ pub fn carry(
     checked(file, (base, changes), current, carried)
 }
 
-/// Like [`carry`], but compares whole lines: text that the user typed into a line does not conflict
-/// with an edit of the neighbouring line.
+/// Like [`carry`], but compares whole lines, so that text which the user typed into a line does not
+/// conflict with an edit of the neighbouring line.
 ///
-/// # Errors
-/// The errors are those of [`carry`].
+/// # Errors The errors are the same as those of [`carry`].
 pub fn carry_lines(
     file: &FilePath,
     base: &str,
@@ -65,7 +64,7 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // If no definition changes, every line stays between the same two definitions.
+    // If neither change touches a definition, every line stays between the same two definitions.
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (defines(base, changes) || defines(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
@@ -139,7 +138,8 @@ impl Version {
         }
     }
 
-    /// Returns the whole lines that an edit changes: their range before the change and after it.
+    /// Returns the range of whole lines that an edit changes, in the text before the change and in
+    /// the text after it.
     fn lines(&self, edit: &Edit) -> (ByteRange, ByteRange) {
         let before = whole_lines(self.before.text(), edit);
         let earlier = self.edits.iter().take_while(|earlier| *earlier != edit);
@@ -153,7 +153,7 @@ impl Version {
         (before, whole_lines(self.after.text(), &inverse))
     }
 
-    /// Returns the owners of each line that no edit touches: the symbol before the change and the
+    /// Returns the owners of each line that no edit touches: its symbol before the change and its
     /// symbol after it.
     fn untouched(&self) -> Vec<(&str, &str)> {
         let text = self.before.text();
@@ -314,7 +314,7 @@ fn same_symbol(
     Ok(())
 }
 
-/// Returns whether the user renamed a symbol or an enclosing class: the old name is gone, the new
+/// Returns whether the user renamed a symbol or its enclosing class: the old name is gone, the new
 /// name is new, and no other symbol with the same parent was added or removed.
 fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
     let (Some((gone, inside)), Some((new, inside_new))) = (missing(now, was), missing(base, is))
@@ -343,9 +343,9 @@ fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str
     Some((&name[..end], &name[end..]))
 }
 
-/// Returns whether the change moves a line to another symbol in the newer text although the line
-/// keeps its symbol in the base text. The result names the old and the new symbol. Comments of a
-/// removed symbol may move. The result is `None` if the newer text has syntax errors.
+/// Returns the old and the new symbol of a line that the change would move to another symbol in the
+/// newer text, although the line keeps its symbol in the base text. Comments of a removed symbol
+/// may move. Returns `None` if there is no such line, or if the newer text has syntax errors.
 fn takes_lines(made_for: &Version, made_in: &Version) -> Option<(String, String)> {
     if made_in.is_broken() {
         return None;

@@ -1,23 +1,24 @@
-//! Evaluates type annotations.
+//! Evaluates type annotations: which values can an expression with this annotation have?
 
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Collected, Target, Value, Values};
 use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, Run, Seen};
 
-/// How a generic type of the standard library uses its arguments.
+/// How the argument types of a generic type of the standard library determine the values of an
+/// annotation.
 enum Generic {
-    /// Any of the arguments.
+    /// A value of any of the argument types (`Union`).
     AnyOf,
-    /// The first argument.
+    /// A value of the first argument type (`Optional`).
     First,
-    /// A sequence of the first argument.
+    /// A sequence whose elements have the first argument type (`list`).
     Elements,
-    /// A sequence of all arguments.
+    /// A sequence whose elements have any of the argument types (`tuple`).
     Parts,
-    /// The class itself.
+    /// The class that the argument names, not an instance (`type`).
     Class,
-    /// A callable that returns the last argument.
+    /// A callable that returns a value of the last argument type.
     Callable,
     Other,
 }

@@ -333,7 +333,7 @@ fn instance_of(class: Value) -> Option<Value> {
     }
 }
 
-/// Whether a scope's code runs together with the code of the surrounding scope `outer`.
+/// Returns whether a scope's code runs together with the code of the surrounding scope `outer`.
 fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     while id != outer {
         match names.scope(id) {
@@ -344,7 +344,7 @@ fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     true
 }
 
-/// Whether two occurrences are the same chain of names.
+/// Returns whether two occurrences are the same chain of names, such as `a.b.c`.
 fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
     let (Some(one), Some(other)) = (names.occurrence(one), names.occurrence(other)) else {
         return false;

@@ -1,4 +1,4 @@
-//! The resolver's state: caches and the remaining work.
+//! The state of the resolver: its caches, and the limits of an evaluation.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ const MOST_STEPS: u32 = 400_000;
 /// Maximum depth of nested evaluations.
 const MOST_DEPTH: u32 = 60;
 
-/// The class of `self` in the evaluated expression, if a method was accessed through a class.
+/// The class of `self` in the evaluated expression, or `None` if the method was not accessed
+/// through a class.
 pub(super) type Receiver = Option<Def>;
 
 /// Resolves names across all files of a source. The resolver caches results, so each resolver is
@@ -38,10 +39,10 @@ pub struct Resolver<'s, S: Source> {
     /// Targets of variables after following imports.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
     memo: FxHashMap<Key, Memo>,
-    /// Keys of partial results, in the order in which they were found.
+    /// Keys of the partial results in `memo`, in the order in which they were added.
     partial: Vec<Key>,
     depth: u32,
-    /// The depth of the shallowest open evaluation that the current one depends on.
+    /// The smallest depth of an evaluation in progress on which the current evaluation depends.
     lowest: u32,
     steps: u32,
 }
@@ -49,7 +50,7 @@ pub struct Resolver<'s, S: Source> {
 /// A tuple expression: its file, its elements, and the class of `self`.
 pub(super) type Tuple = (FileId, Run, Receiver);
 
-/// The subject of an evaluation.
+/// The key of a cached evaluation: what is evaluated, and the class of `self`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(FileId, ExprId, Receiver),
@@ -62,7 +63,7 @@ enum Memo {
     /// The evaluation is in progress at this depth.
     Open(u32),
     Done(Values),
-    /// A result that is valid only while the evaluation at this depth is open.
+    /// A result that is valid only while the evaluation at this depth is in progress.
     Partial(Values, u32),
 }
 
@@ -102,17 +103,17 @@ impl<'s, S: Source> Resolver<'s, S> {
         path.or_insert_with(|| source.path(file)).clone()
     }
 
-    /// Resets the step counter for a new query.
+    /// Resets the step counter at the start of a query.
     pub(super) fn start(&mut self) {
         self.steps = 0;
     }
 
-    /// Whether the last query ran out of steps.
+    /// Returns whether the current query ran out of steps.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps >= MOST_STEPS
     }
 
-    /// Interns a set of values.
+    /// Interns a set of values and returns its id.
     pub(super) fn set(&mut self, values: Values) -> SetId {
         if let Some(id) = self.set_ids.get(&values) {
             return *id;
@@ -123,7 +124,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         id
     }
 
-    /// Interns a tuple.
+    /// Interns a tuple expression and returns it as a value.
     pub(super) fn tuple(&mut self, tuple: Tuple) -> Value {
         let next = TupleId(self.tuples.len() as u32);
         let id = *self.tuple_ids.entry(tuple).or_insert(next);
@@ -147,8 +148,9 @@ impl<'s, S: Source> Resolver<'s, S> {
         self.sets[set.0 as usize].clone()
     }
 
-    /// Returns the cached values of a key or evaluates them. A recursive evaluation of an open key
-    /// returns no values; results that depend on such a gap are not cached.
+    /// Returns the cached values of a key, or evaluates them. A recursive evaluation of the same
+    /// key returns no values; results that depend on such an incomplete result are not cached
+    /// permanently.
     pub(super) fn remembered(
         &mut self,
         key: Key,

@@ -1,4 +1,4 @@
-//! Resolves names in scopes, and imports.
+//! Resolves plain names to the scopes that bind them, and imports to their targets.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::names::{BindingKind, Import, Imported, NameId, Names, Occurrence, Sco
 /// Maximum length of a chain of re-exports to follow.
 const MOST_HOPS: usize = 40;
 
-/// The module names already visited on the way. Each is visited once.
+/// The names of modules that were already visited while imports are followed. Each is visited once.
 #[derive(Default)]
 struct Trail {
     passed: Vec<(ModuleId, String)>,
@@ -84,7 +84,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the targets of a variable, cached.
+    /// Returns the targets of a variable, using the cache.
     fn followed(&mut self, variable: Variable) -> Rc<[Target]> {
         if let Some(targets) = self.followed.get(&variable) {
             return targets.clone();
@@ -211,7 +211,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether a variable's only binding imports the same name from the same module.
+    /// Returns whether a variable's only binding imports the same name from its own module.
     fn imports_itself(&mut self, names: &Names, variable: Variable) -> bool {
         let [binding] = names.bindings(variable.scope, variable.name) else {
             return false;

@@ -30,7 +30,7 @@ pub(super) enum Section {
 
 pub(super) const SECTIONS: usize = 8;
 
-/// Offset of the first byte that the checksum covers.
+/// Offset of the first byte that is included in the checksum.
 pub(super) const CHECKED: usize = 16;
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -70,7 +70,7 @@ pub(super) struct FileRecord {
 #[repr(C)]
 pub(super) struct SymbolRecord {
     pub(super) file: u32,
-    /// Position of the parent in the file; [`NONE`] for the module body.
+    /// Index of the parent among the file's symbols; [`NONE`] for the module body.
     pub(super) parent: u32,
     pub(super) kind: u32,
     pub(super) lines: [u32; 2],
@@ -107,7 +107,8 @@ pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Reads a number from the front. Returns `None` at the end or if the bytes are not a valid number.
+/// Reads a number from the front of `bytes`. Returns `None` at the end or if the bytes are not a
+/// valid number.
 pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn pushed_numbers_are_read_back() {
         let numbers = [0, 1, 127, 128, 300, 1 << 20, u32::MAX];
         let mut bytes = Vec::new();
         for number in numbers {

@@ -1,5 +1,5 @@
-//! A part of the index: all facts about a set of files in one run of bytes, in memory or mapped
-//! from a file. A segment never changes; when its files change, newer segments are added.
+//! A segment is a part of the index: all facts about a set of files in one block of bytes, in
+//! memory or mapped from a file. A segment is immutable; changed files get new segments.
 
 mod layout;
 mod write;
@@ -20,7 +20,7 @@ use layout::{
 };
 use starling_syntax::SymbolKind;
 
-/// Error when bytes are not a valid segment. The index then reads the files again.
+/// Error when bytes are not a valid segment. The index then parses the files again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadSegment {
     #[error("{0}")]
@@ -49,7 +49,7 @@ enum Bytes {
     Mapped(Mmap),
 }
 
-/// A part of the index. See the module documentation.
+/// An immutable part of the index. See the module documentation.
 #[derive(Debug)]
 pub(super) struct Segment {
     bytes: Bytes,
@@ -63,7 +63,7 @@ pub(super) struct FileView<'s> {
     pub(super) hash: u128,
     /// Size of the text, in bytes.
     pub(super) bytes: u32,
-    /// Number of the file's first symbol; `symbols` symbols follow from there.
+    /// Number of the file's first symbol. The file's symbols have consecutive numbers.
     pub(super) first_symbol: u32,
     pub(super) symbols: u32,
     /// Number of name occurrences in the file.
@@ -97,10 +97,9 @@ impl Segment {
         }
     }
 
-    /// Opens a stored segment.
+    /// Opens a stored segment by mapping its file.
     ///
-    /// # Errors
-    /// Fails if the file cannot be mapped or its content is invalid.
+    /// # Errors Fails if the file cannot be mapped or its content is invalid.
     pub(super) fn open(file: &File) -> Result<Self, BadSegment> {
         // SAFETY: a segment's file is never overwritten under its name, only removed, and a removed
         // file stays mapped. The checksum is compared before anything is read.
@@ -155,7 +154,7 @@ impl Segment {
         }
     }
 
-    /// Returns a number that identifies the segment.
+    /// Returns a number that identifies the segment by its content.
     pub(super) fn identity(&self) -> u64 {
         self.header.checksum
     }

@@ -11,8 +11,8 @@ use crate::facts::{Counts, FileFacts, SymbolFacts};
 use crate::names::Names;
 use crate::words::Term;
 
-/// Returns the bytes of a segment. Offsets have 32 bits, so the limit is 4 GiB, far more than the
-/// files of one segment need.
+/// Returns the bytes of a segment. Offsets have 32 bits, so a segment is limited to 4 GiB, far more
+/// than its files need.
 pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     let mut writer = Writer::default();
     for facts in files {
@@ -46,7 +46,7 @@ struct Posting {
     counts: Counts,
 }
 
-/// The symbols with an identifier's name, and the files that mention it.
+/// The symbols whose name is an identifier, and the files that mention it.
 #[derive(Default)]
 struct Identifier {
     symbols: Vec<u32>,
@@ -148,8 +148,8 @@ fn push_string(strings: &mut Vec<u8>, text: &str) -> Range {
     }
 }
 
-/// Returns the terms in order, and the encoded postings. Each posting has the difference to the
-/// previous symbol number, a byte that marks the fields with a count, and these counts.
+/// Returns the terms in order, and the encoded postings. Each posting consists of the difference to
+/// the previous symbol number, a byte that marks the fields with a count, and these counts.
 fn terms_of(mut postings: Vec<Posting>) -> (Vec<TermRecord>, Vec<u8>) {
     postings.sort_unstable_by_key(|posting| (posting.term, posting.symbol));
     let mut terms = Vec::new();
