@@ -18,7 +18,7 @@ pub enum ParameterKind {
     VarKeyword,
 }
 
-/// A function parameter. The annotation and the default are source text.
+/// A function parameter. The annotation and the default are kept as source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     pub name: String,
@@ -27,14 +27,15 @@ pub struct Parameter {
     pub default: Option<String>,
 }
 
-/// The parts of a symbol that callers rely on: a change of the contract can break references.
+/// The parts of a symbol on which its users rely, such as the name and the parameters. A change of
+/// the contract can break references.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     pub name: String,
     pub decorators: Vec<String>,
     /// `None` for a class or a module.
     pub parameters: Option<Vec<Parameter>>,
-    /// Base classes and keywords of a class.
+    /// Base classes and keyword arguments of a class definition.
     pub bases: Vec<String>,
     pub returns: Option<String>,
     pub is_async: bool,
@@ -65,8 +66,8 @@ impl Contract {
     }
 
     /// Returns whether code that uses the older contract can break. The following changes are safe:
-    /// raised exceptions, annotations alone, a default for a parameter that had none, added bases,
-    /// and optional parameters added at the end.
+    /// changed exceptions or annotations, a default for a parameter that had none, added bases, and
+    /// optional parameters added at the end.
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
         changes.iter().any(|change| change.weight == Weight::Breaks)
@@ -143,8 +144,8 @@ impl Changes {
         self.0.push(Change { text, weight });
     }
 
-    /// Records the changes of a list. Removed and reordered items break; added items have the
-    /// weight `added`.
+    /// Records the changes of a list. Removed and reordered items can break users; `added` is the
+    /// weight of an added item.
     fn list(&mut self, what: &str, old: &[String], new: &[String], added: Weight) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
@@ -215,7 +216,8 @@ impl Changes {
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
-            // A keyword argument with the name of a positional-only parameter went to `**`.
+            // With `**`, a keyword argument with the name of a positional-only parameter was
+            // collected by `**`.
             let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
                 && match old.kind {
@@ -258,8 +260,8 @@ impl Changes {
     }
 }
 
-/// Returns whether the new positional parameter at `index` takes a positional argument of an older
-/// parameter: a parameter after it is older, and is positional or `*args`.
+/// Returns whether the new positional parameter at `index` receives an argument that was passed to
+/// an older parameter: a later parameter existed before and is positional or `*args`.
 fn takes_a_place(index: usize, old: &[Parameter], new: &[Parameter]) -> bool {
     let by_place = |parameter: &Parameter| {
         parameter.is_positional() || parameter.kind == ParameterKind::VarPositional

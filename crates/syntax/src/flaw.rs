@@ -13,14 +13,14 @@ use super::{Parameter, SymbolKind, SymbolTree};
 #[cfg(test)]
 mod tests;
 
-/// A position that Python would reject.
+/// A position in the text where Python would report a syntax error, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flaw {
     pub(super) at: usize,
     pub(super) what: &'static str,
 }
 
-/// Returns all flaws that can be found in the syntax tree, in order.
+/// Returns all syntax errors that can be found in the syntax tree, in the order of the text.
 pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     let Some(root) = tree.root() else {
         return Vec::new();
@@ -134,8 +134,8 @@ fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
     is_blank(before).then(|| Columns::of(before))
 }
 
-/// Checks that all statements of a block have the same indentation, and that it is deeper than the
-/// line of the block's head.
+/// Checks that all statements of a block have the same indentation, and that it is deeper than that
+/// of `head`, the compound statement to which the block belongs.
 fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws: &mut Vec<Flaw>) {
     let mut expected = match head {
         None => Some(Columns::of("")),
@@ -173,7 +173,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
     }
 }
 
-/// Returns whether the previous line ends with a backslash. Then the indentation has no meaning.
+/// Returns whether the previous line ends with a backslash. If so, the indentation has no meaning.
 fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
     let start = tree.lines().range(tree.lines().line_of(offset)).start;
     tree.text()[..start]

@@ -8,7 +8,7 @@ use starling_text::invisible;
 /// An invisible character outside of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hidden {
-    /// One-based line number.
+    /// Line number, counted from 1.
     pub line: usize,
     pub char: char,
 }
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_comments_hide_nothing_new() {
+    fn new_invisible_characters_in_code_and_comments_are_found() {
         let before = "x = 1\n";
         let code = "x = 1\nadmin\u{200b} = 2\n# \u{202e} } if\n";
         let found = [(2, '\u{200b}'), (3, '\u{202e}')];
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_may_hold_them_and_what_was_there_stays() {
+    fn invisible_characters_in_strings_or_old_lines_are_ignored() {
         let strings = "x = \"\u{202e}\"\ny = \"\"\"\n\u{200b}\n\"\"\"\n";
         assert_eq!(hidden("a.py", "", strings), []);
         let before = "# \u{200b}\nx = 1\n";

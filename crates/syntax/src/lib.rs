@@ -1,5 +1,5 @@
-//! Source code as symbols: symbol trees, paths, contracts, outlines and rewrites. This crate works
-//! on texts and does not read files.
+//! Represents source code as symbols: symbol trees, paths, contracts, outlines and rewrites. This
+//! crate works on texts and does not read files.
 
 mod carry;
 mod contract;

@@ -1,4 +1,4 @@
-//! Names for files and symbols.
+//! Paths of files and symbols.
 
 use std::fmt;
 use std::str::FromStr;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_path_has_one_way_to_be_written() {
+    fn file_path_is_normalized() {
         let file = FilePath::new(".\\pkg\\a.py");
         assert_eq!(
             (file.as_str(), file.name(), file.directory()),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn symbol_paths_are_read_and_written() {
+    fn symbol_path_is_parsed_and_formatted() {
         let read = path(" a.py::A::f#2 ");
         assert_eq!(read.to_string(), "a.py::A.f#2");
         assert_eq!(read.base_name(), "f");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_encloses_what_lies_inside() {
+    fn symbol_encloses_itself_and_nested_symbols_only() {
         let a = path("a.py::A");
         assert!(a.encloses(&path("a.py::A.f")) && a.encloses(&a));
         assert!(path("a.py::").encloses(&a));

@@ -100,7 +100,8 @@ impl<'t> Found<'t> {
                 }
                 Some(Part::String) => {
                     found.strings.push(range_of(node));
-                    // Quotes and content: only an f-string has more children.
+                    // A plain string has at most three children: its quotes and its content. Only
+                    // an f-string has more.
                     if node.child_count() <= 3 {
                         return ControlFlow::Break(());
                     }
@@ -175,7 +176,7 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
     }
 }
 
-/// Sets the parent and the path of each definition.
+/// Adds a symbol for each definition, with its parent and its path.
 fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
     let mut open = vec![SymbolId(0)];
     let mut seen: HashMap<(SymbolId, Cow<'_, str>), usize> = HashMap::new();
@@ -231,7 +232,8 @@ fn path_in(parent: &SymbolPath, file: &FilePath, name: &str, count: usize) -> Sy
     SymbolPath::new(file.clone(), full)
 }
 
-/// Sets the spans, children before parents, so that a parent does not end before its last child.
+/// Sets the spans of the symbols, children before parents, so that a parent does not end before its
+/// last child.
 fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
     let layout = Layout {
         text,

@@ -1,4 +1,4 @@
-//! The symbols of one text.
+//! The symbol tree of one text.
 
 use std::sync::Arc;
 
@@ -130,8 +130,8 @@ impl SymbolTree {
         place.ok().map(|place| self.get(self.by_name[place]))
     }
 
-    /// Returns the innermost symbol that owns a byte. An offset at or past the end belongs to the
-    /// module.
+    /// Returns the innermost symbol that owns the byte at an offset. An offset at or past the end
+    /// of the text belongs to the module.
     pub fn owner(&self, offset: usize) -> &Symbol {
         let mut owner = self.module();
         loop {

@@ -1,4 +1,4 @@
-//! Change sets: edits to a text as a value that can be applied, inverted, composed and rebased.
+//! Change sets: edits of a text as a value that can be applied, inverted, composed and rebased.
 
 use std::ops::Range;
 
@@ -62,8 +62,8 @@ pub struct Conflict {
     pub unsure: Option<String>,
 }
 
-/// A change set moved to a newer version of its base text. The position comes from a diff, and a
-/// diff can mistake a line for a similar line: `syntax::carry` checks the positions.
+/// A change set that was transformed to a newer version of its base text. The positions come from a
+/// diff, which can mistake a line for a similar line; `syntax::carry` checks the positions.
 #[derive(Debug, Clone)]
 pub struct Carried {
     pub changes: ChangeSet,
@@ -132,8 +132,8 @@ impl ChangeSet {
         ChangeSet::new(base_len, vec![Edit { range, insert }])
     }
 
-    /// Returns the smallest line-wise change set that turns `old` into `new`. Each edit is narrowed
-    /// to the differing characters inside the changed lines.
+    /// Returns a minimal change set that turns `old` into `new`, based on a line diff. Each edit is
+    /// narrowed to the differing characters inside the changed lines.
     pub fn between(old: &str, new: &str) -> Self {
         if old == new {
             return ChangeSet::unchanged(old.len());
@@ -156,7 +156,7 @@ impl ChangeSet {
         ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
     }
 
-    /// Returns the smallest change set of whole lines that turns `old` into `new`.
+    /// Returns a minimal change set of whole lines that turns `old` into `new`.
     pub fn between_lines(old: &str, new: &str) -> Self {
         let (old_lines, new_lines) = (lines(old), lines(new));
         let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
@@ -352,8 +352,8 @@ pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
     ByteRange::new(first, last)
 }
 
-/// The difference between an offset in the base text and in the changed text, summed over the edits
-/// passed so far.
+/// The difference between offsets in the base text and in the changed text, summed over the edits
+/// before the current position.
 #[derive(Default)]
 struct Shift {
     inserted: usize,
@@ -371,7 +371,7 @@ impl Shift {
     }
 }
 
-/// Returns the byte offset of each line, followed by the offset of the end.
+/// Returns the start offset of each line in bytes, followed by the length of the text.
 fn starts(lines: &[&str]) -> Vec<usize> {
     let mut at = 0;
     let mut starts = Vec::with_capacity(lines.len() + 1);
@@ -384,7 +384,7 @@ fn starts(lines: &[&str]) -> Vec<usize> {
 }
 
 /// Returns the edit that replaces `range` by `new`, without the common prefix and suffix. Neither
-/// end lies inside a CRLF, because the LSP has no position there.
+/// end of the edit is inside a CRLF, because the LSP has no position there.
 fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
     let old = range.of(base);
     let is_within_crlf =

@@ -40,9 +40,9 @@ pub(super) fn plan(
     Ok(spot.plan(tree, &source.fitted(&spot.manner)))
 }
 
-/// The position and the form of a new symbol.
+/// The position of a new symbol, and the code style there.
 struct Spot {
-    /// The range to replace: empty, or the placeholder `pass`.
+    /// The range that the new symbol replaces: empty, or the placeholder `pass` or `...`.
     range: ByteRange,
     manner: Manner,
     blank_lines: usize,
@@ -75,7 +75,7 @@ impl Spot {
         })
     }
 
-    /// Returns the spot at the end of a class. A body with only `pass` or `...` is replaced.
+    /// Returns the spot at the end of a class. A class body with only `pass` or `...` is replaced.
     fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
         let mut manner = Manner::of(tree, class);
         let text = tree.text();
@@ -108,7 +108,7 @@ impl Spot {
         }
     }
 
-    /// Returns whether a following line is in the same block.
+    /// Returns whether the next line of code is in the same block.
     fn is_sibling(&self, next: &str) -> bool {
         let width = |space: &str| Columns::of(space).wide;
         width(indentation(next)) >= width(&self.manner.indent)

@@ -8,10 +8,10 @@ use super::super::{Symbol, SymbolTree};
 use super::{Plan, RewriteError};
 use starling_text::{ByteRange, ChangeSet};
 
-/// Returns an error if `new`, the text of `old` after `changes`, has new flaws. If `old` has flaws
-/// already, the grammar may report them at other positions in `new`. In this case, only the
-/// `targets` (the symbols that were rewritten by name) are checked, each without the rest of the
-/// file.
+/// Returns an error if `new`, the text of `old` after `changes`, has new syntax errors. If `old`
+/// already has syntax errors, the grammar may report them at other positions in `new`. In this
+/// case, only the `targets` (the symbols that were rewritten by name) are checked, each without the
+/// rest of the file.
 pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
@@ -59,8 +59,8 @@ fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
     ByteRange::new(moved(span.start), moved(span.end))
 }
 
-/// Returns the flaws of a symbol's text parsed without the rest of the file. Offsets are relative
-/// to the file.
+/// Returns the syntax errors of a symbol's text when it is parsed without the rest of the file.
+/// Offsets are relative to the file.
 pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
     let text = span.of(tree.text());
     let head = if indentation(text).is_empty() {

@@ -35,8 +35,8 @@ pub(super) fn plan(
     })
 }
 
-/// Returns whether the deletions leave the symbol's block empty and the symbol is the first
-/// statement of the block.
+/// Returns whether the deletions would leave the symbol's block empty. Only `true` for the first
+/// statement of the block, which is replaced by `pass`.
 fn takes_last_statement(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> bool {
     let Some(block) = tree.node(symbol).and_then(block_around) else {
         return false;

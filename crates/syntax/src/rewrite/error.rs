@@ -1,9 +1,9 @@
 use super::super::{FilePath, SymbolTree};
 
-/// The maximum number of names that an error lists.
+/// Maximum number of names that an error lists.
 const NAMES: usize = 30;
 
-/// The reason why a rewrite is impossible. Each message tells a model what to do instead.
+/// The reason why a rewrite is impossible. Each message tells the model what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
     #[error("no symbol `{name}` in {file}; it has: {known}")]
@@ -92,7 +92,7 @@ pub enum RewriteError {
 }
 
 impl RewriteError {
-    /// Returns what is wrong, without advice.
+    /// Returns a description of the problem without advice, for people.
     pub fn in_short(&self) -> String {
         match self {
             RewriteError::NoSymbol { file, name, .. } => format!("{file} has no symbol `{name}`"),

@@ -12,7 +12,7 @@ use super::standard::{self, At};
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
-/// One name imported by a statement.
+/// One imported name of an import statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
     /// The module of `from module import …`; `None` for `import …`.
@@ -22,7 +22,8 @@ struct Import {
 }
 
 impl Import {
-    /// Returns whether both names fit into one new statement. `*` needs its own statement.
+    /// Returns whether both names can be imported by one new statement. `*` needs its own
+    /// statement.
     fn joins(&self, other: &Import) -> bool {
         self.module.is_some()
             && self.module == other.module
@@ -122,7 +123,7 @@ fn plans(
     if last_import.is_none()
         || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
     {
-        // Both kinds go to the same position and must be inserted by one plan.
+        // Both kinds are inserted at the same position, so they must be in one plan.
         let at = if last_import.is_none() {
             &mut futures
         } else {
@@ -136,8 +137,9 @@ fn plans(
     with_placed(tree, plans, placed)
 }
 
-/// Adds the statements that have a place of their own. Those of one place are one plan, before the
-/// lines that another plan inserts there, but after those for `__future__`.
+/// Adds the statements that have their own position in the block of standard library imports.
+/// Statements with the same position become one plan. They come before other lines that are
+/// inserted there, but after `__future__` imports.
 fn with_placed(
     tree: &SymbolTree,
     mut plans: Vec<Plan>,
@@ -145,7 +147,7 @@ fn with_placed(
 ) -> Vec<Plan> {
     let text = tree.text();
     let line_break = Manner::of(tree, tree.module()).line_break;
-    // `import` stands before `from`.
+    // `import` statements come before `from` statements.
     placed.sort_by_key(|(at, statement)| (at.offset, statement.starts_with("from ")));
     for same in placed.chunk_by(|one, next| one.0.offset == next.0.offset) {
         let at = same[0].0;

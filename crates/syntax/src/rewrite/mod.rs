@@ -1,4 +1,4 @@
-//! Rewrites a file in terms of symbols.
+//! Rewrites a file by operations on its symbols.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub use import::without_imports;
 #[cfg(test)]
 mod tests;
 
-/// A change of a file in terms of symbols.
+/// A change of a file, described by its symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rewrite {
     /// Replaces the whole symbol, including its children, by `source`. The source may have any
@@ -39,8 +39,8 @@ pub enum Rewrite {
         hunks: Vec<(String, String)>,
     },
     /// Adds new symbols after `beside`, or at the end of `beside` if it is a class and `place` is
-    /// inside. If `beside` is the module body, the symbols go to the end of the file. A class that
-    /// contains only `pass` loses it.
+    /// [`Place::Inside`]. If `beside` is the module body, the symbols are added at the end of the
+    /// file. The `pass` of a class that contains nothing else is removed.
     Add {
         beside: String,
         place: Place,
@@ -72,7 +72,7 @@ pub struct Rewritten {
     pub losses: Vec<Loss>,
 }
 
-/// One replacement that a rewrite needs.
+/// One text replacement that a rewrite consists of.
 #[derive(Debug)]
 struct Plan {
     range: ByteRange,
@@ -91,7 +91,7 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
-            // The inserted code is generated or checked separately.
+            // The inserted code is checked by the plan.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -151,7 +151,8 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// Returns the plans in order. Overlapping deletions are merged; other overlaps are errors.
+/// Returns the plans, sorted by position. Overlapping deletions are merged; other overlaps are
+/// errors.
 fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
     let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
@@ -172,7 +173,7 @@ fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteEr
     Ok(apart)
 }
 
-/// Returns the plans as one change set that touches only the differing bytes.
+/// Returns the plans as one change set whose edits contain only the differing bytes.
 fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
     let text = tree.text();
     let edits = plans.iter().flat_map(|plan| {

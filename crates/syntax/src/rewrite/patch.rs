@@ -1,4 +1,4 @@
-//! Replaces text inside a symbol.
+//! Replaces text inside a symbol (patches with hunks of old and new text).
 
 use super::super::lines::{Columns, indentation, is_blank, without_break};
 use super::super::{Symbol, SymbolTree};
@@ -88,8 +88,8 @@ impl Hunk<'_> {
         })
     }
 
-    /// Returns whether the patch may change a range. The range must lie in the symbol's span; in a
-    /// module, it must not overlap another symbol.
+    /// Returns whether the patch may change a range. The range must be in the symbol's span. In a
+    /// module body, it must also not overlap another symbol.
     fn may_change(&self, range: ByteRange) -> bool {
         let is_module = self.symbol.path.is_module();
         let is_of_child = |id: &super::super::SymbolId| {
@@ -107,7 +107,7 @@ impl Hunk<'_> {
     }
 
     /// Returns the new text with a line break at its end only if the old text ends with one.
-    /// Otherwise whole lines could be joined to the next line, or a blank line could be added.
+    /// Otherwise the patch could join the next line or add a blank line.
     fn with_last_break(&self, range: ByteRange) -> String {
         let mut new = self.new.to_owned();
         let (old_ends, new_ends) = (self.old.ends_with('\n'), new.ends_with('\n'));
@@ -120,7 +120,8 @@ impl Hunk<'_> {
         new
     }
 
-    /// Returns the lines of `old` and `new` as written, and with the indentation style of the file.
+    /// Returns the lines of `old` and `new` in two variants: as written, and converted to the
+    /// indentation style of the file if it differs.
     fn readings(&self) -> Vec<Lines> {
         let as_written = Lines {
             old: lines_of(self.old),
@@ -150,8 +151,8 @@ impl Hunk<'_> {
         readings
     }
 
-    /// Returns the runs of lines that equal the old lines, ignoring white space at line ends and a
-    /// uniform difference in indentation. The last line break is not part of a run.
+    /// Returns the blocks of lines that equal the old lines, ignoring white space at line ends and
+    /// a uniform difference in indentation. The last line break is not included.
     fn by_lines(&self, wanted: &Lines) -> Vec<ByteRange> {
         let text = self.tree.text();
         let lines = self.tree.lines();
@@ -195,8 +196,8 @@ impl Hunk<'_> {
         }
     }
 
-    /// Describes where else the old text occurs, or which lines of the symbol are most similar to
-    /// it.
+    /// Returns a hint for a hunk that was not found: where else the old text occurs, or the most
+    /// similar lines of the symbol.
     fn hint(&self) -> String {
         let text = self.tree.text();
         let everywhere = ByteRange::new(0, text.len());

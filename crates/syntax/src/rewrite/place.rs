@@ -1,10 +1,10 @@
-//! The indentation and line breaks of the code around a symbol.
+//! Detects the indentation and the line breaks of the code around a symbol.
 
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolTree};
 use starling_text::ByteRange;
 
-/// The indentation of one level.
+/// The indentation style: tabs, or a number of spaces for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Tabs,
@@ -93,7 +93,7 @@ pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style
     }
 }
 
-/// Returns the most frequent line break of a text.
+/// Returns the more frequent line break of a text, or `None` if the text has no line breaks.
 fn break_in(text: &str) -> Option<&'static str> {
     let all = text.matches('\n').count();
     let with_return = text.matches("\r\n").count();

@@ -1,4 +1,4 @@
-//! Source code as written by a model, with any indentation and any line breaks.
+//! Source code as a model wrote it, with any indentation and any line breaks.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::RewriteError;
 use super::place::{Manner, Style, style_of};
 use starling_text::ByteRange;
 
-/// Source code shifted to the left margin, with LF line breaks.
+/// Source code with its indentation removed and with LF line breaks.
 pub(super) struct Source {
     lines: Vec<Line>,
     /// The syntax tree of the lines.
@@ -21,7 +21,7 @@ pub(super) struct Source {
 #[derive(Clone)]
 struct Line {
     text: String,
-    /// The line starts inside a string, so its indentation must not change.
+    /// Whether the line starts inside a string, so that its indentation must not change.
     in_string: bool,
 }
 
@@ -95,8 +95,7 @@ impl Source {
 
     /// Checks the syntax of the source.
     ///
-    /// # Errors
-    /// The source has a flaw; the error reports the first one.
+    /// # Errors The source has a syntax error. If there are several, the first one is returned.
     pub(super) fn check_syntax(&self, symbol: &str) -> Result<(), RewriteError> {
         let Some(flaw) = flaws(&self.tree).into_iter().next() else {
             return Ok(());
@@ -113,8 +112,7 @@ impl Source {
 
     /// Checks that all statements are definitions.
     ///
-    /// # Errors
-    /// The source has another statement; the error reports the first one.
+    /// # Errors The source has another statement. If there are several, the first one is returned.
     pub(super) fn check_only_definitions(&self, symbol: &str) -> Result<(), RewriteError> {
         let mut others = self.tree.root().into_iter().flat_map(statements);
         match others.find(|node| !is_definition(*node)) {
@@ -166,7 +164,8 @@ fn is_definition(node: Node<'_>) -> bool {
 
 /// Returns the lines of a text without leading and trailing blank lines.
 fn lines_of(file: &FilePath, text: &str) -> Vec<Line> {
-    // Indented source is parsed as a block, because its first line would not parse otherwise.
+    // Indented source is parsed inside of an `if` block, because its first line would not parse
+    // otherwise.
     let first = text.lines().find(|line| !is_blank(line)).unwrap_or("");
     let head = if indentation(first).is_empty() {
         ""
@@ -213,7 +212,8 @@ fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
     } else {
         indent + Columns::of(&manner.unit()).wide
     };
-    // A body with at most four columns of indentation is normal, whatever the file uses.
+    // A body that is indented by at most four columns is normal, whatever indentation the file
+    // uses.
     let is_ordinary =
         expected != indent && least <= 4 && widths.iter().all(|width| width % least.max(1) == 0);
     let is_cut =
@@ -230,7 +230,7 @@ fn shift(lines: &mut [Line], from: &str, to: &str) {
 }
 
 /// Replaces the indentation `from` by `to`. A line that is indented less than `from` keeps its
-/// relative indentation as far as possible; a blank line does not change.
+/// indentation relative to the other lines as far as possible. A blank line does not change.
 pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
     if from == to || is_blank(line) {
         return line.to_owned();

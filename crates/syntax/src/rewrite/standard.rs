@@ -1,4 +1,5 @@
-//! The place of an import of the standard library: the first block of imports, in its order.
+//! Finds the position for a new import of the standard library: in the first block of imports,
+//! according to the order of that block.
 
 use tree_sitter::Node;
 
@@ -28,7 +29,8 @@ const MODULES: &str = "abc aifc annotationlib argparse array ast asynchat asynci
     warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp \
     zipfile zipimport zlib zoneinfo";
 
-/// A statement by its module and by whether it is written `from module import …`.
+/// The sort key of an import statement: its module, and whether it has the form `from module import
+/// …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     is_from: bool,
@@ -36,7 +38,7 @@ struct Key {
 }
 
 impl Key {
-    /// Returns the key of an import of the standard library.
+    /// Returns the key of an import of the standard library, or `None` for another statement.
     fn of_standard(statement: &str) -> Option<Key> {
         let (is_from, rest) = match statement.strip_prefix("from ") {
             Some(rest) => (true, rest),
@@ -60,24 +62,24 @@ impl Key {
     }
 }
 
-/// Where a new statement goes.
+/// The position of a new import statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct At {
-    /// The start of a line.
+    /// Byte offset of the start of a line.
     pub(super) offset: usize,
-    /// Whether a blank line follows, because the statement is a block of its own.
+    /// Whether a blank line is inserted after the statement, because it forms its own block.
     pub(super) is_block: bool,
 }
 
-/// Returns the place of a new import of the standard library. Returns `None` if the module has no
-/// absolute imports yet, or if the statement imports another module.
+/// Returns the position of a new import of the standard library. Returns `None` if the module has
+/// no absolute imports yet, or if the statement imports another module.
 pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Option<At> {
     let new = Key::of_standard(statement)?;
     let text = tree.text();
     let absolute = head(root).filter(|node| is_import(*node) && !is_future_or_relative(*node));
     let all: Vec<Node<'_>> = absolute.collect();
     let lines = tree.lines();
-    // A byte order mark stays first.
+    // A byte order mark must stay at the start of the file.
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let first_line = |node: &Node<'_>| lines.line_of(node.start_byte());
     let next_line = |node: &Node<'_>| lines.line_of(node.end_byte().saturating_sub(1)) + 1;
@@ -122,7 +124,7 @@ pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Optio
     })
 }
 
-/// Returns whether the order of a block puts a new statement before one of its own.
+/// Returns whether the sort order of a block puts the new statement before an existing one.
 fn stands_before(new: &Key, key: &Key, block: &[(Node<'_>, Key)]) -> bool {
     match (is_sorted_by_kind(block), is_sorted_by_module(block)) {
         (true, _) => new.by_kind() < key.by_kind(),

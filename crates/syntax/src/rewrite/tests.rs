@@ -71,7 +71,7 @@ class A:
 ";
 
     #[test]
-    fn the_source_is_moved_to_the_place() {
+    fn source_is_indented_to_the_symbols_position() {
         for source in [
             "def g(self):\n    return '''\na'''\n",
             "\n\n    def g(self):\n        return '''\na'''",
@@ -88,7 +88,7 @@ class A:
     }
 
     #[test]
-    fn the_manner_of_the_file_is_kept() {
+    fn replaced_symbol_gets_the_indentation_and_line_breaks_of_the_file() {
         let text =
             "class A:\r\n\tdef f(self):\r\n\t\tif x:\r\n\t\t\treturn 1\r\n\r\n\tdef g(self): pass";
         let source = "def f(self):\n    if y:\n        return (1,\n                2)\n";
@@ -108,7 +108,7 @@ class A:
     }
 
     #[test]
-    fn old_comments_stay_unless_there_are_new_ones() {
+    fn comments_above_a_symbol_are_kept_unless_replaced() {
         let source = "@cache\ndef f(self):\n    '''Doc.'''\n    return 1  # one\n";
         assert!(made(CLASS, whole("A.f", source)).changes.is_empty());
         let commented = format!("# better\n\n{source}");
@@ -121,7 +121,7 @@ class A:
     }
 
     #[test]
-    fn losses_are_told() {
+    fn lost_decorators_docstrings_comments_and_children_are_reported() {
         let done = made(CLASS, whole("A.f", "def f(self):\n    return 1\n"));
         let expected = [
             Loss::Decorator {
@@ -146,7 +146,7 @@ class A:
     }
 
     #[test]
-    fn a_reworded_comment_is_no_loss() {
+    fn reworded_comment_is_not_a_loss() {
         let text = "def f():\n    a()  # the first of two\n    b()  # see #12\n    # ----\n";
         let check = |source: &str, lost: &[&str]| {
             let done = made(text, whole("f", source));
@@ -159,13 +159,14 @@ class A:
             "def f():\n    a()  # The first of all three, not two.\n    b()  # see #12 and #13\n    # ----\n",
             &[],
         );
-        // Half of the words is not most of them, and a comment without words shares none.
+        // A comment with only half of the words in common does not count as reworded, and neither
+        // does a comment without words.
         check(
             "def f():\n    a()  # the first\n    b()  # see #14\n    # ====\n",
             &["# the first of two", "# see #12", "# ----"],
         );
-        // A new comment accounts for only one old comment; a comment that existed before accounts
-        // for itself.
+        // A new comment accounts for only one old comment, and a comment that already existed
+        // accounts only for itself.
         let twice = "def f():\n    # keep the order\n    a()\n    # keep the order\n    b()\n";
         let done = made(
             twice,
@@ -183,7 +184,7 @@ class A:
     }
 
     #[test]
-    fn a_new_name_is_no_loss() {
+    fn renamed_symbol_is_not_a_loss() {
         let text = "def f():\n    def inner(): pass\n\ndef g(): pass\n";
         let done = made(text, whole("f", "def h():\n    def inner(): pass\n"));
         assert_eq!(done.text, text.replace("f()", "h()").replace("deh", "def"));
@@ -192,7 +193,7 @@ class A:
     }
 
     #[test]
-    fn one_definition_alone_is_taken() {
+    fn source_for_a_symbol_must_contain_exactly_one_definition() {
         let check = |source: &str, part: &str| {
             let message = refused(CLASS, whole("A.g", source));
             assert!(message.contains(part), "{message}");
@@ -219,7 +220,7 @@ class A:
     }
 
     #[test]
-    fn a_module_with_symbols_is_not_replaced() {
+    fn whole_module_with_symbols_cannot_be_replaced() {
         assert!(refused(CLASS, whole("", "x = 1\n")).contains("patch the lines"));
         let done = made("x = 1\r\n", whole("", "y = 2\nz = 3"));
         assert_eq!(done.text, "y = 2\r\nz = 3\r\n");
@@ -232,13 +233,13 @@ class A:
     }
 
     #[test]
-    fn an_unknown_symbol_is_answered_with_what_there_is() {
+    fn error_for_an_unknown_symbol_lists_the_existing_symbols() {
         let message = refused(CLASS, whole("B.g", "def g(): pass\n"));
         assert_eq!(message, "no symbol `B.g` in m.py; it has: A.g, A, A.f");
     }
 
     #[test]
-    fn an_error_elsewhere_does_not_hinder() {
+    fn existing_syntax_error_elsewhere_does_not_block_a_rewrite() {
         let text = "def broken(:\n    pass\n\ndef f():\n    return 1\n\ndef broken_too(\n";
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
@@ -266,7 +267,7 @@ class A:
 ";
 
     #[test]
-    fn text_is_replaced_where_it_stands() {
+    fn patch_replaces_text_only_inside_its_symbol() {
         let done = made(TEXT, patch("A.f", "return None", "return 0"));
         assert_eq!(done.text, TEXT.replacen("return None", "return 0", 1));
         assert_eq!(done.touched, ["A.f"]);
@@ -282,7 +283,7 @@ class A:
     }
 
     #[test]
-    fn indentation_and_line_ends_are_forgiven() {
+    fn patch_ignores_differences_in_indentation_and_line_ends() {
         let expected = TEXT.replace(
             "if x:  \n            return x",
             "if y:\n            return y",
@@ -314,7 +315,7 @@ class A:
     }
 
     #[test]
-    fn lines_can_be_taken_out() {
+    fn patch_with_empty_new_text_removes_lines() {
         let done = made(TEXT, patch("A.f", "if x:\n    return x\n", ""));
         assert_eq!(
             done.text,
@@ -323,7 +324,7 @@ class A:
     }
 
     #[test]
-    fn what_is_not_there_once_is_refused() {
+    fn patch_whose_old_text_does_not_occur_once_is_rejected() {
         let check = |symbol: &str, old: &str, part: &str| {
             let message = refused(TEXT, patch(symbol, old, "y"));
             assert!(message.contains(part), "{message}");
@@ -337,7 +338,7 @@ class A:
     }
 
     #[test]
-    fn broken_results_are_refused() {
+    fn patch_that_causes_a_syntax_error_is_rejected() {
         let check = |old: &str, new: &str, part: &str| {
             let message = refused(TEXT, patch("A.f", old, new));
             assert!(message.contains(part), "{message}");
@@ -357,7 +358,7 @@ class A:
     }
 
     #[test]
-    fn hunks_apply_to_one_base() {
+    fn all_hunks_apply_to_the_original_text() {
         let hunks = vec![
             ("return None".to_owned(), "return x".to_owned()),
             ("return x".to_owned(), "return None".to_owned()),
@@ -397,7 +398,7 @@ def h(): pass
 ";
 
     #[test]
-    fn a_sibling_comes_after() {
+    fn new_symbol_is_added_after_its_sibling() {
         let done = made(
             TEXT,
             add("A.f", Place::After, "def g(self):\n    return 1\n"),
@@ -420,7 +421,7 @@ def h(): pass
     }
 
     #[test]
-    fn a_class_takes_it_in() {
+    fn new_method_is_added_at_the_end_of_a_class() {
         let method = "class A:\n    def g(self): pass\n";
         let done = made(TEXT, add("A", Place::Inside, method));
         assert_eq!(
@@ -449,7 +450,7 @@ def h(): pass
     }
 
     #[test]
-    fn the_module_grows_at_its_end() {
+    fn new_symbol_is_added_at_the_end_of_the_file() {
         for (text, expected) in [
             ("", "def g(): pass\n"),
             ("x = 1", "x = 1\n\n\ndef g(): pass"),
@@ -465,7 +466,7 @@ def h(): pass
     }
 
     #[test]
-    fn only_new_definitions_are_added() {
+    fn adding_existing_symbols_or_other_code_is_rejected() {
         let check = |beside: &str, place: Place, source: &str, part: &str| {
             let message = refused(TEXT, add(beside, place, source));
             assert!(message.contains(part), "{message}");
@@ -483,7 +484,7 @@ def h(): pass
     }
 
     #[test]
-    fn symbols_go_with_their_blank_lines() {
+    fn deleted_symbol_is_removed_with_its_blank_lines() {
         let done = made(TEXT, delete("B"));
         assert_eq!(done.text, TEXT.replace("class B: pass\n\n\n", ""));
         assert_eq!(done.losses, []);
@@ -499,7 +500,7 @@ def h(): pass
     }
 
     #[test]
-    fn those_of_one_name_move_up() {
+    fn deletion_renumbers_redefinitions_of_the_same_name() {
         let text = "@a\ndef f(): 1\n@b\ndef f(): 2\n@c\ndef f(): 3\n";
         let done = made(text, delete("f"));
         assert_eq!((done.touched, done.losses), (vec!["f".to_owned()], vec![]));
@@ -511,7 +512,7 @@ def h(): pass
     }
 
     #[test]
-    fn several_at_once() {
+    fn several_rewrites_are_applied_together_unless_they_overlap() {
         let text = "class A:\n    def f(self): pass\n\n    def g(self): pass\n\nx = 1\n";
         let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")]).expect("both");
         assert_eq!(done.text, "class A:\n    pass\n\nx = 1\n");
@@ -540,7 +541,7 @@ mod imports {
     }
 
     #[test]
-    fn they_follow_the_last_one() {
+    fn new_import_follows_the_last_import() {
         let text = "'''Doc.'''\nfrom __future__ import annotations\nimport os\n\nif TYPE_CHECKING:\n    import re\n\ndef f(): import sys\n";
         check(
             text,
@@ -557,7 +558,7 @@ mod imports {
     }
 
     #[test]
-    fn names_are_merged_on_one_line() {
+    fn imported_names_are_merged_into_a_one_line_statement() {
         check(
             "from a import b  # c\n",
             &["from a import d as e", "from a import b"],
@@ -591,7 +592,7 @@ mod imports {
     }
 
     #[test]
-    fn absolute_ones_stand_before_relative_ones() {
+    fn absolute_imports_are_inserted_before_relative_imports() {
         check(
             "import os\n\nfrom .a import b\n\nx = 1\n",
             &["import datetime", "from .c import d"],
@@ -615,7 +616,7 @@ mod imports {
     }
 
     #[test]
-    fn the_standard_library_stands_in_the_first_block() {
+    fn standard_library_import_is_inserted_into_the_first_block() {
         let text = "\"Doc.\"\nimport argparse\nimport sys\nfrom pathlib import Path\n\nfrom jotter import store\n\nx = 1\n";
         let check = |statements: &[&str], old: &str, new: &str| {
             check(text, statements, &text.replace(old, new));
@@ -635,7 +636,7 @@ mod imports {
             "from pathlib import Path\n",
             "from collections import abc\nfrom pathlib import Path\nfrom typing import Any\n",
         );
-        // Others follow the last import.
+        // Other imports follow the last import.
         check(
             &["import numpy", "import json"],
             "import sys\nfrom pathlib import Path\n\nfrom jotter import store\n",
@@ -644,20 +645,20 @@ mod imports {
     }
 
     #[test]
-    fn a_block_keeps_its_order() {
-        // Sorted by module, whatever the kind.
+    fn new_import_follows_the_sort_order_of_its_block() {
+        // A block that is sorted by module only, whatever the form of the statements.
         check(
             "import csv\nfrom enum import Enum\nimport sys\n",
             &["from json import loads"],
             "import csv\nfrom enum import Enum\nfrom json import loads\nimport sys\n",
         );
-        // Not sorted: after the last one of its kind.
+        // A block that is not sorted: the import follows the last one of its form.
         check(
             "import sys\nimport csv\nfrom os import path\nfrom a import b\n",
             &["import json"],
             "import sys\nimport csv\nimport json\nfrom os import path\nfrom a import b\n",
         );
-        // The first one of its block.
+        // There is no standard library block yet, so the import starts its own block.
         check(
             "from __future__ import annotations\n\nfrom jotter import store\n",
             &["import json"],
@@ -673,7 +674,7 @@ mod imports {
     }
 
     #[test]
-    fn without_imports_they_follow_the_head() {
+    fn first_import_is_inserted_after_docstring_and_header() {
         check(
             "'''Doc.'''\nx = 1\n",
             &["import a"],
@@ -698,7 +699,7 @@ mod imports {
     }
 
     #[test]
-    fn other_statements_are_refused() {
+    fn statement_that_is_not_an_import_is_rejected() {
         assert!(refused("", import(&["x = 1"])).contains("`x = 1` is no import statement"));
         assert!(refused("", import(&["import"])).contains("no import statement"));
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from(""));

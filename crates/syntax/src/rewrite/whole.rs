@@ -45,7 +45,7 @@ pub(super) fn plan(
     })
 }
 
-/// Replaces the whole text of a file without symbols.
+/// Replaces the whole text of a file that has no symbols.
 fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     let module = tree.module();
     if !module.children.is_empty() {
@@ -67,8 +67,8 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     })
 }
 
-/// Returns the classes around a symbol. A class with the symbol's own name is left out, because the
-/// source may mean the symbol itself.
+/// Returns the classes around a symbol. A class with the symbol's own name is left out, because a
+/// definition with that name in the source is the symbol itself.
 fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
     let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
     std::iter::successors(parent(symbol), |around| parent(around))

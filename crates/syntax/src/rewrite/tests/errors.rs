@@ -1,4 +1,4 @@
-//! Each error says what to do instead.
+//! Tests of the error messages, each of which must tell the model what to do instead.
 
 use super::*;
 
@@ -13,7 +13,7 @@ x = 1
 ";
 
 #[test]
-fn messages_of_whole_symbols() {
+fn errors_of_whole_replacements_tell_what_to_do() {
     let check = |symbol: &str, source: &str, expected: &str| {
         assert_eq!(refused(TEXT, whole(symbol, source)), expected);
     };
@@ -51,7 +51,7 @@ fn messages_of_whole_symbols() {
 }
 
 #[test]
-fn messages_of_patches() {
+fn errors_of_patches_tell_what_to_do() {
     let hunks = |hunks: &[(&str, &str)]| Rewrite::Patch {
         symbol: "A".to_owned(),
         hunks: hunks
@@ -95,7 +95,7 @@ fn messages_of_patches() {
 }
 
 #[test]
-fn messages_of_the_others() {
+fn errors_of_other_rewrites_tell_what_to_do() {
     assert_eq!(
         refused(TEXT, add("A", Place::Inside, "def g(self): pass\n")),
         "`A.g` is there already: rewrite it instead of adding it"
@@ -121,7 +121,7 @@ fn messages_of_the_others() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_some_of_many() {
+fn error_for_an_unknown_symbol_lists_a_limited_number_of_symbols() {
     assert_eq!(
         refused("x = 1\n", delete("f")),
         "no symbol `f` in m.py; it has: only the module body, whose name is empty"
