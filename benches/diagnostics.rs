@@ -18,7 +18,7 @@ use starling_lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
-/// Number of changed files, and number of changes to each.
+/// Number of files that are changed, and number of changes to each file.
 const FILES: usize = 12;
 const CHANGES: usize = 5;
 
@@ -92,8 +92,8 @@ async fn measure(server: &str, snapshot: &Snapshot, files: &[(FilePath, Arc<str>
         for change in 0..CHANGES {
             let changed =
                 format!("{text}\n\ndef changed_{change}():\n    return missing_{change}\n");
-            // The gate requests the text before the change, which the server already knows, and the
-            // text after it.
+            // The checks of a proposal request diagnostics for the text before the change, which
+            // the server already knows, and for the text after the change.
             let before = ask(Arc::clone(text)).await;
             gates.push(before + ask(changed.into()).await);
         }

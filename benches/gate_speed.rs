@@ -1,5 +1,6 @@
 //! Compares the time for the complete check of a proposal with the time for its tests alone. The
-//! check includes the shadow, diagnostics and selected tests.
+//! check runs diagnostics and the selected tests, in a shadow (a copy of the tree with the proposed
+//! texts).
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django STARLING_BENCH_PYTHON=path/to/environment/bin/python \
@@ -7,9 +8,9 @@
 //! ```
 //!
 //! The benchmark searches the tree for a function whose nearest tests take about SECONDS in a shell
-//! without a sandbox (one second by default). Then it alternates between the check of a proposal for
-//! this function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked up
-//! on `PATH`.
+//! without a sandbox (one second by default). Then it alternates between the check of a proposal
+//! for this function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked
+//! up on `PATH`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +31,7 @@ use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const TIMES: usize = 9;
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Comment that marks a changed line, at the end of the line.
+/// Comment at the end of a line that marks it as changed.
 const MARK: &str = "  # changed";
 /// Maximum number of functions to try.
 const TRIED: usize = 60;
@@ -73,7 +74,7 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
         ..TestSettings::default()
     };
     let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
-    let tests = Arc::new(Noted {
+    let tests = Arc::new(RecordingTestRunner {
         tests,
         command: Mutex::default(),
     });
@@ -100,10 +101,10 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
     say("the check", &mut checks);
 }
 
-/// Returns a change of a function whose nearest tests pass in about this time.
+/// Returns a change of a function whose nearest tests pass in about `seconds`.
 async fn chosen(
     checker: &Checker,
-    tests: &Noted,
+    tests: &RecordingTestRunner,
     snapshot: &Snapshot,
     index: &Index,
     seconds: f64,
@@ -161,8 +162,8 @@ fn brief(evidence: &Evidence) -> String {
     format!("check {} ms, {tests}, {diagnostics}", evidence.millis)
 }
 
-/// Runs the gate's last test command in a shell, on the unchanged tree.
-fn by_itself(tests: &Noted, root: &Path) -> Duration {
+/// Runs the last test command of the check in a shell, on the unchanged tree.
+fn by_itself(tests: &RecordingTestRunner, root: &Path) -> Duration {
     let line = tests.command.lock().expect("no panic").clone();
     let began = Instant::now();
     Command::new("/bin/sh")
@@ -200,14 +201,14 @@ fn service(snapshot: &Snapshot, server: &str) -> LanguageServers {
     ServerPool::new(cache).service(snapshot, &places, &wanted)
 }
 
-/// The project's tests. Records the last command.
-struct Noted {
+/// The project's test runner, which records its last command.
+struct RecordingTestRunner {
     tests: ProjectTests,
     command: Mutex<String>,
 }
 
 #[async_trait]
-impl TestRunner for Noted {
+impl TestRunner for RecordingTestRunner {
     fn command(&self) -> Option<String> {
         self.tests.command()
     }

@@ -1,4 +1,5 @@
-//! Measures how long the index takes: cold, warm, after one change, and for a few queries.
+//! Measures how long the index takes to open without a cache, with a cache and after one change,
+//! and how long a few queries take.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench index_speed -- path/to/tree
@@ -14,7 +15,7 @@ use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
 const RUNS: usize = 5;
-/// The longest file with at most this number of lines is changed.
+/// Maximum number of lines of the file that is changed. The longest such file is used.
 const CHANGED_LINES: usize = 2_800;
 
 fn main() {

@@ -1,6 +1,6 @@
-//! Prints the references of symbols in a folder as lines of JSON, which
-//! `benches/references/measure.py` compares with a language server. A stored index that is reopened
-//! answers the queries.
+//! Prints the references of symbols in a directory as lines of JSON, which
+//! `benches/references/measure.py` compares with those of a language server. The queries are
+//! answered from a stored index that is reopened.
 //!
 //! ```sh
 //! echo "pkg/a.py::A.f" | cargo bench --no-default-features --bench references -- path/to/repository

@@ -1,5 +1,6 @@
-//! Measures the cost of a shadow with its sandbox: the time from the call to the end of a command
-//! that does nothing, including the shadow's removal, compared with the same command alone.
+//! Measures the cost of a shadow (a copy of the tree in which tests run) and its sandbox: the time
+//! for a command that does nothing, including the creation and removal of the shadow, compared with
+//! the same command alone.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench shadow

@@ -1,5 +1,5 @@
 //! Measures Starling's own overhead, without models and tests, on a tree of the size of Django's: a
-//! run through the real command line whose model replies come from a recording.
+//! run of the `starling` command whose model replies come from a recording.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench turn_overhead
@@ -141,7 +141,8 @@ fn events(root: &Path, tape: &Path, cache: &Path) -> Vec<Value> {
         .stderr(Stdio::inherit())
         .output()
         .expect("starling runs");
-    // The test command `true` proves nothing, so the exit status is 3.
+    // The test command `true` does not run any test, so the change is not verified and the exit
+    // status is 3.
     assert_eq!(
         output.status.code(),
         Some(3),
@@ -154,6 +155,7 @@ fn events(root: &Path, tape: &Path, cache: &Path) -> Vec<Value> {
         .collect()
 }
 
+/// The overhead of one run. Times are in milliseconds.
 struct Figures {
     turns: usize,
     start: u64,

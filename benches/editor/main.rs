@@ -1,14 +1,14 @@
-//! Measures how fast the shipped server answers an editor while it reads a large project and eight
-//! agents work.
+//! Measures how fast the language server of the release build answers an editor while it indexes a
+//! large project and eight agents work.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench editor
 //! ```
 //!
-//! For comparison, each round also sends a line to `cat` and back, which shows the latency of the
+//! For comparison, each round also sends a byte to `cat` and back, which shows the latency of the
 //! busy machine itself. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not
-//! modified. The model is a recording: its agents propose immediately, each for one function of an
-//! open file of 3,000 lines that the benchmark types into.
+//! modified. The model's replies are a recording: each agent immediately proposes a change of one
+//! function in an open file of 3,000 lines, in which the benchmark types.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,17 +29,17 @@ use tokio::sync::Notify;
 const STARTS: usize = 20;
 const LINES: usize = 3_000;
 const AGENTS: usize = 8;
-/// Real models are slower; this benchmark measures the load.
+/// Pause between two rounds. It is short, because the benchmark measures the server under load.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Events that the server sent, counted by kind.
+/// Numbers of events that the server has sent, by kind.
 #[derive(Default)]
-struct Heard {
+struct ServerEvents {
     events: Mutex<BTreeMap<String, usize>>,
     news: Notify,
 }
 
-impl Heard {
+impl ServerEvents {
     fn count(&self, event: &str) -> usize {
         let events = self.events.lock().expect("a reader that did not panic");
         events.get(event).copied().unwrap_or_default()
@@ -60,19 +60,19 @@ impl Heard {
 }
 
 /// Measures the machine's own latency with `cat`.
-struct Echo {
+struct CatProcess {
     child: Child,
 }
 
-impl Echo {
-    fn start() -> Echo {
+impl CatProcess {
+    fn start() -> CatProcess {
         let child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .expect("cat");
-        Echo { child }
+        CatProcess { child }
     }
 
     async fn ask(&mut self) {
@@ -84,10 +84,11 @@ impl Echo {
     }
 }
 
+/// A running language server, with the connection to it and the events that it has sent.
 struct Server {
     child: Child,
     connection: Connection,
-    heard: Arc<Heard>,
+    heard: Arc<ServerEvents>,
 }
 
 impl Server {
@@ -106,7 +107,7 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let (input, output) = (child.stdout.take(), child.stdin.take());
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(ServerEvents::default());
         let told = Arc::clone(&heard);
         let connection = Connection::open(
             input.expect("piped"),
@@ -205,8 +206,8 @@ async fn under_load(root: &Path, bed: &Path, text: String) {
         "test": "printf 'Ran 1 test in 0.001s\\n\\nOK\\n' >&2",
     });
     let reply = execute(&server, "starling.run", argument).await;
-    let mut measured = Measured::default();
-    let mut echo = Echo::start();
+    let mut measured = Latencies::default();
+    let mut echo = CatProcess::start();
     let mut version = 1;
     while server.heard.count("review_asked") < AGENTS {
         assert!(began.elapsed() < Duration::from_secs(180), "no reviews");
@@ -226,7 +227,7 @@ async fn under_load(root: &Path, bed: &Path, text: String) {
         "indexing and {AGENTS} agents took {:.1} s ({samples} rounds), then 1000 rounds over what waits",
         at_work.as_secs_f64()
     );
-    let Measured {
+    let Latencies {
         echo,
         empty,
         change,
@@ -256,8 +257,9 @@ async fn execute(server: &Server, command: &str, argument: Value) -> Value {
     server.ask("workspace/executeCommand", params).await
 }
 
+/// The measured latencies of each kind of request, and the number of lenses in the last reply.
 #[derive(Default)]
-struct Measured {
+struct Latencies {
     echo: Vec<Duration>,
     empty: Vec<Duration>,
     change: Vec<Duration>,
@@ -265,11 +267,11 @@ struct Measured {
     lenses: usize,
 }
 
-impl Measured {
+impl Latencies {
     async fn step(
         &mut self,
         server: &Server,
-        echo: &mut Echo,
+        echo: &mut CatProcess,
         document: &Value,
         version: &mut i32,
     ) {
@@ -282,8 +284,8 @@ impl Measured {
         server.ask("textDocument/codeLens", elsewhere).await;
         self.empty.push(began.elapsed());
 
-        // The text is typed at the end, outside of all proposals. Every eighth change is a new
-        // line.
+        // The benchmark types at the end of the file, outside of all proposals. Every eighth change
+        // is a new line.
         *version += 1;
         let text = if *version % 8 == 0 { "\n" } else { "#" };
         let at = json!({"line": 1_000_000, "character": 0});

@@ -1,11 +1,11 @@
-//! Breaks a good change in one way.
+//! Introduces one defect into a good change.
 
 use starling_syntax::{FilePath, ParameterKind, SymbolKind, SymbolTree};
 use starling_text::ChangeSet;
 
 use crate::{added, tree};
 
-/// The defect of a variant.
+/// The kind of defect in a broken variant of a good change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     MissingImport,
@@ -27,7 +27,7 @@ impl Kind {
     ];
 
     /// Returns whether static checks can detect the defect. Otherwise only tests can.
-    pub fn shows(self) -> bool {
+    pub fn is_visible_to_static_checks(self) -> bool {
         match self {
             Kind::MissingImport | Kind::WrongName | Kind::WrongArguments | Kind::Syntax => true,
             Kind::DroppedReturn | Kind::InvertedCondition => false,
@@ -46,9 +46,9 @@ impl Kind {
     }
 }
 
-/// Returns the good text with this defect. If static checks can detect the defect, returns at most
-/// one text. Otherwise returns one text for every possible line in the functions that the change
-/// touches: first the changed lines, then the others by distance.
+/// Returns variants of the good text with this kind of defect. If static checks can detect the
+/// defect, returns at most one variant. Otherwise returns one variant for every possible line in
+/// the functions that the change touches: first the changed lines, then the others by distance.
 pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<String> {
     let tree = tree(file, good);
     let is_code = |line: &usize| is_code(&tree, *line);
@@ -65,7 +65,7 @@ pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<Strin
     one.into_iter().collect()
 }
 
-/// Returns one text for each line of the touched functions that `break_line` can break.
+/// Returns one variant for each line of the touched functions that `break_line` can break.
 fn in_functions(
     tree: &SymbolTree,
     old: &str,
@@ -93,7 +93,7 @@ fn in_functions(
     sites.into_iter().filter_map(broken).collect()
 }
 
-/// Computes the value of a `return` but does not return it.
+/// Removes the `return` of a line, so that its value is computed but not returned.
 fn dropped_return(line: &str) -> Option<String> {
     let code = line.trim_start();
     let value = code.strip_prefix("return ")?;
@@ -101,7 +101,7 @@ fn dropped_return(line: &str) -> Option<String> {
     (value.trim() != "None").then(|| format!("{indent}{value}"))
 }
 
-/// Negates a condition that is on one line.
+/// Negates the condition of an `if`, `elif` or `while` that is on one line.
 fn inverted(line: &str) -> Option<String> {
     let code = line.trim_start();
     let indent = &line[..line.len() - code.len()];
@@ -179,7 +179,7 @@ fn missing_import(text: &str) -> Option<String> {
     Some(with_line(text, at, None))
 }
 
-/// Misspells a name that is read on the line.
+/// Misspells a name that the line reads.
 fn wrong_name(text: &str, at: usize) -> Option<String> {
     const WORDS: &str = "and as assert async await break class continue def del elif else except \
         False finally for from global if import in is lambda None nonlocal not or pass raise return \
@@ -224,7 +224,8 @@ fn wrong_name(text: &str, at: usize) -> Option<String> {
     None
 }
 
-/// Adds an argument too many to a call, near the change, of a function in the same file.
+/// Adds too many arguments to the call nearest to the change whose function is defined in the same
+/// file.
 fn wrong_arguments(tree: &SymbolTree, near: &[usize]) -> Option<String> {
     let text: &str = tree.text();
     let functions = tree.symbols().iter().filter(|symbol| {

@@ -1,5 +1,6 @@
-//! Measures which changes the gate stops. Known good changes must pass, and broken variants of them
-//! must not. The gate uses diagnostics alone, or also the tests that it selects.
+//! Measures which changes the gate (the checks that a proposal must pass) stops. Known good changes
+//! must pass, and broken variants of them must be stopped. The checks are diagnostics, optionally
+//! together with the selected tests.
 //!
 //! ```sh
 //! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
@@ -14,9 +15,10 @@
 //! instances that have an environment, in a fixed arbitrary order, and the same number of broken
 //! variants. Each kind of variant occurs equally often, and each variant comes from another
 //! instance. A dropped return or an inverted condition is in a function that the change touches;
-//! the first place where the hidden tests fail is used. If a good change is stopped only by tests
-//! that pass after the change rewrites them, these tests are called outdated, because they test the
-//! old behaviour. Results are saved in `ROWS`, and an interrupted measurement continues from there.
+//! the first variant for which the hidden tests fail is used. If a good change is stopped only by
+//! tests that pass in their version after the change, these tests are reported as outdated, because
+//! they test the old behaviour. Results are saved in `ROWS`, and an interrupted measurement is
+//! resumed from there.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,9 +40,9 @@ use starling_workspace::Overlay;
 use broken::Kind;
 use patch::Patched;
 use project::{Project, Shared, with};
-use rows::{GOOD, Row, Rows, Said};
+use rows::{GOOD, Row, Rows, CheckResult};
 
-/// Maximum number of places to try for one broken variant.
+/// Maximum number of variants to try until the hidden tests fail.
 const PLACES: usize = 6;
 /// Seed for the order of the instances.
 const SEED: u64 = 4;
@@ -94,8 +96,9 @@ async fn shared(server: &str, cache: &Path) -> Shared {
     }
 }
 
-/// Checks every kind of variant that diagnostics can detect. The instances are spread over the
-/// whole list, because instances of one repository are adjacent.
+/// Checks the good change and every kind of variant that diagnostics can detect, for `count`
+/// instances. These are spread over the whole list, because instances of one repository are
+/// adjacent.
 async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count: usize) -> Rows {
     let mut rows = Rows::open(None);
     let step = (all.len() / count).max(1);
@@ -112,7 +115,7 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
             .check_text(&change.file, Arc::clone(&change.new))
             .await;
         rows.add(Row::of(id, GOOD, &good));
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.shows()) {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_visible_to_static_checks()) {
             for text in broken::variants(&change.file, &change.old, &change.new, kind) {
                 let evidence = project.checker.check_text(&change.file, text.into()).await;
                 rows.add(Row::of(id, kind.words(), &evidence));
@@ -152,10 +155,10 @@ async fn with_tests(
             let evidence = project.checker.check_text(&change.file, text).await;
             let mut row = Row::of(id, GOOD, &evidence);
             let broken = evidence.tests.broken();
-            if let (Said::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
+            if let (CheckResult::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
                 && project.are_outdated(broken, &good).await
             {
-                row.tests = Said::Outdated;
+                row.tests = CheckResult::Outdated;
             }
             rows.add(row);
         }
@@ -174,7 +177,8 @@ async fn with_tests(
     rows
 }
 
-/// Returns a text that really has this defect.
+/// Returns a variant with this kind of defect, for which the hidden tests fail if only tests can
+/// detect the defect.
 async fn variant(
     project: &Project<'_>,
     instance: &Value,
@@ -183,7 +187,7 @@ async fn variant(
     kind: Kind,
 ) -> Option<Arc<str>> {
     let mut texts = broken::variants(&change.file, &change.old, &change.new, kind).into_iter();
-    if kind.shows() {
+    if kind.is_visible_to_static_checks() {
         return texts.next().map(Arc::from);
     }
     let (hidden, good) = hidden(instance, root, change)?;
@@ -196,7 +200,7 @@ async fn variant(
     None
 }
 
-/// Returns the hidden tests, alone and together with the good change.
+/// Returns the texts of the hidden tests, and these texts together with the good change.
 fn hidden(instance: &Value, root: &Path, change: &Patched) -> Option<(Overlay, Overlay)> {
     let tests = patch::apply(string(instance, "test_patch"), root)?;
     let texts = tests.into_iter().map(|one| (one.file, Some(one.new)));
@@ -209,7 +213,8 @@ fn string<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Returns the lines of a text that another text lacks, counted from 0.
+/// Returns the numbers of the lines in the new text that the old text does not contain, counted
+/// from 0.
 fn added(old: &str, new: &str) -> Vec<usize> {
     let known: std::collections::HashSet<&str> = old.lines().collect();
     let lines = new.lines().enumerate();

@@ -1,22 +1,22 @@
-//! Applies a patch to the texts of a tree.
+//! Applies a patch to the files of a tree, in memory.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use starling_syntax::FilePath;
 
-/// Consecutive lines and their replacement.
+/// A block of consecutive lines and their replacement.
 struct Hunk<'p> {
-    /// First line before the patch, counted from 0.
+    /// Number of the first line in the text before the patch, counted from 0.
     start: usize,
     old: Vec<&'p str>,
     new: Vec<&'p str>,
 }
 
-/// A file that a patch changes.
+/// A file that a patch changes, with its texts before and after.
 pub struct Patched {
     pub file: FilePath,
-    /// Empty if the file is new.
+    /// The text before the patch. Empty if the file is new.
     pub old: Arc<str>,
     pub new: Arc<str>,
 }

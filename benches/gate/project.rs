@@ -1,4 +1,4 @@
-//! One instance: its tree, its gate, and the hidden tests that decide whether a variant is really
+//! One instance: its tree, its checks, and the hidden tests that decide whether a variant is really
 //! broken.
 
 use std::collections::BTreeSet;
@@ -30,6 +30,7 @@ pub struct Shared {
     pub shadows: Shadows,
 }
 
+/// An instance's tree with its checks and, if tests are run, its Python environment.
 pub struct Project<'s> {
     shared: &'s Shared,
     root: PathBuf,
@@ -75,7 +76,7 @@ impl<'s> Project<'s> {
         }
     }
 
-    /// Returns whether the hidden tests, which pass with the good texts, fail with the broken ones.
+    /// Returns whether hidden tests that pass with the good texts fail with the broken ones.
     pub async fn is_broken(&self, good: &Overlay, broken: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;
@@ -93,7 +94,8 @@ impl<'s> Project<'s> {
             ))
     }
 
-    /// Returns whether these tests pass with the good texts in the version after the change.
+    /// Returns whether these tests pass with the good texts in their version after the change, so
+    /// that the version before the change is outdated.
     pub async fn are_outdated(&self, tests: &[String], good: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;

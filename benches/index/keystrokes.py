@@ -28,7 +28,8 @@ def make(root, files):
 
 class Client:
     def __init__(self, starling, root, cache):
-        # Nobody listens there: the question fails when the index is made, which it needs first.
+        # No server listens on this port. The question fails, but only after the index was built for
+        # it.
         env = dict(os.environ, STARLING_CACHE_DIR=str(cache), OPENAI_BASE_URL="http://127.0.0.1:9/v1", OPENAI_API_KEY="x")
         self.process = subprocess.Popen(
             [starling, "lsp", "--model", "openai:none"], cwd=root, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -76,7 +76,8 @@ def aider(python, root):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     done = subprocess.run([python, script], input=request, capture_output=True, text=True, check=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    # The maximum of all children: known only where this one was the largest.
+    # `ru_maxrss` is the maximum of all child processes, so the peak is known only if it has
+    # increased.
     return {"seconds": json.loads(done.stdout)["seconds"], "peak": peak * 1024 if peak > before else None}
 
 

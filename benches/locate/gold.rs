@@ -1,4 +1,5 @@
-//! The files and symbols that a patch touches. Symbols are those of the file before the patch.
+//! Prints the files and symbols that a patch changes. Symbols are those of the file before the
+//! patch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn print(instances: &[Value], checkouts: &Path) {
     }
 }
 
+/// A hunk of a patch, whose lines keep their sign (`+`, `-` or a space).
 struct Hunk<'p> {
     /// First line, counted from 0.
     start: usize,

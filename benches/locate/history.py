@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 
 EACH = 46
-# Later commits are left out, so that the same ones are taken again.
+# Later commits are left out, so that every run takes the same commits.
 UNTIL = "2026-08-31"
 FEWEST_WORDS, MOST_WORDS = 45, 600
 MOST_LINES, MOST_HUNKS = 40, 4
-# More than this much Python makes a tree too dear.
+# Maximum size of the Python files in a tree, in bytes. Larger trees take too much disk space.
 LARGEST_TREE = 25_000_000
 MEASURED = set(
     "django sympy matplotlib scikit-learn pytest sphinx astropy requests pylint xarray seaborn flask".split()

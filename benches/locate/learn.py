@@ -21,21 +21,23 @@ from pathlib import Path
 import numpy as np
 
 PENALTY = {"files": 60.0, "symbols": 120.0, "inside": 60.0}
-# What the history cannot teach: its texts do not name the file.
+# Features that the history instances cannot teach, because their texts do not name the file.
 UNTAUGHT = {"path", "link"}
-# What an instance of the history counts against a measured one.
+# Weight of a history instance, relative to a measured one.
 HISTORY = {"files": 0.3, "symbols": 0.6}
 FOLDS = 10
-# Candidates to tell the right ones from: those that look best at first sight.
+# Number of candidates among which the right ones are distinguished: those with the best rough
+# scores.
 HARD = 80
-# A symbol's file is at most this much worse than the best file.
+# The score of a symbol's file counts as at most this much worse than that of the best file.
 FLOOR = -6.0
-# What may count against a candidate: its kind and place, not what the text says of it.
+# Features that may have a negative weight: the kind and position of a candidate, not the evidence
+# in the text.
 FREE = set(
     "size test init apart depth private class method dunder initialiser nested code usage".split()
 ) | {"module body", "first place"}
-# What is certain where it is there, but rare: large weights are held against these from here on, not
-# from zero.
+# Evidence that is rare but nearly certain: large weights are penalized relative to these values,
+# not relative to zero.
 PRIOR = {"path": 3.0, "module": 1.5, "dotted": 3.0, "inside": 1.0, "link": 2.0, "frame": 2.0}
 RANKS = (1, 3, 5, 10, 20)
 

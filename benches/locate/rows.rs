@@ -10,8 +10,8 @@ use starling_index::Candidate;
 
 use crate::{index_of, string};
 
-/// Writes the rows. `files.f32` and `symbols.f32` contain the numbers row by row; `rows.jsonl`
-/// names their candidates.
+/// Writes the features of the candidates of all instances. `files.f32` and `symbols.f32` contain
+/// the numbers row by row; `rows.jsonl` names the candidates.
 pub fn write(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path, out: &Path) {
     std::fs::create_dir_all(out).expect("the directory can be made");
     let create =

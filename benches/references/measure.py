@@ -305,8 +305,8 @@ def measure(root, options):
         for use in answer["uses"]:
             place = (use["file"], use["line"], use["column"])
             line_text = (root / use["file"]).read_bytes().splitlines()[use["line"] - 1]
-            # The peer names no uses under another name (`import f as g`), and takes `m.C()` for no call
-            # of `C.__init__`.
+            # The peer does not report uses under another name (`import f as g`), and does not count
+            # `m.C()` as a call of `C.__init__`.
             is_made = name_at(line_text, use["column"]) != base and b"." in line_text[use["column"] - 1 :][:1]
             if place not in own and not is_made and name_at(line_text, use["column"]) in bases:
                 found[place] = use["certainty"]

@@ -101,7 +101,7 @@ def hunk_left_out(one, rng):
         return None
     matcher = difflib.SequenceMatcher(None, one.before.splitlines(True), one.after.splitlines(True), False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-    # The longest one carries the change.
+    # The longest hunk is most likely the essential one.
     _, low, high, start, end = max(steps, key=lambda step: step[4] - step[3])
     lines = one.after.splitlines(True)
     lines[start:end] = one.before.splitlines(True)[low:high]
@@ -230,7 +230,7 @@ def main():
         repository = elsewhere.get(row["repo"]) or str(pathlib.Path(args.repos, row["repo"].replace("/", "__")))
         instances.append(Instance(row, repository, environments[row["instance_id"]]))
     rng.shuffle(instances)
-    # Whatever is slow proves no more.
+    # Instances with slow tests come last; they would not test more.
     instances.sort(key=lambda one: one.seconds > 10)
     used = set(args.left_out)
     for spoil, repo in PLAN:

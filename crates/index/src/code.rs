@@ -20,7 +20,7 @@ pub(super) struct SymbolNumber(pub(super) u32);
 
 /// A file and where its facts are stored, as of the time when the file was read.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct IndexedFile {
     pub(super) file: FilePath,
     pub(super) segment: Arc<Segment>,
     /// Number of the file in the segment.
@@ -30,23 +30,25 @@ pub(super) struct Known {
     pub(super) stamp: Option<Stamp>,
 }
 
-impl Known {
+impl IndexedFile {
     pub(super) fn view(&self) -> FileView<'_> {
         self.segment.file(self.number)
     }
 }
 
+/// A segment whose symbols are numbered from `first_symbol`.
 #[derive(Debug)]
-struct Part {
+struct SegmentPart {
     segment: Arc<Segment>,
     first_symbol: u32,
     /// Files by their number in the segment. `None` if the file has changed or was removed.
     files: Vec<Option<FileId>>,
 }
 
+/// A file of the code, with data that is derived from it.
 #[derive(Debug)]
-struct Entry {
-    known: Known,
+struct FileEntry {
+    known: IndexedFile,
     part: usize,
     is_test: bool,
     /// Names of the file, decoded at first use.
@@ -56,8 +58,8 @@ struct Entry {
 /// All code of one snapshot. See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    parts: Vec<Part>,
-    files: Vec<Entry>,
+    parts: Vec<SegmentPart>,
+    files: Vec<FileEntry>,
     symbols: u32,
     /// Directories that contain a top-level package or module, by its name. Computed at first use.
     packages: OnceLock<HashMap<String, Vec<String>>>,
@@ -68,7 +70,7 @@ const SOURCE_ROOTS: [&str; 3] = ["src", "lib", "python"];
 
 impl Code {
     /// Builds the code of these files, which can be in any order.
-    pub(super) fn of(mut files: Vec<Known>) -> Self {
+    pub(super) fn of(mut files: Vec<IndexedFile>) -> Self {
         files.sort_unstable_by(|a, b| a.file.cmp(&b.file));
         let mut code = Code::default();
         for known in files {
@@ -76,7 +78,7 @@ impl Code {
             let id = FileId(code.files.len() as u32);
             code.parts[part].files[known.number as usize] = Some(id);
             let is_test = is_test(&known.file);
-            code.files.push(Entry {
+            code.files.push(FileEntry {
                 known,
                 part,
                 is_test,
@@ -87,12 +89,12 @@ impl Code {
     }
 
     fn part(&mut self, segment: &Arc<Segment>) -> usize {
-        let same = |part: &Part| Arc::ptr_eq(&part.segment, segment);
+        let same = |part: &SegmentPart| Arc::ptr_eq(&part.segment, segment);
         // Adjacent files are usually in the same segment.
         if let Some(place) = self.parts.iter().rposition(same) {
             return place;
         }
-        self.parts.push(Part {
+        self.parts.push(SegmentPart {
             segment: segment.clone(),
             first_symbol: self.symbols,
             files: vec![None; segment.file_count() as usize],
@@ -106,7 +108,7 @@ impl Code {
     }
 
     /// Returns all files in order of their paths.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
+    pub(super) fn known(&self) -> impl Iterator<Item = &IndexedFile> {
         self.files.iter().map(|entry| &entry.known)
     }
 
@@ -123,7 +125,7 @@ impl Code {
         &self.entry(file).known.file
     }
 
-    pub(super) fn entry_known(&self, file: FileId) -> &Known {
+    pub(super) fn entry_known(&self, file: FileId) -> &IndexedFile {
         &self.entry(file).known
     }
 
@@ -234,7 +236,7 @@ impl Code {
 
     /// Returns the files whose code contains the identifier `name`.
     pub(super) fn mentioning(&self, name: &str) -> Vec<FileId> {
-        let in_part = |part: &Part| -> Vec<FileId> {
+        let in_part = |part: &SegmentPart| -> Vec<FileId> {
             let found = part.segment.mentioning(name);
             found.filter_map(|file| part.files[file as usize]).collect()
         };
@@ -243,14 +245,14 @@ impl Code {
         files
     }
 
-    fn part_of(&self, number: SymbolNumber) -> &Part {
+    fn part_of(&self, number: SymbolNumber) -> &SegmentPart {
         let after = self
             .parts
             .partition_point(|part| part.first_symbol <= number.0);
         &self.parts[after.saturating_sub(1)]
     }
 
-    fn entry(&self, file: FileId) -> &Entry {
+    fn entry(&self, file: FileId) -> &FileEntry {
         &self.files[file.0 as usize]
     }
 }
@@ -366,8 +368,8 @@ mod tests {
         Arc::new(Segment::of(&texts.iter().map(read).collect::<Vec<_>>()))
     }
 
-    fn known(segment: &Arc<Segment>, number: u32) -> Known {
-        Known {
+    fn known(segment: &Arc<Segment>, number: u32) -> IndexedFile {
+        IndexedFile {
             file: FilePath::new(segment.file(number).path),
             segment: segment.clone(),
             number,

@@ -13,7 +13,7 @@ const BEGUN: u32 = 1;
 
 /// Quality of a match, best variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum MatchQuality {
     Exact,
     OtherCase,
     Parts(u32),
@@ -24,7 +24,7 @@ enum Fit {
 /// of matches.
 pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition>, usize) {
     let query = Query::read(query);
-    let mut found: Vec<(Fit, bool, FileId, SymbolNumber)> = Vec::new();
+    let mut found: Vec<(MatchQuality, bool, FileId, SymbolNumber)> = Vec::new();
     for file in code.files() {
         // The module body has no name.
         for number in code.symbols_of(file).skip(1) {
@@ -39,7 +39,7 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     });
     let total = found.len();
     found.truncate(limit);
-    let definition = |(_, _, file, number): (Fit, bool, FileId, SymbolNumber)| {
+    let definition = |(_, _, file, number): (MatchQuality, bool, FileId, SymbolNumber)| {
         let symbol = code.symbol(number);
         Definition {
             symbol: SymbolPath::new(code.path(file).clone(), symbol.name),
@@ -51,6 +51,7 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     (found.into_iter().map(definition).collect(), total)
 }
 
+/// A query in the forms in which it is compared with names.
 struct Query {
     /// The query as the user typed it, with `::` replaced by `.`.
     written: String,
@@ -81,20 +82,20 @@ impl Query {
         }
     }
 
-    fn fit(&self, name: &str) -> Option<Fit> {
+    fn fit(&self, name: &str) -> Option<MatchQuality> {
         if self.letters.is_empty() {
             return None;
         }
         let base = name.rsplit('.').next().unwrap_or(name);
         let plain = base.split('#').next().unwrap_or(base);
         if [name, base, plain].contains(&self.written.as_str()) {
-            return Some(Fit::Exact);
+            return Some(MatchQuality::Exact);
         }
         if [name, base, plain]
             .iter()
             .any(|name| name.eq_ignore_ascii_case(&self.written))
         {
-            return Some(Fit::OtherCase);
+            return Some(MatchQuality::OtherCase);
         }
         let owner = &name[..name.len() - base.len()];
         let owner: Vec<String> = owner
@@ -104,9 +105,9 @@ impl Query {
             .collect();
         let own: Vec<String> = parts(plain).map(str::to_lowercase).collect();
         if let Some(cost) = cost(&self.words, &owner, &own) {
-            return Some(Fit::Parts(cost));
+            return Some(MatchQuality::Parts(cost));
         }
-        own.concat().contains(&self.letters).then_some(Fit::Inside)
+        own.concat().contains(&self.letters).then_some(MatchQuality::Inside)
     }
 }
 

@@ -68,7 +68,7 @@ const SKIPPED_MOST: usize = 3;
 pub struct Index {
     snapshot: Snapshot,
     origin: Origin,
-    opened: OnceLock<Opened>,
+    opened: OnceLock<OpenedIndex>,
     /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
 }
@@ -82,8 +82,9 @@ enum Origin {
     Earlier(Arc<Code>),
 }
 
+/// The code of an index after all files were read, and how it was built.
 #[derive(Debug)]
-struct Opened {
+struct OpenedIndex {
     code: Arc<Code>,
     parsed: usize,
     from_cache: bool,
@@ -328,8 +329,8 @@ impl Index {
         unheld::half_renamed(before.code(), self.code(), old, new)
     }
 
-    fn world(&self) -> unheld::World<'_> {
-        unheld::World {
+    fn world(&self) -> unheld::WorkspaceState<'_> {
+        unheld::WorkspaceState {
             code: self.code(),
             texts: &self.snapshot,
         }
@@ -406,10 +407,10 @@ impl Index {
         &self.opened().code
     }
 
-    fn opened(&self) -> &Opened {
+    fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            Origin::Nothing => Opened::of(Reading::in_memory(&self.snapshot, &Code::default())),
-            Origin::Earlier(code) => Opened::of(Reading::in_memory(&self.snapshot, code)),
+            Origin::Nothing => OpenedIndex::of(Reading::in_memory(&self.snapshot, &Code::default())),
+            Origin::Earlier(code) => OpenedIndex::of(Reading::in_memory(&self.snapshot, code)),
             Origin::Store(store) => open(store, &self.snapshot),
         })
     }
@@ -437,9 +438,9 @@ impl Index {
     }
 }
 
-impl Opened {
+impl OpenedIndex {
     fn of(reading: Reading) -> Self {
-        Opened {
+        OpenedIndex {
             code: Arc::new(reading.code),
             parsed: reading.parsed,
             from_cache: false,
@@ -450,7 +451,7 @@ impl Opened {
 
 /// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
 /// on top. Unsaved text is never stored.
-fn open(store: &Store, snapshot: &Snapshot) -> Opened {
+fn open(store: &Store, snapshot: &Snapshot) -> OpenedIndex {
     let stored = store.load();
     let disk = snapshot.without_overlay();
     let worn = store::worn(&stored.code);
@@ -464,10 +465,10 @@ fn open(store: &Store, snapshot: &Snapshot) -> Opened {
     if let Some(trouble) = &trouble {
         tracing::warn!("{trouble}");
     }
-    let mut opened = Opened {
+    let mut opened = OpenedIndex {
         from_cache: stored.found,
         trouble,
-        ..Opened::of(reading)
+        ..OpenedIndex::of(reading)
     };
     if !snapshot.overlay().is_empty() {
         let over = Reading::in_memory(snapshot, &opened.code);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use super::code::{Code, Known};
+use super::code::{Code, IndexedFile};
 use super::facts::FileFacts;
 use super::progress::Progress;
 use super::segment::{Segment, hash_of};
@@ -39,7 +39,7 @@ impl Reading {
     /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
     /// removed files.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
-        let same = |(new, old): (&Known, &Known)| {
+        let same = |(new, old): (&IndexedFile, &IndexedFile)| {
             Arc::ptr_eq(&new.segment, &old.segment)
                 && new.number == old.number
                 && new.stamp == old.stamp
@@ -55,7 +55,7 @@ impl Reading {
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
-    again: impl Fn(&Known) -> bool,
+    again: impl Fn(&IndexedFile) -> bool,
     keep: impl Fn(Segment) -> Segment + Sync,
 ) -> Reading {
     let mut same = Vec::new();
@@ -73,12 +73,12 @@ pub(super) fn read(
             (Held::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
                 same.push(known.clone());
             }
-            (held, known) => changed.push(Changed { file, held, known }),
+            (held, known) => changed.push(ChangedFile { file, held, known }),
         }
     }
     let batches = batches(&changed);
     let progress = Progress::begin(changed.len());
-    let read_one = |batch: &&[Changed<'_>]| read_batch(snapshot, batch, &keep, &progress);
+    let read_one = |batch: &&[ChangedFile<'_>]| read_batch(snapshot, batch, &keep, &progress);
     let mut parsed = 0;
     for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
         same.extend(known);
@@ -91,16 +91,16 @@ pub(super) fn read(
 }
 
 /// A file whose current text may differ from the indexed text.
-struct Changed<'s> {
+struct ChangedFile<'s> {
     file: &'s FilePath,
     held: Held,
-    known: Option<&'s Known>,
+    known: Option<&'s IndexedFile>,
 }
 
 /// Splits adjacent files into batches. Batches get smaller towards the end, so that all cores
 /// finish at about the same time, and no batch is too large.
-fn batches<'c, 's>(changed: &'c [Changed<'s>]) -> Vec<&'c [Changed<'s>]> {
-    let size = |changed: &Changed| match &changed.held {
+fn batches<'c, 's>(changed: &'c [ChangedFile<'s>]) -> Vec<&'c [ChangedFile<'s>]> {
+    let size = |changed: &ChangedFile| match &changed.held {
         Held::Text(text) => text.len() as u64,
         Held::OnDisk(stamp) => stamp.size,
         Held::Nothing => TYPICAL_BYTES,
@@ -173,10 +173,10 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(
 
 fn read_batch(
     snapshot: &Snapshot,
-    batch: &[Changed<'_>],
+    batch: &[ChangedFile<'_>],
     keep: impl Fn(Segment) -> Segment,
     progress: &Progress,
-) -> (Vec<Known>, usize) {
+) -> (Vec<IndexedFile>, usize) {
     let mut same = Vec::new();
     let mut facts = Vec::new();
     let mut stamps = Vec::new();
@@ -189,7 +189,7 @@ fn read_batch(
             .known
             .filter(|known| known.view().hash == hash_of(&text))
         {
-            Some(known) => same.push(Known {
+            Some(known) => same.push(IndexedFile {
                 stamp,
                 ..known.clone()
             }),
@@ -203,7 +203,7 @@ fn read_batch(
     if parsed > 0 {
         let segment = Arc::new(keep(Segment::of(&facts)));
         let numbered = (0..).zip(facts).zip(stamps);
-        same.extend(numbered.map(|((number, facts), stamp)| Known {
+        same.extend(numbered.map(|((number, facts), stamp)| IndexedFile {
             file: facts.file,
             segment: segment.clone(),
             number,
@@ -215,7 +215,7 @@ fn read_batch(
 
 /// Returns the text, with a stamp if a later change is certain to change the stamp. Returns `None`
 /// if the file cannot be read.
-fn text_of(snapshot: &Snapshot, changed: &Changed<'_>) -> Option<(String, Option<Stamp>)> {
+fn text_of(snapshot: &Snapshot, changed: &ChangedFile<'_>) -> Option<(String, Option<Stamp>)> {
     if let Held::Text(text) = &changed.held {
         return Some((text.as_ref().to_owned(), None));
     }
@@ -232,8 +232,8 @@ mod tests {
     fn batches_contain_all_files_and_get_smaller() {
         let file = FilePath::new("a.py");
         let text: Arc<str> = "x".repeat(64 << 10).into();
-        let changed: Vec<Changed<'_>> = (0..400)
-            .map(|_| Changed {
+        let changed: Vec<ChangedFile<'_>> = (0..400)
+            .map(|_| ChangedFile {
                 file: &file,
                 held: Held::Text(text.clone()),
                 known: None,

@@ -51,7 +51,7 @@ pub(super) fn search(
     within: &str,
     limit: usize,
 ) -> Hits {
-    let wanted = Wanted::of(query);
+    let wanted = SearchQuery::of(query);
     let found = wanted.lines(snapshot, within, wanted.words.len());
     wanted.best(code, found, limit)
 }
@@ -65,7 +65,7 @@ pub(super) fn search_most(
     within: &str,
     limit: usize,
 ) -> Hits {
-    let wanted = Wanted::of(query);
+    let wanted = SearchQuery::of(query);
     let all = wanted.words.len();
     let mut found = wanted.lines(snapshot, within, all);
     if found.is_empty() && all > 1 {
@@ -77,24 +77,24 @@ pub(super) fn search_most(
 }
 
 /// A query and its words in lower case.
-struct Wanted<'q> {
+struct SearchQuery<'q> {
     phrase: &'q str,
     words: Vec<Vec<u8>>,
 }
 
-impl<'q> Wanted<'q> {
+impl<'q> SearchQuery<'q> {
     fn of(query: &'q str) -> Self {
         let phrase = query.trim();
         let words = phrase.split_whitespace();
         let words = words.map(|word| word.to_ascii_lowercase().into_bytes());
-        Wanted {
+        SearchQuery {
             phrase,
             words: words.collect(),
         }
     }
 
     /// Returns the lines that contain at least `least` of the words.
-    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<Candidate> {
+    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<MatchingLine> {
         let mut found = Vec::new();
         if self.words.is_empty() {
             return found;
@@ -120,7 +120,7 @@ impl<'q> Wanted<'q> {
         found
     }
 
-    fn best(&self, code: &Code, mut found: Vec<Candidate>, limit: usize) -> Hits {
+    fn best(&self, code: &Code, mut found: Vec<MatchingLine>, limit: usize) -> Hits {
         found.sort_by_key(|candidate| candidate.rank);
         let (total, words) = (found.len(), self.words.len());
         let held = found.first().map_or(words, |candidate| candidate.held);
@@ -143,7 +143,8 @@ pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> 
     }
 }
 
-struct Candidate {
+/// A line that matches the query, with its rank; lower ranks are better.
+struct MatchingLine {
     rank: u8,
     /// Number of query words in the line.
     held: usize,
@@ -154,7 +155,7 @@ struct Candidate {
     whole: Arc<str>,
 }
 
-impl Candidate {
+impl MatchingLine {
     fn hit(self, code: &Code) -> Hit {
         Hit {
             symbol: self.owner(code),
@@ -179,10 +180,10 @@ impl Candidate {
 fn search_text(
     file: &FilePath,
     whole: &Arc<str>,
-    wanted: &Wanted<'_>,
+    wanted: &SearchQuery<'_>,
     least: usize,
-) -> Vec<Candidate> {
-    let Wanted { phrase, words } = wanted;
+) -> Vec<MatchingLine> {
+    let SearchQuery { phrase, words } = wanted;
     if held(whole, words, least).is_none() {
         return Vec::new();
     }
@@ -196,7 +197,7 @@ fn search_text(
         .zip(whole.lines())
         .filter(|(_, text)| text.len() <= LONGEST);
     let candidate = |(line, text): (u32, &str)| {
-        Some(Candidate {
+        Some(MatchingLine {
             held: held(text, words, least)?,
             rank: quality(text, phrase) * 3 + place,
             file: file.clone(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::code::{Code, Known};
+use super::code::{Code, IndexedFile};
 use super::segment::{BadSegment, Segment, VERSION};
 use starling_syntax::FilePath;
 use starling_workspace::{Stamp, private_directory, replace_private_file};
@@ -30,7 +30,7 @@ const MOST_SMALL: usize = 12;
 
 /// Error when a stored index cannot be used. The index is then rebuilt.
 #[derive(Debug, thiserror::Error)]
-enum Unusable {
+enum UnusableIndex {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the manifest was cut or changed")]
@@ -41,14 +41,16 @@ enum Unusable {
     Segment { name: String, error: BadSegment },
 }
 
+/// The list of the current segments and of the files in them.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     segments: Vec<String>,
-    files: Vec<Listed>,
+    files: Vec<ListedFile>,
 }
 
+/// The location of a file's facts: its segment, and its number in the segment.
 #[derive(Debug, Serialize, Deserialize)]
-struct Listed {
+struct ListedFile {
     /// Index in [`Manifest::segments`].
     segment: u32,
     number: u32,
@@ -64,7 +66,7 @@ pub(super) struct Store {
 
 /// The index that was loaded from a store.
 #[derive(Debug, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredIndex {
     pub(super) code: Code,
     /// Whether a usable stored index was found.
     pub(super) found: bool,
@@ -83,37 +85,37 @@ impl Store {
     }
 
     /// Loads the index that was stored last.
-    pub(super) fn load(&self) -> Stored {
+    pub(super) fn load(&self) -> StoredIndex {
         for _ in 0..TRIES {
             match self.try_load() {
                 Ok(code) => {
-                    return Stored {
+                    return StoredIndex {
                         found: code.is_some(),
                         code: code.unwrap_or_default(),
                         trouble: None,
                     };
                 }
                 // Another process wrote a newer manifest and removed the segment.
-                Err(Unusable::Segment {
+                Err(UnusableIndex::Segment {
                     error: BadSegment::Io(error),
                     ..
                 }) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(Unusable::Version) => return Stored::default(),
+                Err(UnusableIndex::Version) => return StoredIndex::default(),
                 Err(error) => {
-                    return Stored {
+                    return StoredIndex {
                         trouble: Some(format!(
                             "{}: {error}; the index is built anew",
                             self.directory.display()
                         )),
-                        ..Stored::default()
+                        ..StoredIndex::default()
                     };
                 }
             }
         }
-        Stored::default()
+        StoredIndex::default()
     }
 
-    fn try_load(&self) -> Result<Option<Code>, Unusable> {
+    fn try_load(&self) -> Result<Option<Code>, UnusableIndex> {
         let bytes = match fs::read(self.directory.join(MANIFEST)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,26 +128,26 @@ impl Store {
             .iter()
             .map(open)
             .collect::<Result<_, _>>()?;
-        let known = |listed: &Listed| {
+        let known = |listed: &ListedFile| {
             let segment = segments.get(listed.segment as usize)?;
-            (listed.number < segment.file_count()).then(|| Known {
+            (listed.number < segment.file_count()).then(|| IndexedFile {
                 file: FilePath::new(segment.file(listed.number).path),
                 segment: segment.clone(),
                 number: listed.number,
                 stamp: listed.stamp,
             })
         };
-        let files: Option<Vec<Known>> = manifest.files.iter().map(known).collect();
-        Ok(Some(Code::of(files.ok_or(Unusable::Manifest)?)))
+        let files: Option<Vec<IndexedFile>> = manifest.files.iter().map(known).collect();
+        Ok(Some(Code::of(files.ok_or(UnusableIndex::Manifest)?)))
     }
 
-    fn open(&self, name: &str) -> Result<Arc<Segment>, Unusable> {
+    fn open(&self, name: &str) -> Result<Arc<Segment>, UnusableIndex> {
         let opened = File::open(self.path_of(name))
             .map_err(BadSegment::from)
             .and_then(|file| Segment::open(&file));
         opened.map(Arc::new).map_err(|error| match error {
-            BadSegment::Version => Unusable::Version,
-            BadSegment::Io(_) | BadSegment::Cut | BadSegment::Changed => Unusable::Segment {
+            BadSegment::Version => UnusableIndex::Version,
+            BadSegment::Io(_) | BadSegment::Cut | BadSegment::Changed => UnusableIndex::Segment {
                 name: name.to_owned(),
                 error,
             },
@@ -213,7 +215,7 @@ impl Store {
             }
             segments.push(name);
         }
-        let files = code.known().map(|known| Listed {
+        let files = code.known().map(|known| ListedFile {
             segment: names[&Arc::as_ptr(&known.segment)],
             number: known.number,
             stamp: known.stamp,
@@ -274,7 +276,7 @@ impl Store {
 
 /// Returns a predicate that selects the files to parse again because their segment is inefficient:
 /// most of its content is outdated, or it is one of too many small segments.
-pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
+pub(super) fn worn(code: &Code) -> impl Fn(&IndexedFile) -> bool {
     let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
     for known in code.known() {
         let entry = live.entry(Arc::as_ptr(&known.segment)).or_default();
@@ -307,16 +309,16 @@ fn encode(manifest: &Manifest) -> Vec<u8> {
     bytes
 }
 
-fn decode(bytes: &[u8]) -> Result<Manifest, Unusable> {
-    let (version, rest) = bytes.split_first_chunk().ok_or(Unusable::Manifest)?;
+fn decode(bytes: &[u8]) -> Result<Manifest, UnusableIndex> {
+    let (version, rest) = bytes.split_first_chunk().ok_or(UnusableIndex::Manifest)?;
     if u32::from_le_bytes(*version) != VERSION {
-        return Err(Unusable::Version);
+        return Err(UnusableIndex::Version);
     }
-    let (checksum, content) = rest.split_first_chunk().ok_or(Unusable::Manifest)?;
+    let (checksum, content) = rest.split_first_chunk().ok_or(UnusableIndex::Manifest)?;
     if xxhash_rust::xxh3::xxh3_64(content) != u64::from_le_bytes(*checksum) {
-        return Err(Unusable::Manifest);
+        return Err(UnusableIndex::Manifest);
     }
-    postcard::from_bytes(content).map_err(|_| Unusable::Manifest)
+    postcard::from_bytes(content).map_err(|_| UnusableIndex::Manifest)
 }
 
 #[cfg(test)]

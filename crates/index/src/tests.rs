@@ -4,6 +4,7 @@ use super::*;
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
+/// A workspace in a temporary directory, and its index.
 struct Fixture {
     dir: tempfile::TempDir,
     index: Index,

@@ -25,7 +25,7 @@ const PROSE: [&str; 6] = ["adoc", "html", "markdown", "md", "rst", "txt"];
 
 /// One state of the workspace: its indexed code and its texts.
 #[derive(Clone, Copy)]
-pub(super) struct World<'w> {
+pub(super) struct WorkspaceState<'w> {
     pub code: &'w Code,
     pub texts: &'w Snapshot,
 }
@@ -41,7 +41,7 @@ pub struct NewAttribute {
 
 /// Returns the reads of an attribute of this name, or nothing if some object may have such an
 /// attribute.
-pub(super) fn left_uses(world: World<'_>, name: &str) -> Vec<Dangling> {
+pub(super) fn left_uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
     match is_held(world, name) {
         true => Vec::new(),
         false => uses(world, name),
@@ -50,8 +50,8 @@ pub(super) fn left_uses(world: World<'_>, name: &str) -> Vec<Dangling> {
 
 /// Returns the reads of attributes whose last definition is removed by a change.
 pub(super) fn lost_attributes(
-    before: World<'_>,
-    after: World<'_>,
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
     changed: &[FilePath],
 ) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before.code), Resolver::new(after.code));
@@ -83,8 +83,8 @@ pub(super) fn lost_attributes(
 /// anywhere. An attribute that was already used before the change counts as defined outside of the
 /// workspace.
 pub(super) fn new_attributes(
-    before: World<'_>,
-    after: World<'_>,
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
     changed: &[FilePath],
 ) -> Vec<NewAttribute> {
     let mut later = Resolver::new(after.code);
@@ -146,7 +146,7 @@ pub(super) fn half_renamed(before: &Code, after: &Code, old: &str, new: &str) ->
     half.into_iter().map(place).collect()
 }
 
-fn uses(world: World<'_>, name: &str) -> Vec<Dangling> {
+fn uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
     let mut resolver = Resolver::new(world.code);
     let is_it = |names: &Names, one: &Occurrence| names.name(one.name) == name;
     let mut found = Vec::new();
@@ -165,7 +165,7 @@ fn uses(world: World<'_>, name: &str) -> Vec<Dangling> {
 /// Returns whether any object may have an attribute of this name: because of a class, an
 /// assignment, a keyword argument, a field named in a string, a command-line option, or a table or
 /// message in a file of another language.
-fn is_held(world: World<'_>, name: &str) -> bool {
+fn is_held(world: WorkspaceState<'_>, name: &str) -> bool {
     if Resolver::new(world.code).is_attribute_of_some(name) {
         return true;
     }
@@ -210,8 +210,8 @@ fn is_used(code: &Code, name: &str) -> bool {
 
 /// Returns whether the symbol differs only by this name, which replaces an attribute that only
 /// classes of the workspace have, none of which has the new attribute.
-fn replaces_own(before: World<'_>, after: World<'_>, at: &Dangling) -> bool {
-    let tree = |world: World<'_>| {
+fn replaces_own(before: WorkspaceState<'_>, after: WorkspaceState<'_>, at: &Dangling) -> bool {
+    let tree = |world: WorkspaceState<'_>| {
         let text = world.texts.read(&at.file).ok()?;
         let tree = SymbolTree::parse(at.file.clone(), text);
         let span = tree.find(&at.symbol.name)?.span;

@@ -102,7 +102,7 @@ struct Version {
 }
 
 /// The outlines of a text before and after a change.
-struct Symbols<'t> {
+struct OutlinePair<'t> {
     before: Outline<'t>,
     after: Outline<'t>,
 }
@@ -124,7 +124,7 @@ impl Version {
         !self.before.errors().is_empty() || !self.after.errors().is_empty()
     }
 
-    fn symbols(&self, is_broken: bool) -> Symbols<'_> {
+    fn symbols(&self, is_broken: bool) -> OutlinePair<'_> {
         let read = |tree| {
             if is_broken {
                 Outline::by_indentation(tree)
@@ -132,7 +132,7 @@ impl Version {
                 Outline::of(tree)
             }
         };
-        Symbols {
+        OutlinePair {
             before: read(&self.before),
             after: read(&self.after),
         }
@@ -266,8 +266,8 @@ fn is_near_copy(one: &str, other: &str) -> bool {
 
 /// Checks that the lines of an edit have the same owners in both versions.
 fn same_symbols(
-    was: &Symbols<'_>,
-    is: &Symbols<'_>,
+    was: &OutlinePair<'_>,
+    is: &OutlinePair<'_>,
     (old, new): ((ByteRange, ByteRange), (ByteRange, ByteRange)),
 ) -> Result<(), String> {
     let edited = old.0.of(was.before.text());

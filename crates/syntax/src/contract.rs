@@ -8,6 +8,7 @@ mod tests;
 
 pub use binding::{Arguments, Receiver};
 
+/// How arguments are passed to a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterKind {
@@ -47,11 +48,12 @@ pub struct Contract {
 /// One difference between two contracts.
 struct Change {
     text: String,
-    weight: Weight,
+    weight: ChangeImpact,
 }
 
+/// The effect of a contract change on code that uses the older contract.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Weight {
+enum ChangeImpact {
     /// Code that uses the older contract can break.
     Breaks,
     Harmless,
@@ -70,7 +72,7 @@ impl Contract {
     /// optional parameters added at the end.
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
-        changes.iter().any(|change| change.weight == Weight::Breaks)
+        changes.iter().any(|change| change.weight == ChangeImpact::Breaks)
     }
 
     fn differences(&self, newer: &Contract) -> Vec<Change> {
@@ -82,7 +84,7 @@ impl Contract {
             "decorator",
             &self.decorators,
             &newer.decorators,
-            Weight::Breaks,
+            ChangeImpact::Breaks,
         );
         match (&self.parameters, &newer.parameters) {
             (Some(old), Some(new)) => changes.parameters(old, new),
@@ -90,12 +92,12 @@ impl Contract {
             (Some(_), None) => changes.breaks("is no function any more".to_owned()),
             (None, Some(_)) => changes.breaks("became a function".to_owned()),
         }
-        changes.list("base", &self.bases, &newer.bases, Weight::Harmless);
+        changes.list("base", &self.bases, &newer.bases, ChangeImpact::Harmless);
         changes.value(
             "return annotation",
             &self.returns,
             &newer.returns,
-            Weight::Harmless,
+            ChangeImpact::Harmless,
         );
         if self.is_async != newer.is_async {
             changes.breaks(became(newer.is_async, "async"));
@@ -129,24 +131,25 @@ fn became(is_now: bool, what: &str) -> String {
     }
 }
 
+/// The differences that were found so far.
 struct Changes(Vec<Change>);
 
 impl Changes {
     fn breaks(&mut self, text: String) {
-        self.push(text, Weight::Breaks);
+        self.push(text, ChangeImpact::Breaks);
     }
 
     fn harmless(&mut self, text: String) {
-        self.push(text, Weight::Harmless);
+        self.push(text, ChangeImpact::Harmless);
     }
 
-    fn push(&mut self, text: String, weight: Weight) {
+    fn push(&mut self, text: String, weight: ChangeImpact) {
         self.0.push(Change { text, weight });
     }
 
     /// Records the changes of a list. Removed and reordered items can break users; `added` is the
     /// weight of an added item.
-    fn list(&mut self, what: &str, old: &[String], new: &[String], added: Weight) {
+    fn list(&mut self, what: &str, old: &[String], new: &[String], added: ChangeImpact) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
         }
@@ -164,7 +167,7 @@ impl Changes {
         }
     }
 
-    fn value(&mut self, what: &str, old: &Option<String>, new: &Option<String>, weight: Weight) {
+    fn value(&mut self, what: &str, old: &Option<String>, new: &Option<String>, weight: ChangeImpact) {
         match (old, new) {
             (Some(old), Some(new)) if old != new => {
                 self.push(format!("{what} changed from `{old}` to `{new}`"), weight);
@@ -230,17 +233,17 @@ impl Changes {
             self.push(
                 text,
                 if widened {
-                    Weight::Harmless
+                    ChangeImpact::Harmless
                 } else {
-                    Weight::Breaks
+                    ChangeImpact::Breaks
                 },
             );
         }
         let what = format!("annotation of parameter \"{name}\"");
-        self.value(&what, &old.annotation, &new.annotation, Weight::Harmless);
+        self.value(&what, &old.annotation, &new.annotation, ChangeImpact::Harmless);
         let weight = match old.default {
-            Some(_) => Weight::Breaks,
-            None => Weight::Harmless,
+            Some(_) => ChangeImpact::Breaks,
+            None => ChangeImpact::Harmless,
         };
         let what = format!("default of parameter \"{name}\"");
         self.value(&what, &old.default, &new.default, weight);

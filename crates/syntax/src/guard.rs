@@ -214,6 +214,7 @@ fn whole_comment(line: &str) -> Option<&str> {
     Some(text.trim())
 }
 
+/// The position of a comment on its line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommentPosition {
     OwnLine,

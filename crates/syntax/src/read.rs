@@ -45,7 +45,7 @@ struct Definition<'t> {
 
 /// The relevant nodes of the syntax tree, in text order.
 #[derive(Default)]
-struct Found<'t> {
+struct RelevantNodes<'t> {
     definitions: Vec<Definition<'t>>,
     comments: Vec<ByteRange>,
     strings: Vec<ByteRange>,
@@ -61,7 +61,7 @@ pub(super) fn read(
     lines: &Lines,
 ) -> Reading {
     let root = tree.root_node();
-    let found = Found::of(grammar, root, text);
+    let found = RelevantNodes::of(grammar, root, text);
     let mut symbols = vec![module(file, text, lines, Some(root))];
     nest(&found, file, text, &mut symbols);
     set_spans(&found, text, lines, &mut symbols);
@@ -79,9 +79,9 @@ pub(super) fn read(
     }
 }
 
-impl<'t> Found<'t> {
+impl<'t> RelevantNodes<'t> {
     fn of(grammar: &Grammar, root: Node<'t>, text: &str) -> Self {
-        let mut found = Found::default();
+        let mut found = RelevantNodes::default();
         let mut sign = grammar.next_sign(text, 0);
         let mut decorated = HashMap::new();
         let mut cursor = root.walk();
@@ -177,7 +177,7 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
 }
 
 /// Adds a symbol for each definition, with its parent and its path.
-fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
+fn nest(found: &RelevantNodes<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
     let mut open = vec![SymbolId(0)];
     let mut seen: HashMap<(SymbolId, Cow<'_, str>), usize> = HashMap::new();
     for definition in &found.definitions {
@@ -234,7 +234,7 @@ fn path_in(parent: &SymbolPath, file: &FilePath, name: &str, count: usize) -> Sy
 
 /// Sets the spans of the symbols, children before parents, so that a parent does not end before its
 /// last child.
-fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
+fn set_spans(found: &RelevantNodes<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
     let layout = Layout {
         text,
         lines,

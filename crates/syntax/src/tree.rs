@@ -13,6 +13,7 @@ use starling_text::ByteRange;
 #[cfg(test)]
 mod tests;
 
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolKind {

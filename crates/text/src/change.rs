@@ -21,7 +21,7 @@ pub struct Edit {
 /// Edits against one base text, sorted by position. The ranges are byte offsets into the base text;
 /// no two of them overlap or touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "UncheckedChangeSet")]
 pub struct ChangeSet {
     base_len: usize,
     edits: Vec<Edit>,
@@ -29,15 +29,15 @@ pub struct ChangeSet {
 
 /// A deserialized change set before validation.
 #[derive(Deserialize)]
-struct Unchecked {
+struct UncheckedChangeSet {
     base_len: usize,
     edits: Vec<Edit>,
 }
 
-impl TryFrom<Unchecked> for ChangeSet {
+impl TryFrom<UncheckedChangeSet> for ChangeSet {
     type Error = &'static str;
 
-    fn try_from(read: Unchecked) -> Result<Self, Self::Error> {
+    fn try_from(read: UncheckedChangeSet) -> Result<Self, Self::Error> {
         ChangeSet::new(read.base_len, read.edits)
             .ok_or("edits of a change set overlap or reach past the end of the text")
     }
@@ -235,7 +235,7 @@ impl ChangeSet {
             });
         }
         let mut edits = Vec::with_capacity(self.edits.len());
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         let mut others = theirs.edits.iter().peekable();
         for edit in &self.edits {
             while let Some(other) = others.next_if(|other| lies_before(other.range, edit.range)) {
@@ -298,7 +298,7 @@ impl ChangeSet {
     /// maps to the start of the inserted text; an offset at an insertion maps to the end of the
     /// inserted text.
     pub fn map_offset(&self, offset: usize) -> usize {
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         for edit in &self.edits {
             if edit.range.contains(offset) {
                 return shift.of(edit.range.start);
@@ -312,7 +312,7 @@ impl ChangeSet {
     }
 
     fn new_len(&self) -> usize {
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         self.edits.iter().for_each(|edit| shift.past(edit));
         shift.of(self.base_len)
     }
@@ -355,12 +355,12 @@ pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
 /// The difference between offsets in the base text and in the changed text, summed over the edits
 /// before the current position.
 #[derive(Default)]
-struct Shift {
+struct OffsetShift {
     inserted: usize,
     removed: usize,
 }
 
-impl Shift {
+impl OffsetShift {
     fn past(&mut self, edit: &Edit) {
         self.inserted += edit.insert.len();
         self.removed += edit.range.len();

@@ -30,6 +30,7 @@ pub(super) struct Scores {
     pub(super) title_covered: Vec<f32>,
 }
 
+/// How well the symbols and files match the words of the query.
 pub(super) struct Matches {
     pub(super) symbols: Scores,
     pub(super) files: Scores,
@@ -60,20 +61,21 @@ impl Matches {
     }
 }
 
-struct Weighed {
+/// A query term with its weights: by rarity, overall, in the title, and in each section.
+struct WeightedTerm {
     rarity: f32,
     weight: f32,
     in_title: f32,
     sections: [f32; SECTIONS],
 }
 
-fn weigh(term: &QueryTerm, rarity: f32) -> Weighed {
+fn weigh(term: &QueryTerm, rarity: f32) -> WeightedTerm {
     let sections = term.times.map(|times| match times {
         0 => 0.0,
         times => 1.0 + f32::from(times).ln(),
     });
     let parts = sections.iter().zip(SECTION_WEIGHTS);
-    Weighed {
+    WeightedTerm {
         rarity,
         weight: parts.map(|(a, b)| a * b).sum(),
         in_title: f32::from(u8::from(term.stands_in(Section::Title))),
@@ -160,7 +162,7 @@ impl Scores {
     }
 
     /// Adds the score of one query term.
-    fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &Weighed) {
+    fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &WeightedTerm) {
         documents.each(postings, |document, hit| {
             let hit = term.rarity * hit;
             self.whole[document] += term.weight * hit;
@@ -183,7 +185,7 @@ impl Scores {
 }
 
 /// Adds the score of one query term in one field of the symbols.
-fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
+fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &WeightedTerm) {
     let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
     for (id, counts) in holders {
         let count = f32::from(counts.of(field));

@@ -123,7 +123,7 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
     let weigh_symbol = |id: u32| {
         let row = question.symbol_row(id);
         let file = question.corpus.symbol(id).file;
-        Weighed {
+        ScoredSymbol {
             id,
             file,
             of_file: of_file[&file] - best,
@@ -131,13 +131,13 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
             inside: weigh(&row, &INSIDE),
         }
     };
-    let symbols: Vec<Weighed> = symbols.into_iter().map(weigh_symbol).collect();
+    let symbols: Vec<ScoredSymbol> = symbols.into_iter().map(weigh_symbol).collect();
     (in_order(files), in_order(both_ways(&symbols)))
 }
 
 /// A symbol with three scores: of its file, of the symbol among all symbols, and of the symbol
 /// within its file.
-struct Weighed {
+struct ScoredSymbol {
     id: u32,
     file: u32,
     of_file: f64,
@@ -147,7 +147,7 @@ struct Weighed {
 
 /// Scores each symbol by the mean of two log-likelihoods: the symbol's among all symbols, and its
 /// file's plus the symbol's within the file.
-fn both_ways(symbols: &[Weighed]) -> Ranked {
+fn both_ways(symbols: &[ScoredSymbol]) -> Ranked {
     let mut best: HashMap<u32, f64> = HashMap::new();
     for symbol in symbols {
         let best = best.entry(symbol.file).or_insert(f64::MIN);
@@ -158,7 +158,7 @@ fn both_ways(symbols: &[Weighed]) -> Ranked {
         *sums.entry(symbol.file).or_default() += (symbol.inside - best[&symbol.file]).exp();
     }
     let (worth, floor) = OF_FILE;
-    let score = |symbol: &Weighed| {
+    let score = |symbol: &ScoredSymbol| {
         let among_all = symbol.among_all + f64::from(worth) * symbol.of_file.max(f64::from(floor));
         let inside = symbol.inside - best[&symbol.file] - sums[&symbol.file].ln();
         (symbol.id, f64::midpoint(among_all, symbol.of_file + inside))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::around::stem;
 use super::corpus::Corpus;
 use super::query::is_identifier;
-use super::query::{Mention, Place, Query};
+use super::query::{Mention, CodeLocation, Query};
 use super::sections::Section;
 use starling_syntax::SymbolKind;
 
@@ -75,8 +75,9 @@ impl Named {
     }
 }
 
+/// The symbols and files that the text names, by number, with the strength of the reference.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct NamedItems {
     pub(super) symbols: HashMap<u32, Named>,
     /// Scores of the base classes of classes that the text names.
     pub(super) bases: HashMap<u32, f32>,
@@ -88,6 +89,7 @@ pub(super) struct Names {
     pub(super) files: HashMap<u32, NamedFile>,
 }
 
+/// Strength of each way in which a text can name a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NamedFile {
     pub(super) path: f32,
@@ -102,9 +104,9 @@ pub(super) struct NamedFile {
     pub(super) link: f32,
 }
 
-impl Names {
+impl NamedItems {
     pub(super) fn new(corpus: Corpus<'_>, query: &Query) -> Self {
-        let mut names = Names::default();
+        let mut names = NamedItems::default();
         names.definitions(corpus, query);
         names.find_bases(corpus);
         names.find_dotted(corpus, query);
@@ -339,7 +341,7 @@ fn shared_end(file: &str, printed: &str) -> usize {
 }
 
 /// Returns the symbols of a file at a position that the text names by line or function.
-fn symbols_at(corpus: Corpus<'_>, file: u32, place: &Place) -> Vec<u32> {
+fn symbols_at(corpus: Corpus<'_>, file: u32, place: &CodeLocation) -> Vec<u32> {
     let ids = corpus.files()[file as usize].symbols.clone();
     let holds = |id: &u32| {
         let lines = corpus.lines(*id);

@@ -13,6 +13,7 @@ use crate::words::{Term, words};
 #[derive(Debug, Default)]
 pub(super) struct Spread(HashMap<u32, Reached>);
 
+/// The score that one symbol received from others.
 #[derive(Debug, Default, Clone, Copy)]
 struct Reached {
     score: f32,

@@ -31,7 +31,7 @@ impl Mention {
 /// A location in code, from a traceback frame or a link: a file, and the line and the function if
 /// they are known. In a traceback, the last location is where the error occurred.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CodeLocation {
     pub(super) path: String,
     pub(super) line: Option<u32>,
     pub(super) function: Option<String>,
@@ -66,9 +66,9 @@ pub(super) struct Query {
     /// Paths that end in `.py`.
     pub(super) paths: Vec<String>,
     /// Frames of tracebacks.
-    pub(super) frames: Vec<Place>,
+    pub(super) frames: Vec<CodeLocation>,
     /// Links in the text to lines of code.
-    pub(super) links: Vec<Place>,
+    pub(super) links: Vec<CodeLocation>,
     /// Error messages.
     pub(super) messages: Vec<String>,
 }
@@ -206,6 +206,7 @@ impl Query {
     }
 }
 
+/// The context in which a token occurs.
 #[derive(Clone, Copy)]
 struct TokenContext {
     section: Section,

@@ -7,7 +7,7 @@ use super::around::{neighbours, tests_of};
 use super::corpus::{Corpus, Texts};
 use super::imports::imported;
 use super::matches::{Matches, lent, matches};
-use super::named::{Named, Names};
+use super::named::{Named, NamedItems};
 use super::near::{Spread, mentioned, mentioning};
 use super::phrase::Phrases;
 use super::query::Query;
@@ -37,11 +37,11 @@ pub(super) struct Question<'c> {
     pub(super) corpus: Corpus<'c>,
     pub(super) query: Query,
     pub(super) matches: Matches,
-    pub(super) names: Names,
+    pub(super) names: NamedItems,
     /// Rough score of every symbol and of every file, from which the candidates are selected.
     pub(super) first: Vec<f32>,
     pub(super) first_files: Vec<f32>,
-    pub(super) near: Near,
+    pub(super) near: NearScores,
     /// Score of each symbol for the longest run of words that the text shares with a string literal
     /// in the symbol.
     pub(super) phrases: HashMap<u32, f32>,
@@ -57,7 +57,7 @@ pub(super) struct Question<'c> {
 
 /// Scores of symbols that are one hop away from seeds.
 #[derive(Default)]
-pub(super) struct Near {
+pub(super) struct NearScores {
     pub(super) mentioned_by_named: Spread,
     pub(super) mentions_named: Spread,
     pub(super) mentioned_by_best: Spread,
@@ -70,7 +70,7 @@ impl<'c> Question<'c> {
     pub(super) fn new(corpus: Corpus<'c>, text: &str) -> Self {
         let query = Query::read(text);
         let matches = matches(corpus, &query);
-        let names = Names::new(corpus, &query);
+        let names = NamedItems::new(corpus, &query);
         let mut question = Question {
             corpus,
             tests_of: tests_of(corpus, &matches.files.whole),
@@ -80,7 +80,7 @@ impl<'c> Question<'c> {
             names,
             first: Vec::new(),
             first_files: Vec::new(),
-            near: Near::default(),
+            near: NearScores::default(),
             phrases: HashMap::new(),
             imported: Vec::new(),
             first_places: Vec::new(),
@@ -148,7 +148,7 @@ impl<'c> Question<'c> {
         self.names.symbols.get(&id).copied().unwrap_or_default()
     }
 
-    fn find_near(&self, texts: &mut Texts) -> Near {
+    fn find_near(&self, texts: &mut Texts) -> NearScores {
         let corpus = self.corpus;
         let code = |id: u32| corpus.counts(id);
         let all = || corpus.symbols().map(|(id, _)| id);
@@ -160,7 +160,7 @@ impl<'c> Question<'c> {
         let strong = named.map(|id| (*id, self.named(*id).strength()));
         let named = best(NAMED_SEEDS, strong.filter(|(_, strength)| *strength > 0.2));
         let lenders = &seeds[..seeds.len().min(LENDERS)];
-        Near {
+        NearScores {
             lent: lent(corpus, texts, &self.query, lenders),
             mentioned_by_best: mentioned(corpus, texts, &seeds),
             exercised: mentioned(corpus, texts, &tests),

@@ -1,7 +1,7 @@
 //! Splits a task's text into lines of title, prose, code and tracebacks, and drops irrelevant
 //! lines.
 
-use super::query::Place;
+use super::query::CodeLocation;
 use crate::trace::frame;
 
 /// The section of a text in which a word occurs.
@@ -27,9 +27,9 @@ const LEAD: usize = 3;
 /// One line of the text, or the code location to which it refers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    Frame(Place),
+    Frame(CodeLocation),
     /// A link to a line of a file.
-    Link(Place),
+    Link(CodeLocation),
     Text(String, Section),
 }
 
@@ -43,6 +43,7 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     reader.found
 }
 
+/// Assigns the lines of a text to sections, one after the other.
 #[derive(Default)]
 struct Reader {
     found: Vec<Line>,
@@ -216,9 +217,9 @@ fn is_code(bare: &str) -> bool {
 }
 
 /// Parses a frame of Python, pytest or IPython (`path.py in f(x)`, `File path.py:3, in f(x)`).
-fn frame_of(line: &str) -> Option<Place> {
+fn frame_of(line: &str) -> Option<CodeLocation> {
     if let Some(found) = frame(line) {
-        return Some(Place {
+        return Some(CodeLocation {
             path: found.path.to_owned(),
             line: Some(found.line),
             function: found.function.map(str::to_owned),
@@ -237,7 +238,7 @@ fn frame_of(line: &str) -> Option<Place> {
     let known = rest.starts_with(" in ") || rest.starts_with(':') && rest.contains(", in ");
     let end = function.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '<' || c == '>'));
     let function = &function[..end.unwrap_or(function.len())];
-    (known && !function.is_empty() && !function.starts_with('<')).then(|| Place {
+    (known && !function.is_empty() && !function.starts_with('<')).then(|| CodeLocation {
         path: format!("{path}.py"),
         line: number.flatten().and_then(|number| number.parse().ok()),
         function: Some(function.to_owned()),
@@ -245,7 +246,7 @@ fn frame_of(line: &str) -> Option<Place> {
 }
 
 /// Parses a link such as `…/blob/<version>/path/to/file.py#L12`.
-fn link(address: &str) -> Option<Place> {
+fn link(address: &str) -> Option<CodeLocation> {
     let (_, rest) = ["/blob/", "/tree/", "/blame/"]
         .iter()
         .find_map(|mark| address.split_once(mark))?;
@@ -254,7 +255,7 @@ fn link(address: &str) -> Option<Place> {
     let line = anchor
         .strip_prefix('L')
         .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
-    path.ends_with(".py").then(|| Place {
+    path.ends_with(".py").then(|| CodeLocation {
         path: path.to_owned(),
         line: line.flatten().and_then(|number| number.parse().ok()),
         function: None,

@@ -277,14 +277,14 @@ fn comments_and_strings_have_their_own_features() {
 
 #[test]
 fn symbol_score_combines_its_file_and_its_rank_in_the_file() {
-    let weighed = |id, file, of_file, inside| Weighed {
+    let weighed = |id, file, of_file, inside| ScoredSymbol {
         id,
         file,
         of_file,
         among_all: 0.0,
         inside,
     };
-    let scores = |symbols: &[Weighed]| -> Vec<f64> {
+    let scores = |symbols: &[ScoredSymbol]| -> Vec<f64> {
         let ranked = both_ways(symbols);
         ranked.into_iter().map(|(_, score)| score).collect()
     };

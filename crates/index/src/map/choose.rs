@@ -2,7 +2,7 @@
 //! most relevant files.
 
 use super::super::code::Code;
-use super::sheet::Sheet;
+use super::sheet::FileDraft;
 use super::{MapFile, Ranked};
 
 /// Share of the budget for listing files with one symbol each, in per cent. A higher value lists
@@ -19,16 +19,16 @@ pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFi
     let share = tokens.saturating_mul(BREADTH) / 100;
     let mut sheets = list(code, ranked, share, &mut left);
     deepen(&mut sheets, &mut left);
-    sheets.into_iter().map(Sheet::finish).collect()
+    sheets.into_iter().map(FileDraft::finish).collect()
 }
 
 /// Lists files with their best symbol each until `share` is spent. The first file may use the whole
 /// budget.
-fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -> Vec<Sheet<'c>> {
+fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -> Vec<FileDraft<'c>> {
     let floor = left.saturating_sub(share);
     let mut sheets = Vec::new();
     for file in ranked {
-        let mut sheet = Sheet::open(code, file);
+        let mut sheet = FileDraft::open(code, file);
         if sheet.is_blank() {
             continue;
         }
@@ -46,7 +46,7 @@ fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -
 }
 
 /// Shows the next symbol that fits into the budget. Returns `false` if no symbol fits.
-fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
+fn show_next(sheet: &mut FileDraft<'_>, left: &mut usize) -> bool {
     while let Some(step) = sheet.next() {
         if let Some(after) = left.checked_sub(step.tokens) {
             *left = after;
@@ -59,9 +59,9 @@ fn show_next(sheet: &mut Sheet<'_>, left: &mut usize) -> bool {
 
 /// Spends the rest of the budget on further symbols. Each step goes to the file with the highest
 /// value relative to the number of its symbols that are already shown.
-fn deepen(sheets: &mut [Sheet<'_>], left: &mut usize) {
+fn deepen(sheets: &mut [FileDraft<'_>], left: &mut usize) {
     let mut open: Vec<usize> = (0..sheets.len()).collect();
-    let worth = |sheets: &[Sheet<'_>], place: usize| {
+    let worth = |sheets: &[FileDraft<'_>], place: usize| {
         1.0 / (LEVEL + place as f64) / (1.0 + sheets[place].shown() as f64)
     };
     while let Some(at) =

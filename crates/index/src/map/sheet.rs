@@ -12,7 +12,7 @@ use starling_syntax::SymbolPath;
 const SIGNATURE_BYTES: usize = 90;
 
 /// A file of the map with its shown symbols and the queue of symbols that can be shown next.
-pub(super) struct Sheet<'c> {
+pub(super) struct FileDraft<'c> {
     code: &'c Code,
     file: FileId,
     score: f64,
@@ -22,15 +22,15 @@ pub(super) struct Sheet<'c> {
 
 /// The next addition to a file of the map: a symbol with those enclosing symbols that are not shown
 /// yet, and the number of tokens of their lines.
-pub(super) struct Step {
+pub(super) struct DraftStep {
     symbols: Vec<(SymbolNumber, MapSymbol)>,
     pub(super) tokens: usize,
 }
 
-impl<'c> Sheet<'c> {
+impl<'c> FileDraft<'c> {
     /// Starts a file that shows only its heading.
-    pub(super) fn open(code: &'c Code, ranked: &Ranked) -> Sheet<'c> {
-        Sheet {
+    pub(super) fn open(code: &'c Code, ranked: &Ranked) -> FileDraft<'c> {
+        FileDraft {
             code,
             file: ranked.file,
             score: ranked.score,
@@ -56,7 +56,7 @@ impl<'c> Sheet<'c> {
     }
 
     /// Returns the next step, or `None` if no symbol is left.
-    pub(super) fn next(&mut self) -> Option<Step> {
+    pub(super) fn next(&mut self) -> Option<DraftStep> {
         while let Some(number) = self.waiting.pop_front() {
             if !self.shown.contains_key(&number) {
                 return Some(self.step(number));
@@ -65,11 +65,11 @@ impl<'c> Sheet<'c> {
         None
     }
 
-    pub(super) fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: DraftStep) {
         self.shown.extend(step.symbols);
     }
 
-    fn step(&self, number: SymbolNumber) -> Step {
+    fn step(&self, number: SymbolNumber) -> DraftStep {
         let chain = around(self.code, number);
         let new = chain.filter(|number| !self.shown.contains_key(number));
         let symbols: Vec<_> = new.map(|number| (number, self.symbol(number))).collect();
@@ -77,7 +77,7 @@ impl<'c> Sheet<'c> {
             .iter()
             .map(|(_, symbol)| count_tokens(&line(symbol)))
             .sum();
-        Step { symbols, tokens }
+        DraftStep { symbols, tokens }
     }
 
     fn symbol(&self, number: SymbolNumber) -> MapSymbol {

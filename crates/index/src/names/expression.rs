@@ -1,8 +1,8 @@
 //! Reads expressions: the occurrences of names in them, and what determines their types.
 
 use super::kinds::{Field, Kind};
-use super::model::{BindingKind, Expr, ExprId, Place, Role, Run, ScopeKind};
-use super::reader::{As, Reader, Strings, Value};
+use super::model::{BindingKind, Expr, ExprId, ParameterPosition, Role, ExprRange, ScopeKind};
+use super::reader::{AsMeaning, Reader, StringMeaning, Value};
 
 impl Reader<'_> {
     /// Reads the node at the cursor, which is not an identifier.
@@ -151,7 +151,7 @@ impl Reader<'_> {
                 let value = reader.visit(kind);
                 let id = reader.keep(value);
                 if reader.last_name(id) == "Literal" {
-                    reader.strings = Strings::Plain;
+                    reader.strings = StringMeaning::Plain;
                 }
                 base = Some(id);
             }
@@ -177,7 +177,7 @@ impl Reader<'_> {
 
     /// Reads expressions in which strings are types, such as annotations.
     fn typed(&mut self, read: impl FnOnce(&mut Self) -> Value) -> Value {
-        let strings = std::mem::replace(&mut self.strings, Strings::Types);
+        let strings = std::mem::replace(&mut self.strings, StringMeaning::Types);
         let value = read(self);
         self.strings = strings;
         value
@@ -273,7 +273,7 @@ impl Reader<'_> {
         let inner = self.open_scope(ScopeKind::Lambda, self.symbol_of_scope());
         self.children(|reader, kind| {
             if kind == Kind::Parameters {
-                reader.parameters(inner, Place::Later);
+                reader.parameters(inner, ParameterPosition::Later);
             } else {
                 reader.scope = inner;
                 reader.visit(kind);
@@ -310,7 +310,7 @@ impl Reader<'_> {
         Value::New(Expr::List(body.unwrap_or(ExprId::UNKNOWN)))
     }
 
-    pub(super) fn elements(&mut self) -> Run {
+    pub(super) fn elements(&mut self) -> ExprRange {
         let mark = self.stack.len();
         self.children(|reader, kind| {
             let value = reader.visit(kind);
@@ -335,15 +335,15 @@ impl Reader<'_> {
         let written = self.written();
         let quote = written.find(['"', '\'']).unwrap_or(0);
         if written[..quote].contains(['f', 'F', 't', 'T']) {
-            let strings = std::mem::replace(&mut self.strings, Strings::Plain);
+            let strings = std::mem::replace(&mut self.strings, StringMeaning::Plain);
             self.visit_children();
             self.strings = strings;
             return Value::New(Expr::Literal);
         }
         match self.strings {
-            Strings::Plain => Value::New(Expr::Literal),
-            Strings::Types => self.forward_type(written),
-            Strings::Exports => {
+            StringMeaning::Plain => Value::New(Expr::Literal),
+            StringMeaning::Types => self.forward_type(written),
+            StringMeaning::Exports => {
                 self.export(written);
                 Value::New(Expr::Literal)
             }
@@ -351,20 +351,20 @@ impl Reader<'_> {
     }
 
     fn as_pattern(&mut self) -> Value {
-        let binder = std::mem::replace(&mut self.binder, As::Other);
+        let binder = std::mem::replace(&mut self.binder, AsMeaning::Other);
         let mut value = Value::UNKNOWN;
         self.children(|reader, kind| match kind {
             Kind::AsPatternTarget => {
                 let value = reader.keep(value);
                 let given = match binder {
-                    As::Entered => Value::New(Expr::Entered(value)),
-                    As::Caught => Value::New(Expr::Caught(value)),
-                    As::Other => Value::UNKNOWN,
+                    AsMeaning::Entered => Value::New(Expr::Entered(value)),
+                    AsMeaning::Caught => Value::New(Expr::Caught(value)),
+                    AsMeaning::Other => Value::UNKNOWN,
                 };
                 reader.bind_target_below(given);
             }
             // `case pattern as name`.
-            Kind::Identifier if binder == As::Other => reader.capture(),
+            Kind::Identifier if binder == AsMeaning::Other => reader.capture(),
             _ => value = reader.visit(kind),
         });
         self.binder = binder;

@@ -17,8 +17,8 @@ mod tests;
 mod undefined;
 
 pub use model::{
-    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
-    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope,
+    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, FunctionResult, ResultKind, Import,
+    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, ParameterPosition, Role, ExprRange, Scope,
     ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use rebound::{Rebound, rebound};
@@ -46,7 +46,7 @@ pub struct Names {
     classes: Vec<Class>,
     functions: Vec<Function>,
     /// Sorted by scope.
-    given: Vec<Given>,
+    given: Vec<FunctionResult>,
     narrowings: Vec<Narrowing>,
     /// Sorted by start.
     loops: Vec<Loop>,
@@ -56,7 +56,7 @@ pub struct Names {
 
 /// The content of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum ExprContent {
     /// The type of the expression is unknown, or there is no expression.
     Unknown,
     Occurrence(OccurrenceId),
@@ -155,7 +155,7 @@ impl Names {
     }
 
     /// Returns the values that a function returns and yields.
-    pub fn given(&self, function: ScopeId) -> &[Given] {
+    pub fn given(&self, function: ScopeId) -> &[FunctionResult] {
         let start = self.given.partition_point(|given| given.scope < function);
         let rest = &self.given[start..];
         &rest[..rest.partition_point(|given| given.scope == function)]
@@ -201,12 +201,12 @@ impl Names {
         &self.narrowings
     }
 
-    pub fn expr(&self, id: ExprId) -> Seen {
+    pub fn expr(&self, id: ExprId) -> ExprContent {
         if let Some(occurrence) = id.as_occurrence() {
-            return Seen::Occurrence(occurrence);
+            return ExprContent::Occurrence(occurrence);
         }
         let built = id.as_built().and_then(|index| self.exprs.get(index));
-        built.map_or(Seen::Unknown, |expr| Seen::Built(*expr))
+        built.map_or(ExprContent::Unknown, |expr| ExprContent::Built(*expr))
     }
 
     /// Returns the name of an expression that is a name or an attribute, or an empty string for
@@ -216,7 +216,7 @@ impl Names {
         found.map_or("", |found| self.name(found.name))
     }
 
-    pub fn run(&self, run: Run) -> &[ExprId] {
+    pub fn run(&self, run: ExprRange) -> &[ExprId] {
         let start = run.start as usize;
         self.lists
             .get(start..start + run.len as usize)

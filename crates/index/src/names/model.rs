@@ -78,7 +78,7 @@ impl ExprId {
 
 /// A range of the file's list of expressions, such as the elements of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Run {
+pub struct ExprRange {
     pub(super) start: u32,
     pub(super) len: u32,
 }
@@ -93,10 +93,10 @@ pub enum Expr {
     /// `super()` or `super(C, self)`, with the scope of the call.
     Super(ScopeId),
     /// `x[a, b]`: a subscript, or a generic type with its arguments.
-    Item(ExprId, Run),
+    Item(ExprId, ExprRange),
     /// `a or b`, `a if c else b`, `A | B`.
     Either(ExprId, ExprId),
-    Tuple(Run),
+    Tuple(ExprRange),
     /// A list, a set or a comprehension, with its first element.
     List(ExprId),
     /// One element of a value that is assigned to several targets (`a, b = value`), with its index,
@@ -191,6 +191,7 @@ impl Occurrence {
     }
 }
 
+/// The kind of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ScopeKind {
     Module,
@@ -200,6 +201,7 @@ pub enum ScopeKind {
     Comprehension,
 }
 
+/// A scope in which names are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     pub kind: ScopeKind,
@@ -238,13 +240,14 @@ impl Binding {
     }
 }
 
+/// How a binding gives a name its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingKind {
     Import(ImportId),
     Class(SymbolNumber),
     Function(SymbolNumber),
     Parameter {
-        place: Place,
+        place: ParameterPosition,
         annotation: ExprId,
         default: ExprId,
     },
@@ -264,7 +267,7 @@ pub enum BindingKind {
 
 /// The position of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum ParameterPosition {
     /// The first positional parameter: `self` or `cls` in a method.
     First,
     Later,
@@ -285,6 +288,7 @@ pub struct Import {
     pub what: Imported,
 }
 
+/// What an import binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Imported {
     /// `import a.b`: binds `a`.
@@ -297,21 +301,23 @@ pub enum Imported {
     Star,
 }
 
+/// A class definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
     pub symbol: SymbolNumber,
     pub scope: ScopeId,
-    pub bases: Run,
-    pub decorators: Run,
+    pub bases: ExprRange,
+    pub decorators: ExprRange,
 }
 
+/// A function or method definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     pub symbol: SymbolNumber,
     pub scope: ScopeId,
     /// The scope in which the function's name is bound.
     pub outer: ScopeId,
-    pub decorators: Run,
+    pub decorators: ExprRange,
     /// The return annotation.
     pub returns: ExprId,
     pub role: FunctionRole,
@@ -330,15 +336,16 @@ pub enum FunctionRole {
 
 /// A value that a function returns or yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct FunctionResult {
     /// The scope of the function.
     pub scope: ScopeId,
     pub value: ExprId,
-    pub how: How,
+    pub how: ResultKind,
 }
 
+/// How a function produces a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum How {
+pub enum ResultKind {
     Return,
     Yield,
     /// A value of `yield from`.

@@ -9,7 +9,7 @@ const NESTED: u32 = u32::MAX;
 
 /// Targets that were read before their value. Their bindings start at `first`.
 #[derive(Clone, Copy)]
-pub(super) struct Targets {
+pub(super) struct AssignmentTargets {
     first: usize,
     /// Whether there is only one target, which gets the whole value.
     is_whole: bool,
@@ -17,11 +17,11 @@ pub(super) struct Targets {
 
 impl Reader<'_> {
     /// Records the targets at the cursor. [`Reader::assign`] adds their value.
-    pub(super) fn targets(&mut self, kind: Kind) -> Targets {
+    pub(super) fn targets(&mut self, kind: Kind) -> AssignmentTargets {
         let first = self.out.bindings.len();
         let is_whole = !matches!(kind, Kind::Pattern | Kind::Tuple | Kind::List);
         self.target(kind, 0);
-        Targets { first, is_whole }
+        AssignmentTargets { first, is_whole }
     }
 
     fn target(&mut self, kind: Kind, index: u32) {
@@ -89,7 +89,7 @@ impl Reader<'_> {
 
     /// Assigns a value and an annotation to the targets. The value is visible from the end of the
     /// node at the cursor.
-    pub(super) fn assign(&mut self, targets: Targets, value: ExprId, annotation: ExprId) {
+    pub(super) fn assign(&mut self, targets: AssignmentTargets, value: ExprId, annotation: ExprId) {
         let there = self.end();
         for index in targets.first..self.out.bindings.len() {
             let at = self.out.occurrences[self.out.bindings[index].occurrence.index()].at;

@@ -5,7 +5,7 @@ use tree_sitter::TreeCursor;
 use super::Names;
 use super::kinds::{Field, Kind, Kinds};
 use super::model::{
-    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, Run, Scope, ScopeId,
+    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, ExprRange, Scope, ScopeId,
     ScopeKind, SymbolNumber, SymbolPlace,
 };
 use super::table::{Interner, NameId};
@@ -29,14 +29,14 @@ impl Value {
 /// The enclosing method: the class to which attributes of its receiver belong, and the name of the
 /// receiver, which is its first parameter.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Method {
+pub(super) struct EnclosingMethod {
     pub(super) class: ScopeId,
     pub(super) receiver: NameId,
 }
 
 /// The meaning of string literals at the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Strings {
+pub(super) enum StringMeaning {
     Plain,
     /// Strings are types, as in an annotation.
     Types,
@@ -46,12 +46,13 @@ pub(super) enum Strings {
 
 /// The meaning of `as` at the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum As {
+pub(super) enum AsMeaning {
     Entered,
     Caught,
     Other,
 }
 
+/// The state of the walk over a file's syntax tree.
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) cursor: TreeCursor<'t>,
@@ -63,9 +64,9 @@ pub(super) struct Reader<'t> {
     pub(super) scope: ScopeId,
     /// The scope of the innermost function.
     pub(super) function: Option<ScopeId>,
-    pub(super) method: Option<Method>,
-    pub(super) strings: Strings,
-    pub(super) binder: As,
+    pub(super) method: Option<EnclosingMethod>,
+    pub(super) strings: StringMeaning,
+    pub(super) binder: AsMeaning,
     /// The elements of lists that are being read.
     pub(super) stack: Vec<ExprId>,
     /// The `isinstance` tests of the condition that is being read: the tested expression, the
@@ -107,8 +108,8 @@ pub(super) fn read(tree: &SymbolTree) -> Names {
         scope: ScopeId::MODULE,
         function: None,
         method: None,
-        strings: Strings::Plain,
-        binder: As::Other,
+        strings: StringMeaning::Plain,
+        binder: AsMeaning::Other,
         stack: Vec::new(),
         tests: Vec::new(),
         block_end: text.len() as u32,
@@ -303,11 +304,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves the elements above `mark` from the stack to the file's list of expressions.
-    pub(super) fn keep_stack(&mut self, mark: usize) -> Run {
+    pub(super) fn keep_stack(&mut self, mark: usize) -> ExprRange {
         let start = self.out.lists.len();
         self.out.lists.extend_from_slice(&self.stack[mark..]);
         self.stack.truncate(mark);
-        Run {
+        ExprRange {
             start: start as u32,
             len: (self.out.lists.len() - start) as u32,
         }

@@ -2,10 +2,10 @@
 
 use super::kinds::{Field, Kind};
 use super::model::{
-    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Loop, Narrowing, Place,
-    Role, Run, ScopeId, ScopeKind, SymbolNumber,
+    BindingKind, Class, Expr, ExprId, Function, FunctionRole, FunctionResult, ResultKind, Loop, Narrowing, ParameterPosition,
+    Role, ExprRange, ScopeId, ScopeKind, SymbolNumber,
 };
-use super::reader::{As, Method, Reader, Strings, Value};
+use super::reader::{AsMeaning, EnclosingMethod, Reader, StringMeaning, Value};
 use super::table::NameId;
 
 impl Reader<'_> {
@@ -13,12 +13,12 @@ impl Reader<'_> {
     pub(super) fn statement(&mut self, kind: Kind) {
         match kind {
             Kind::Decorated => self.decorated(),
-            Kind::Function => self.function(Run::default()),
-            Kind::Class => self.class(Run::default()),
+            Kind::Function => self.function(ExprRange::default()),
+            Kind::Class => self.class(ExprRange::default()),
             Kind::AugmentedAssignment => self.augmented(),
             Kind::Return => {
                 let value = self.visit_only();
-                self.give(value, How::Return);
+                self.give(value, ResultKind::Return);
             }
             Kind::Delete => self.delete(),
             Kind::Global => self.declare(BindingKind::Global),
@@ -39,7 +39,7 @@ impl Reader<'_> {
                 self.visit_children();
                 self.tests.truncate(tests);
             }
-            Kind::WithItem => self.binding_as(As::Entered),
+            Kind::WithItem => self.binding_as(AsMeaning::Entered),
             Kind::Except => self.except(),
             Kind::Import => self.import(),
             Kind::ImportFrom => self.import_from(),
@@ -99,7 +99,7 @@ impl Reader<'_> {
         }
     }
 
-    fn function(&mut self, decorators: Run) {
+    fn function(&mut self, decorators: ExprRange) {
         let outer = self.scope;
         let around = (self.function, self.method);
         let mut number = SymbolNumber(0);
@@ -116,7 +116,7 @@ impl Reader<'_> {
             }
             Field::Parameters => {
                 if let Some(inner) = inner {
-                    let receiver = reader.parameters(inner, Place::First);
+                    let receiver = reader.parameters(inner, ParameterPosition::First);
                     reader.enter_method(outer, role, receiver);
                 }
             }
@@ -168,7 +168,7 @@ impl Reader<'_> {
         let in_class = self.out.scopes[outer.index()].kind == ScopeKind::Class;
         self.method = match (in_class, role, first) {
             (true, FunctionRole::StaticMethod, _) | (true, _, None) => None,
-            (true, _, Some(receiver)) => Some(Method {
+            (true, _, Some(receiver)) => Some(EnclosingMethod {
                 class: outer,
                 receiver,
             }),
@@ -178,7 +178,7 @@ impl Reader<'_> {
         };
     }
 
-    fn function_role(&self, decorators: Run, name: NameId) -> FunctionRole {
+    fn function_role(&self, decorators: ExprRange, name: NameId) -> FunctionRole {
         let own = self.table.get(name);
         let mut role = match own {
             "__new__" | "__init_subclass__" | "__class_getitem__" => FunctionRole::ClassMethod,
@@ -199,19 +199,19 @@ impl Reader<'_> {
 
     /// Reads the parameters at the cursor and returns the name of the first positional one.
     /// Annotations and defaults are read in the enclosing scope.
-    pub(super) fn parameters(&mut self, inner: ScopeId, mut place: Place) -> Option<NameId> {
+    pub(super) fn parameters(&mut self, inner: ScopeId, mut place: ParameterPosition) -> Option<NameId> {
         let mut receiver = None;
         self.children(|reader, kind| {
             let (name, given) = reader.parameter(kind, inner, place);
-            if place == Place::First && given == Place::First {
+            if place == ParameterPosition::First && given == ParameterPosition::First {
                 receiver = name;
             }
-            place = Place::Later;
+            place = ParameterPosition::Later;
         });
         receiver
     }
 
-    fn parameter(&mut self, kind: Kind, inner: ScopeId, place: Place) -> (Option<NameId>, Place) {
+    fn parameter(&mut self, kind: Kind, inner: ScopeId, place: ParameterPosition) -> (Option<NameId>, ParameterPosition) {
         let mut name = None;
         let mut found_place = place;
         let mut annotation = ExprId::NONE;
@@ -219,7 +219,7 @@ impl Reader<'_> {
         match kind {
             Kind::Identifier => name = Some(self.note_in(Role::Parameter, 0, inner)),
             Kind::Splat | Kind::Pattern => {
-                found_place = Place::Rest;
+                found_place = ParameterPosition::Rest;
                 self.splat_names(inner);
             }
             _ => self.children(|reader, kind| match (reader.field(), kind) {
@@ -235,7 +235,7 @@ impl Reader<'_> {
                     name = Some(reader.note_in(Role::Parameter, 0, inner));
                 }
                 (_, Kind::Splat | Kind::Pattern) => {
-                    found_place = Place::Rest;
+                    found_place = ParameterPosition::Rest;
                     reader.splat_names(inner);
                 }
                 _ => {
@@ -260,7 +260,7 @@ impl Reader<'_> {
             if kind == Kind::Identifier {
                 let id = reader.note_in(Role::Parameter, 0, inner);
                 let kind = BindingKind::Parameter {
-                    place: Place::Rest,
+                    place: ParameterPosition::Rest,
                     annotation: ExprId::NONE,
                     default: ExprId::NONE,
                 };
@@ -269,13 +269,13 @@ impl Reader<'_> {
         });
     }
 
-    fn class(&mut self, decorators: Run) {
+    fn class(&mut self, decorators: ExprRange) {
         let outer = self.scope;
         let around = (self.function, self.method.take());
         self.function = None;
         let mut number = SymbolNumber(0);
         let mut inner = None;
-        let mut bases = Run::default();
+        let mut bases = ExprRange::default();
         self.children(|reader, kind| match reader.field() {
             Field::Name if inner.is_none() => {
                 number = reader.take_symbol().unwrap_or(SymbolNumber(0));
@@ -301,7 +301,7 @@ impl Reader<'_> {
         (self.function, self.method) = around;
     }
 
-    fn bases(&mut self) -> Run {
+    fn bases(&mut self) -> ExprRange {
         let mark = self.stack.len();
         self.children(|reader, kind| {
             let value = reader.visit(kind);
@@ -322,7 +322,7 @@ impl Reader<'_> {
         self.children(|reader, kind| match reader.field() {
             Field::Left => {
                 if reader.scope == ScopeId::MODULE && reader.written() == "__all__" {
-                    reader.strings = Strings::Exports;
+                    reader.strings = StringMeaning::Exports;
                 }
                 targets = Some((reader.targets(kind), reader.out.bindings.len()));
             }
@@ -349,7 +349,7 @@ impl Reader<'_> {
         self.children(|reader, kind| {
             if reader.field() == Field::Left {
                 if reader.scope == ScopeId::MODULE && reader.written() == "__all__" {
-                    reader.strings = Strings::Exports;
+                    reader.strings = StringMeaning::Exports;
                 }
                 let targets = reader.targets(kind);
                 reader.assign(targets, ExprId::NONE, ExprId::NONE);
@@ -360,10 +360,10 @@ impl Reader<'_> {
         self.strings = strings;
     }
 
-    fn give(&mut self, value: Value, how: How) {
+    fn give(&mut self, value: Value, how: ResultKind) {
         if let Some(scope) = self.function {
             let value = self.keep(value);
-            self.out.given.push(Given { scope, value, how });
+            self.out.given.push(FunctionResult { scope, value, how });
         }
     }
 
@@ -374,7 +374,7 @@ impl Reader<'_> {
             .trim_start()
             .starts_with("from ");
         let value = self.visit_only();
-        self.give(value, if is_from { How::YieldFrom } else { How::Yield });
+        self.give(value, if is_from { ResultKind::YieldFrom } else { ResultKind::Yield });
         Value::UNKNOWN
     }
 
@@ -401,14 +401,14 @@ impl Reader<'_> {
         });
     }
 
-    fn binding_as(&mut self, binder: As) {
+    fn binding_as(&mut self, binder: AsMeaning) {
         let outer = std::mem::replace(&mut self.binder, binder);
         self.visit_children();
         self.binder = outer;
     }
 
     fn except(&mut self) {
-        let outer = std::mem::replace(&mut self.binder, As::Caught);
+        let outer = std::mem::replace(&mut self.binder, AsMeaning::Caught);
         let mut class = ExprId::UNKNOWN;
         self.children(|reader, kind| match (reader.field(), kind) {
             (Field::Alias, _) => {
@@ -417,7 +417,7 @@ impl Reader<'_> {
                 reader.assign(targets, value, ExprId::NONE);
             }
             (_, Kind::Block) => {
-                reader.binder = As::Other;
+                reader.binder = AsMeaning::Other;
                 reader.visit(kind);
             }
             _ => {

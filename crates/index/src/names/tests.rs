@@ -11,8 +11,8 @@ fn read(text: &str) -> Names {
 fn format_expr(names: &Names, id: ExprId) -> String {
     let of = |id| format_expr(names, id);
     match names.expr(id) {
-        Seen::Unknown => if id.is_some() { "?" } else { "" }.to_owned(),
-        Seen::Occurrence(id) => {
+        ExprContent::Unknown => if id.is_some() { "?" } else { "" }.to_owned(),
+        ExprContent::Occurrence(id) => {
             let found = names.occurrence(id).unwrap();
             let name = names.name(found.name);
             match found.receiver().is_some() {
@@ -20,7 +20,7 @@ fn format_expr(names: &Names, id: ExprId) -> String {
                 false => name.to_owned(),
             }
         }
-        Seen::Built(expr) => match expr {
+        ExprContent::Built(expr) => match expr {
             Expr::Call(called) => format!("{}()", of(called)),
             Expr::TypeOf(value) => format!("type({})", of(value)),
             Expr::Super(_) => "super()".to_owned(),

@@ -15,16 +15,16 @@ const COMMON: f64 = 0.2;
 /// How much each test file and each test mentions the other names of a symbol's module, weighted by
 /// rarity, from 0 to 1.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct ModuleNameMentions {
     files: HashMap<FileId, f64>,
     tests: HashMap<SymbolNumber, f64>,
 }
 
-impl Beside {
+impl ModuleNameMentions {
     /// Computes the mentions of the names that a file defines, except the names of the `touched`
     /// symbols.
     pub(super) fn of(code: &Code, file: &FilePath, touched: &[SymbolPath]) -> Self {
-        let mut beside = Beside::default();
+        let mut beside = ModuleNameMentions::default();
         let test_files = code.files().filter(|file| code.is_test(*file)).count() as f64;
         for name in names(code, file, touched) {
             let mut said = code.mentioning(name);
@@ -115,14 +115,14 @@ mod tests {
                 .map(|(path, text)| (path.as_str(), text.as_str())),
         );
         let touched: SymbolPath = "m.py::load".parse().unwrap();
-        let beside = Beside::of(&code, &touched.file, std::slice::from_ref(&touched));
+        let beside = ModuleNameMentions::of(&code, &touched.file, std::slice::from_ref(&touched));
         let file = code.find(&FilePath::new("tests/test_a.py")).unwrap();
         assert_eq!(beside.of_file(file), 1.0);
         let named =
             |name: &str| code.number_of(&format!("tests/test_a.py::{name}").parse().unwrap());
         assert_eq!(beside.of_test(named("test_it").unwrap()), 1.0);
         assert_eq!(beside.of_test(named("test_other").unwrap()), 0.0);
-        let none = Beside::of(&code, &FilePath::new("gone.py"), &[]);
+        let none = ModuleNameMentions::of(&code, &FilePath::new("gone.py"), &[]);
         assert_eq!(none.of_file(file), 0.0);
     }
 }

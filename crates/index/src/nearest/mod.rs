@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::bm25::{Units, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
 use super::words::{Term, all_words};
-use beside::Beside;
+use beside::ModuleNameMentions;
 pub(super) use runnable::{runnable, tests_in};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
@@ -43,7 +43,7 @@ pub(super) fn nearest_tests(
     let mut modules: HashMap<&FilePath, ModuleData> = HashMap::new();
     for symbol in symbols {
         let module = modules.entry(&symbol.file).or_insert_with(|| ModuleData {
-            beside: Beside::of(code, &symbol.file, symbols),
+            beside: ModuleNameMentions::of(code, &symbol.file, symbols),
             imported: HashMap::new(),
         });
         let target = Target::of(symbol);
@@ -62,7 +62,7 @@ pub(super) fn nearest_tests(
 
 /// Data that is computed once for all symbols of one module.
 struct ModuleData {
-    beside: Beside,
+    beside: ModuleNameMentions,
     /// Whether a test file imports the module.
     imported: HashMap<FileId, bool>,
 }

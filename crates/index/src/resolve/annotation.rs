@@ -2,8 +2,8 @@
 
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{Collected, Target, Value, Values};
-use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, Run, Seen};
+use super::value::{ValueSet, Target, Value, Values};
+use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, ExprRange, ExprContent};
 
 /// How the argument types of a generic type of the standard library determine the values of an
 /// annotation.
@@ -44,13 +44,13 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn annotation(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         let seen = names.expr(expr);
-        if seen == Seen::Unknown {
+        if seen == ExprContent::Unknown {
             return no_values();
         }
         self.remembered(Key::Annotation(file, expr, receiver), |this| match seen {
-            Seen::Unknown => no_values(),
-            Seen::Occurrence(id) => this.named_type(file, id, expr, receiver),
-            Seen::Built(built) => this.built_type(file, built, receiver),
+            ExprContent::Unknown => no_values(),
+            ExprContent::Occurrence(id) => this.named_type(file, id, expr, receiver),
+            ExprContent::Built(built) => this.built_type(file, built, receiver),
         })
     }
 
@@ -65,7 +65,7 @@ impl<S: Source> Resolver<'_, S> {
         if names.last_name(expr) == "Self" {
             return receiver.map_or_else(no_values, |class| [Value::Instance(class)].into());
         }
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for target in self.targets(file, id).list {
             match target {
                 Target::Outside => values.add(Value::Outside),
@@ -91,7 +91,7 @@ impl<S: Source> Resolver<'_, S> {
     fn built_type(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
         match expr {
             Expr::Either(a, b) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 values.extend(&self.annotation(file, a, receiver));
                 values.extend(&self.annotation(file, b, receiver));
                 values.finish()
@@ -115,13 +115,13 @@ impl<S: Source> Resolver<'_, S> {
         &mut self,
         file: FileId,
         base: ExprId,
-        arguments: Run,
+        arguments: ExprRange,
         receiver: Receiver,
     ) -> Values {
         let names = self.names(file);
         let arguments = names.run(arguments);
         let first = arguments.first().copied().unwrap_or(ExprId::NONE);
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         match generic(names.last_name(base)) {
             Generic::AnyOf => {
                 for argument in arguments {
@@ -135,7 +135,7 @@ impl<S: Source> Resolver<'_, S> {
                 values.add(Value::Sequence(set));
             }
             Generic::Parts => {
-                let mut parts = Collected::default();
+                let mut parts = ValueSet::default();
                 for argument in arguments {
                     parts.extend(&self.annotation(file, *argument, receiver));
                 }

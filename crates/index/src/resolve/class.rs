@@ -11,7 +11,7 @@ const MOST_CLASSES: usize = 200;
 
 /// The method resolution order (MRO): a class and its ancestors in lookup order.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ResolutionOrder {
     pub(super) classes: Vec<Def>,
     /// Whether all base classes are classes of the workspace.
     pub(super) is_whole: bool,
@@ -29,9 +29,9 @@ pub(super) enum Member {
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the MRO of a class. A cycle in the inheritance ends the order.
-    pub(super) fn line(&mut self, class: Def) -> Rc<Line> {
+    pub(super) fn line(&mut self, class: Def) -> Rc<ResolutionOrder> {
         let alone = |is_whole| {
-            Rc::new(Line {
+            Rc::new(ResolutionOrder {
                 classes: vec![class],
                 is_whole,
             })
@@ -52,7 +52,7 @@ impl<S: Source> Resolver<'_, S> {
         parts.push(bases);
         let mut classes = merge(class, parts);
         classes.truncate(MOST_CLASSES);
-        let line = Rc::new(Line { classes, is_whole });
+        let line = Rc::new(ResolutionOrder { classes, is_whole });
         self.lines.insert(class, Some(line.clone()));
         line
     }

@@ -3,10 +3,10 @@
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{Collected, Def, Target, Value, Values, Variable};
+use super::value::{ValueSet, Def, Target, Value, Values, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprId, FunctionRole, Names, OccurrenceId, Place, ScopeId,
-    ScopeKind, Seen, SymbolNumber,
+    Binding, BindingKind, Expr, ExprId, FunctionRole, Names, OccurrenceId, ParameterPosition, ScopeId,
+    ScopeKind, ExprContent, SymbolNumber,
 };
 
 impl<S: Source> Resolver<'_, S> {
@@ -14,11 +14,11 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn values(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         match names.expr(expr) {
-            Seen::Unknown => no_values(),
-            Seen::Occurrence(id) => self.remembered(Key::Expr(file, expr, receiver), |this| {
+            ExprContent::Unknown => no_values(),
+            ExprContent::Occurrence(id) => self.remembered(Key::Expr(file, expr, receiver), |this| {
                 this.occurrence_values(file, &names, id, receiver)
             }),
-            Seen::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
+            ExprContent::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
                 this.built_values(file, built, receiver)
             }),
         }
@@ -38,7 +38,7 @@ impl<S: Source> Resolver<'_, S> {
         let Some(found) = names.occurrence(id).copied() else {
             return no_values();
         };
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         if found.receiver().is_some() {
             let name = names.name(found.name);
             for value in self.values(file, found.receiver(), receiver).iter() {
@@ -79,7 +79,7 @@ impl<S: Source> Resolver<'_, S> {
         let Some(found) = names.occurrence(id) else {
             return no_values();
         };
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for test in names.narrowings() {
             let holds = test.start <= found.at && found.at < test.end;
             let is_same = |tested| is_same_chain(names, tested, id);
@@ -94,7 +94,7 @@ impl<S: Source> Resolver<'_, S> {
 
     /// Returns the instances of a class, or of each class in a tuple.
     fn instances(&mut self, class: Value) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         values.extend(instance_of(class).as_slice());
         if let Value::Tuple(id) = class {
             for element in self.tuple_elements(id) {
@@ -118,7 +118,7 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
         self.remembered(Key::Variable(variable, receiver), |this| {
             let names = this.names(variable.file);
-            let mut values = Collected::default();
+            let mut values = ValueSet::default();
             for binding in names.bindings(variable.scope, variable.name) {
                 values.extend(&this.binding_values(variable.file, &names, binding, receiver));
             }
@@ -135,7 +135,7 @@ impl<S: Source> Resolver<'_, S> {
     ) -> Values {
         match binding.kind {
             BindingKind::Import(id) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 if let Some(import) = names.import(id) {
                     for target in self.import_targets(file, import) {
                         values.extend(&self.target_values(target));
@@ -150,7 +150,7 @@ impl<S: Source> Resolver<'_, S> {
                 annotation,
                 default,
             } => {
-                if annotation.is_some() && place != Place::Rest {
+                if annotation.is_some() && place != ParameterPosition::Rest {
                     return self.annotation(file, annotation, receiver);
                 }
                 self.parameter_values(file, names, binding.scope, place, default, receiver)
@@ -177,14 +177,14 @@ impl<S: Source> Resolver<'_, S> {
         file: FileId,
         names: &Names,
         scope: ScopeId,
-        place: Place,
+        place: ParameterPosition,
         default: ExprId,
         receiver: Receiver,
     ) -> Values {
-        if place == Place::Rest {
+        if place == ParameterPosition::Rest {
             return [Value::Outside].into();
         }
-        if place == Place::First
+        if place == ParameterPosition::First
             && let Some((own, role)) = method(file, names, scope)
         {
             let class = receiver.unwrap_or(own);
@@ -205,7 +205,7 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn member_values(&mut self, value: Value, name: &str) -> Values {
         match value {
             Value::Module(module) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 for target in self.module_targets(module, name) {
                     values.extend(&self.target_values(target));
                 }
@@ -237,7 +237,7 @@ impl<S: Source> Resolver<'_, S> {
         };
         let file = variable.file;
         let names = self.names(file);
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for binding in names.bindings(variable.scope, variable.name) {
             let BindingKind::Function(symbol) = binding.kind else {
                 values.extend(&self.binding_values(file, &names, binding, Some(class)));
@@ -257,7 +257,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         match expr {
             Expr::Call(called) => {
                 for value in self.values(file, called, receiver).iter() {

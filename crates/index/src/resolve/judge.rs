@@ -28,7 +28,7 @@ impl<S: Source> Resolver<'_, S> {
             };
             return search.found.iter().map(sure).collect();
         };
-        let mut family = Family {
+        let mut family = DefiningClasses {
             // Built-in types, such as lists, strings and files, have a method of this name.
             has_strangers: BUILT_IN.split(' ').any(|name| name == search.name),
             names: Vec::new(),
@@ -68,7 +68,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Collects the classes that define the name, and whether one of them is unrelated to `class`.
-    fn gather(&mut self, search: &Search, class: Def, family: &mut Family) {
+    fn gather(&mut self, search: &Search, class: Def, family: &mut DefiningClasses) {
         let word = search.name.as_str();
         let line = self.line(class);
         for file in self.source.mentioning(word) {
@@ -106,7 +106,7 @@ fn is_definition(binding: &Binding) -> bool {
 }
 
 /// The classes that define a member of the searched name.
-struct Family {
+struct DefiningClasses {
     /// Names of the class and its subclasses, normalized by [`plain`] to compare them with names of
     /// receivers.
     names: Vec<String>,

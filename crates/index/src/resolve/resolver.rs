@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::class::Line;
+use super::class::ResolutionOrder;
 use super::module::Module;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variable};
-use crate::names::{ExprId, Imported, Names, OccurrenceId, Run};
+use crate::names::{ExprId, Imported, Names, OccurrenceId, ExprRange};
 use starling_syntax::FilePath;
 
 /// Maximum number of evaluation steps for one query, to bound its running time.
@@ -31,14 +31,14 @@ pub struct Resolver<'s, S: Source> {
     pub(super) module_ids: FxHashMap<String, ModuleId>,
     /// Directories in which the dotted names of imports resolve.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
-    pub(super) lines: FxHashMap<Def, Option<Rc<Line>>>,
+    pub(super) lines: FxHashMap<Def, Option<Rc<ResolutionOrder>>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
     /// Targets of variables after following imports.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
-    memo: FxHashMap<Key, Memo>,
+    memo: FxHashMap<Key, CachedResult>,
     /// Keys of the partial results in `memo`, in the order in which they were added.
     partial: Vec<Key>,
     depth: u32,
@@ -48,7 +48,7 @@ pub struct Resolver<'s, S: Source> {
 }
 
 /// A tuple expression: its file, its elements, and the class of `self`.
-pub(super) type Tuple = (FileId, Run, Receiver);
+pub(super) type Tuple = (FileId, ExprRange, Receiver);
 
 /// The key of a cached evaluation: what is evaluated, and the class of `self`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,7 +59,8 @@ pub(super) enum Key {
     Returns(Def, Receiver),
 }
 
-enum Memo {
+/// The state of a cached evaluation.
+enum CachedResult {
     /// The evaluation is in progress at this depth.
     Open(u32),
     Done(Values),
@@ -157,12 +158,12 @@ impl<'s, S: Source> Resolver<'s, S> {
         evaluate: impl FnOnce(&mut Self) -> Values,
     ) -> Values {
         match self.memo.get(&key) {
-            Some(Memo::Done(values)) => return values.clone(),
-            Some(Memo::Open(depth)) => {
+            Some(CachedResult::Done(values)) => return values.clone(),
+            Some(CachedResult::Open(depth)) => {
                 self.lowest = self.lowest.min(*depth);
                 return no_values();
             }
-            Some(Memo::Partial(values, depth)) => {
+            Some(CachedResult::Partial(values, depth)) => {
                 self.lowest = self.lowest.min(*depth);
                 return values.clone();
             }
@@ -176,19 +177,19 @@ impl<'s, S: Source> Resolver<'s, S> {
         let depth = self.depth;
         let around = std::mem::replace(&mut self.lowest, u32::MAX);
         let partial = self.partial.len();
-        self.memo.insert(key, Memo::Open(depth));
+        self.memo.insert(key, CachedResult::Open(depth));
         self.depth += 1;
         let values = evaluate(self);
         self.depth -= 1;
         if self.lowest >= depth || depth == 0 {
-            self.memo.insert(key, Memo::Done(values.clone()));
+            self.memo.insert(key, CachedResult::Done(values.clone()));
             self.lowest = around;
             for key in self.partial.split_off(partial) {
                 self.memo.remove(&key);
             }
         } else {
             let lowest = self.lowest;
-            self.memo.insert(key, Memo::Partial(values.clone(), lowest));
+            self.memo.insert(key, CachedResult::Partial(values.clone(), lowest));
             self.partial.push(key);
             self.lowest = self.lowest.min(around);
         }

@@ -72,9 +72,9 @@ const MOST_VALUES: usize = 16;
 
 /// A list of values without duplicates, up to a maximum length.
 #[derive(Debug, Default)]
-pub(super) struct Collected(Vec<Value>);
+pub(super) struct ValueSet(Vec<Value>);
 
-impl Collected {
+impl ValueSet {
     pub(super) fn add(&mut self, value: Value) {
         if self.0.len() < MOST_VALUES && !self.0.contains(&value) {
             self.0.push(value);

@@ -11,6 +11,7 @@ pub(crate) const VERSION: u32 = 5;
 /// Sections start at multiples of this number of bytes.
 pub(super) const ALIGNMENT: usize = 8;
 
+/// The sections of a segment, in the order in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Section {
@@ -33,6 +34,7 @@ pub(super) const SECTIONS: usize = 8;
 /// Offset of the first byte that is included in the checksum.
 pub(super) const CHECKED: usize = 16;
 
+/// The header at the start of a segment.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Header {
@@ -52,6 +54,7 @@ pub(super) struct Range {
     pub(super) length: u32,
 }
 
+/// The stored form of a file.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct FileRecord {
@@ -66,6 +69,7 @@ pub(super) struct FileRecord {
     pub(super) references: u32,
 }
 
+/// The stored form of a symbol.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct SymbolRecord {
@@ -83,6 +87,7 @@ pub(super) struct SymbolRecord {
 
 pub(super) const NONE: u32 = u32::MAX;
 
+/// The stored form of a term: the range of its postings.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct TermRecord {
@@ -90,6 +95,7 @@ pub(super) struct TermRecord {
     pub(super) postings: Range,
 }
 
+/// The stored form of an identifier: the ranges of its text, its symbols and its files.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct IdentifierRecord {

@@ -42,6 +42,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&bytes[CHECKED..])
 }
 
+/// The storage of a segment.
 #[derive(Debug)]
 enum Bytes {
     /// Bytes stored as words, so that the records in them are aligned.

@@ -28,7 +28,7 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     } = writer;
     let (terms, postings) = terms_of(postings);
     let (identifiers, places, strings) = identifiers_of(identifiers, strings);
-    let mut out = Out::new();
+    let mut out = SegmentOutput::new();
     out.section(Section::Files, bytemuck::cast_slice(&files));
     out.section(Section::Symbols, bytemuck::cast_slice(&symbols));
     out.section(Section::Terms, bytemuck::cast_slice(&terms));
@@ -40,6 +40,7 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     out.finish()
 }
 
+/// The numbers of occurrences of a term in a symbol.
 struct Posting {
     term: Term,
     symbol: u32,
@@ -53,6 +54,7 @@ struct Identifier {
     files: Vec<u32>,
 }
 
+/// The content of the sections while they are being built.
 #[derive(Default)]
 struct Writer<'f> {
     files: Vec<FileRecord>,
@@ -211,14 +213,14 @@ fn push_numbers(bytes: &mut Vec<u8>, numbers: &[u32]) -> Range {
 }
 
 /// The output bytes under construction.
-struct Out {
+struct SegmentOutput {
     bytes: Vec<u8>,
     sections: [Range; SECTIONS],
 }
 
-impl Out {
+impl SegmentOutput {
     fn new() -> Self {
-        Out {
+        SegmentOutput {
             bytes: vec![0; size_of::<Header>()],
             sections: [Range::default(); SECTIONS],
         }

@@ -13,7 +13,7 @@ use super::*;
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// A parameter of a generated function: its kind, and whether it has a default.
-type Form = (ParameterKind, bool);
+type ParameterForm = (ParameterKind, bool);
 
 /// Generates the signature of a function with some of the names in any order.
 fn head() -> impl Strategy<Value = String> {
@@ -28,7 +28,7 @@ fn head() -> impl Strategy<Value = String> {
         .prop_map(|(forms, names, stars, keywords)| written(&forms, &names, stars, keywords))
 }
 
-fn written(forms: &[Option<Form>], names: &[&str], stars: bool, keywords: bool) -> String {
+fn written(forms: &[Option<ParameterForm>], names: &[&str], stars: bool, keywords: bool) -> String {
     let of = |wanted: ParameterKind| {
         let chosen = names.iter().zip(forms);
         chosen

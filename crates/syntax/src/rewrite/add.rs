@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::super::definition::range_of;
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Language, Symbol, SymbolKind, SymbolTree};
-use super::place::{Manner, indent_at};
+use super::place::{CodeStyle, indent_at};
 use super::source::Source;
 use super::{Place, Plan, RewriteError};
 use starling_text::ByteRange;
@@ -24,15 +24,15 @@ pub(super) fn plan(
         (Place::After, None) | (Place::Inside, _) => beside,
     };
     let spot = match (place, beside.kind) {
-        (Place::After | Place::Inside, SymbolKind::Module) => Spot::at_end(tree),
-        (Place::Inside, SymbolKind::Class) => Spot::inside(tree, beside),
+        (Place::After | Place::Inside, SymbolKind::Module) => InsertionPoint::at_end(tree),
+        (Place::Inside, SymbolKind::Class) => InsertionPoint::inside(tree, beside),
         (Place::Inside, SymbolKind::Function | SymbolKind::Method) => {
             return Err(RewriteError::NotAClass {
                 symbol: beside.path.name.clone(),
             });
         }
         (Place::After, SymbolKind::Class | SymbolKind::Function | SymbolKind::Method) => {
-            Spot::after(tree, beside)?
+            InsertionPoint::after(tree, beside)?
         }
     };
     let source = Source::read(tree.file(), written, &spot.manner).unwrapped(&[container]);
@@ -41,19 +41,19 @@ pub(super) fn plan(
 }
 
 /// The position of a new symbol, and the code style there.
-struct Spot {
+struct InsertionPoint {
     /// The range that the new symbol replaces: empty, or the placeholder `pass` or `...`.
     range: ByteRange,
-    manner: Manner,
+    manner: CodeStyle,
     blank_lines: usize,
 }
 
-impl Spot {
+impl InsertionPoint {
     fn at_end(tree: &SymbolTree) -> Self {
-        let mut manner = Manner::of(tree, tree.module());
+        let mut manner = CodeStyle::of(tree, tree.module());
         manner.indent = String::new();
         let end = tree.text().len();
-        Spot {
+        InsertionPoint {
             range: ByteRange::new(end, end),
             manner,
             blank_lines: 2,
@@ -67,8 +67,8 @@ impl Spot {
                 symbol: beside.path.name.clone(),
             });
         }
-        let manner = Manner::of(tree, beside);
-        Ok(Spot {
+        let manner = CodeStyle::of(tree, beside);
+        Ok(InsertionPoint {
             range: ByteRange::new(end, end),
             blank_lines: if manner.indent.is_empty() { 2 } else { 1 },
             manner,
@@ -77,7 +77,7 @@ impl Spot {
 
     /// Returns the spot at the end of a class. A class body with only `pass` or `...` is replaced.
     fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
-        let mut manner = Manner::of(tree, class);
+        let mut manner = CodeStyle::of(tree, class);
         let text = tree.text();
         let mut range = ByteRange::new(class.span.end, class.span.end);
         let mut blank_lines = 1;
@@ -101,7 +101,7 @@ impl Spot {
                 blank_lines = 0;
             }
         }
-        Spot {
+        InsertionPoint {
             range,
             manner,
             blank_lines,
@@ -157,9 +157,9 @@ fn is_placeholder(body: Node<'_>, text: &str) -> bool {
 
 /// Appends text to a file without a grammar.
 fn append(tree: &SymbolTree, written: &str) -> Plan {
-    let spot = Spot {
+    let spot = InsertionPoint {
         blank_lines: 0,
-        ..Spot::at_end(tree)
+        ..InsertionPoint::at_end(tree)
     };
     let source = written.replace("\r\n", "\n");
     let source = source

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::super::definition::range_of;
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolKind, SymbolTree};
-use super::place::Manner;
+use super::place::CodeStyle;
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
@@ -21,7 +21,7 @@ pub(super) fn plan(
         });
     }
     if takes_last_statement(tree, symbol, all) {
-        let manner = Manner::of(tree, symbol);
+        let manner = CodeStyle::of(tree, symbol);
         let ends_line = symbol.span.of(tree.text()).ends_with('\n');
         let line_break = if ends_line { manner.line_break } else { "" };
         return Ok(Plan {
@@ -75,7 +75,7 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     if !starts_line || !ends_line {
         return symbol.span;
     }
-    let depth = Columns::of(&Manner::of(tree, symbol).indent).wide;
+    let depth = Columns::of(&CodeStyle::of(tree, symbol).indent).wide;
     let mut after = end;
     let mut follows = false;
     // A symbol that ends the file without a line break is on the last line.

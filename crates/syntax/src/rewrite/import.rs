@@ -7,8 +7,8 @@ use tree_sitter::Node;
 use super::super::definition::{one_line, range_of};
 use super::super::lines::is_blank;
 use super::super::{Language, SymbolTree};
-use super::place::Manner;
-use super::standard::{self, At};
+use super::place::CodeStyle;
+use super::standard::{self, ImportPosition};
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
 
@@ -80,7 +80,7 @@ fn plans(
 ) -> Vec<Plan> {
     let mut plans = Vec::new();
     let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
-    let mut placed: Vec<(At, String)> = Vec::new();
+    let mut placed: Vec<(ImportPosition, String)> = Vec::new();
     for (home, imports) in groups {
         let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
         let names = names.join(", ");
@@ -143,10 +143,10 @@ fn plans(
 fn with_placed(
     tree: &SymbolTree,
     mut plans: Vec<Plan>,
-    mut placed: Vec<(At, String)>,
+    mut placed: Vec<(ImportPosition, String)>,
 ) -> Vec<Plan> {
     let text = tree.text();
-    let line_break = Manner::of(tree, tree.module()).line_break;
+    let line_break = CodeStyle::of(tree, tree.module()).line_break;
     // `import` statements come before `from` statements.
     placed.sort_by_key(|(at, statement)| (at.offset, statement.starts_with("from ")));
     for same in placed.chunk_by(|one, next| one.0.offset == next.0.offset) {
@@ -240,7 +240,7 @@ fn new_lines(
         return None;
     }
     let text = tree.text();
-    let line_break = Manner::of(tree, tree.module()).line_break;
+    let line_break = CodeStyle::of(tree, tree.module()).line_break;
     let joined = statements.join(line_break);
     let docstring = tree
         .module()

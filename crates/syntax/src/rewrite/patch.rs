@@ -2,7 +2,7 @@
 
 use super::super::lines::{Columns, indentation, is_blank, without_break};
 use super::super::{Symbol, SymbolTree};
-use super::place::{Manner, Style, style_of};
+use super::place::{CodeStyle, IndentStyle, style_of};
 use super::source::{convert_line, shift_line};
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
@@ -12,7 +12,7 @@ pub(super) fn plan(
     symbol: &Symbol,
     hunks: &[(String, String)],
 ) -> Result<Vec<Plan>, RewriteError> {
-    let manner = Manner::of(tree, symbol);
+    let manner = CodeStyle::of(tree, symbol);
     let in_breaks = |text: &str| text.replace("\r\n", "\n").replace('\n', manner.line_break);
     hunks
         .iter()
@@ -31,10 +31,11 @@ pub(super) fn plan(
         .collect()
 }
 
+/// A hunk of a patch: the old text to find in a symbol, and its replacement.
 struct Hunk<'a> {
     tree: &'a SymbolTree,
     symbol: &'a Symbol,
-    manner: &'a Manner,
+    manner: &'a CodeStyle,
     /// One-based number of the hunk.
     number: usize,
     old: &'a str,
@@ -232,6 +233,7 @@ impl Hunk<'_> {
     }
 }
 
+/// The lines of a hunk's old and new text.
 struct Lines {
     old: Vec<String>,
     new: Vec<String>,
@@ -248,8 +250,8 @@ fn lines_of(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn differ(one: Style, other: Style) -> bool {
-    (one == Style::Tabs) != (other == Style::Tabs)
+fn differ(one: IndentStyle, other: IndentStyle) -> bool {
+    (one == IndentStyle::Tabs) != (other == IndentStyle::Tabs)
 }
 
 fn occurrences<'t>(

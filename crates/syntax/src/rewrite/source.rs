@@ -8,7 +8,7 @@ use super::super::flaw::{flaws, statements};
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{FilePath, Symbol, SymbolKind, SymbolTree};
 use super::RewriteError;
-use super::place::{Manner, Style, style_of};
+use super::place::{CodeStyle, IndentStyle, style_of};
 use starling_text::ByteRange;
 
 /// Source code with its indentation removed and with LF line breaks.
@@ -18,6 +18,7 @@ pub(super) struct Source {
     pub(super) tree: SymbolTree,
 }
 
+/// A line of source code.
 #[derive(Clone)]
 struct Line {
     text: String,
@@ -27,7 +28,7 @@ struct Line {
 
 impl Source {
     /// Reads source code. `manner` is the code style at the position where the source is inserted.
-    pub(super) fn read(file: &FilePath, written: &str, manner: &Manner) -> Self {
+    pub(super) fn read(file: &FilePath, written: &str, manner: &CodeStyle) -> Self {
         let written = written
             .trim_start_matches('\u{feff}')
             .replace("\r\n", "\n")
@@ -56,7 +57,7 @@ impl Source {
     }
 
     /// Returns the source in the given code style, without a line break at the end.
-    pub(super) fn fitted(&self, manner: &Manner) -> String {
+    pub(super) fn fitted(&self, manner: &CodeStyle) -> String {
         let mut lines = self.lines.clone();
         let own = lines.iter().filter(|line| !line.in_string);
         if let Some(own) = style_of(own.map(|line| line.text.as_str())) {
@@ -196,7 +197,7 @@ fn joined(lines: &[Line], line_break: &str) -> String {
 }
 
 /// Restores the indentation of the first line, which models often leave out.
-fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
+fn restore_first_indent(lines: &mut [Line], manner: &CodeStyle) {
     let Some((first, rest)) = lines.split_first_mut() else {
         return;
     };
@@ -247,15 +248,15 @@ pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
 }
 
 /// Converts the indentation of a line to another style.
-pub(super) fn convert_line(line: &str, from: Style, to: Style) -> String {
+pub(super) fn convert_line(line: &str, from: IndentStyle, to: IndentStyle) -> String {
     let indent = indentation(line);
     let converted = match (from, to) {
-        (Style::Tabs, Style::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
-        (Style::Spaces(unit), Style::Tabs) => {
+        (IndentStyle::Tabs, IndentStyle::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
+        (IndentStyle::Spaces(unit), IndentStyle::Tabs) => {
             let width = Columns::of(indent).wide;
             "\t".repeat(width / unit) + &" ".repeat(width % unit)
         }
-        (Style::Tabs, Style::Tabs) | (Style::Spaces(_), Style::Spaces(_)) => indent.to_owned(),
+        (IndentStyle::Tabs, IndentStyle::Tabs) | (IndentStyle::Spaces(_), IndentStyle::Spaces(_)) => indent.to_owned(),
     };
     converted + &line[indent.len()..]
 }

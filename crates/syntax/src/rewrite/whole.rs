@@ -2,7 +2,7 @@
 
 use super::super::{Symbol, SymbolKind, SymbolTree};
 use super::check::flaws_alone;
-use super::place::{Manner, indent_at};
+use super::place::{CodeStyle, indent_at};
 use super::source::Source;
 use super::{Plan, RewriteError};
 use starling_text::ByteRange;
@@ -16,7 +16,7 @@ pub(super) fn plan(
         return module(tree, written);
     }
     let old = symbol.span.of(tree.text());
-    let manner = Manner::of(tree, symbol);
+    let manner = CodeStyle::of(tree, symbol);
     if written == old {
         return Ok(Plan {
             range: symbol.span,
@@ -53,7 +53,7 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
             file: tree.file().clone(),
         });
     }
-    let line_break = Manner::of(tree, module).line_break;
+    let line_break = CodeStyle::of(tree, module).line_break;
     let mut insert = written.replace("\r\n", "\n");
     if tree.text().ends_with('\n') && !insert.is_empty() && !insert.ends_with('\n') {
         insert.push('\n');
