@@ -20,7 +20,7 @@ const CHANGED_LINES: usize = 2_800;
 
 fn main() {
     let Some(root) = std::env::args().skip(1).find(|arg| !arg.starts_with("--")) else {
-        eprintln!("give the path of a tree after --");
+        eprintln!("usage: cargo bench --bench index_speed -- PATH");
         return;
     };
     let root = PathBuf::from(root)

@@ -19,7 +19,7 @@ fn main() {
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
     let Some(folder) = folder else {
-        eprintln!("which folder? references FOLDER < symbols");
+        eprintln!("usage: references DIRECTORY < symbols (one symbol path for each line)");
         return;
     };
     let cache = tempfile::tempdir().expect("a temporary directory");

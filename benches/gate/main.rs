@@ -106,7 +106,7 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
         let id = string(instance, "instance_id");
         let root = checkouts.join(id);
         let Some(change) = patch::apply_one(string(instance, "patch"), &root) else {
-            println!("{id}: its patch is not one of one Python file");
+            println!("{id}: its patch does not change exactly one Python file");
             continue;
         };
         let project = Project::open(shared, &root, None).await;

@@ -59,7 +59,7 @@ fn main() {
                 Path::new(out),
             );
         }
-        _ => println!("see the head of benches/locate/main.rs"),
+        _ => println!("unknown arguments; for the usage, see the top of benches/locate/main.rs"),
     }
 }
 

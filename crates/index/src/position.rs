@@ -32,14 +32,14 @@ pub struct Definitions {
 pub enum NoName {
     #[error("{0}")]
     Unread(#[from] ReadError),
-    #[error("{file}:{line}: the file has {lines} lines; give one of them")]
+    #[error("{file}:{line}: there is no such line; the file has {lines} lines")]
     NoSuchLine {
         file: FilePath,
         line: u32,
         lines: usize,
     },
     #[error(
-        "{file}:{line}:{column}: the line ends before this column; columns are characters, from 1"
+        "{file}:{line}:{column}: the line ends before this column; columns are counted in characters, from 1"
     )]
     NoSuchColumn {
         file: FilePath,
@@ -259,6 +259,6 @@ mod tests {
         assert!(message(99, 1).contains("the file has 8 lines"));
         assert!(message(0, 1).contains("the file has 8 lines"));
         assert!(message(2, 2).contains("the line ends before this column"));
-        assert!(message(2, 0).contains("columns are characters"));
+        assert!(message(2, 0).contains("columns are counted in characters"));
     }
 }

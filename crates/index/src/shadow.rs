@@ -64,7 +64,7 @@ impl fmt::Display for HiddenModule {
         match self {
             HiddenModule::File(file) => write!(f, "{file}"),
             HiddenModule::Folder(folder) => write!(f, "the modules in {folder}/"),
-            HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's library"),
+            HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's standard library"),
             HiddenModule::Installed(name) => {
                 write!(f, "the module `{name}` of an installed package")
             }
@@ -245,22 +245,22 @@ mod tests {
             ("ns.py", "the modules in ns/", &["ns_user.py"]),
             (
                 "json.py",
-                "the module `json` of Python's library",
+                "the module `json` of Python's standard library",
                 &["run.py"],
             ),
             (
                 "typing/__init__.py",
-                "the module `typing` of Python's library",
+                "the module `typing` of Python's standard library",
                 &["run.py"],
             ),
             (
                 "decimal.py",
-                "the module `decimal` of Python's library",
+                "the module `decimal` of Python's standard library",
                 &[],
             ),
             (
                 "unit/decimal.py",
-                "the module `decimal` of Python's library",
+                "the module `decimal` of Python's standard library",
                 &[],
             ),
             (
@@ -280,7 +280,7 @@ mod tests {
             ),
             (
                 "tools/queue.py",
-                "the module `queue` of Python's library",
+                "the module `queue` of Python's standard library",
                 &["tools/x.py"],
             ),
         ] {

@@ -33,9 +33,9 @@ const MOST_SMALL: usize = 12;
 enum UnusableIndex {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the manifest was cut or changed")]
+    #[error("the manifest is truncated or damaged")]
     Manifest,
-    #[error("it is of another version of Starling")]
+    #[error("it was written by another version of Starling")]
     Version,
     #[error("{name}: {error}")]
     Segment { name: String, error: BadSegment },
@@ -104,7 +104,7 @@ impl Store {
                 Err(error) => {
                     return StoredIndex {
                         trouble: Some(format!(
-                            "{}: {error}; the index is built anew",
+                            "{}: {error}; the index is rebuilt",
                             self.directory.display()
                         )),
                         ..StoredIndex::default()

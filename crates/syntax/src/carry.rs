@@ -79,13 +79,13 @@ fn checked(
             }
         }
         if let Some((owner, taker)) = takes_lines(&made_for, &made_in) {
-            let why = format!("it would put lines of {owner} into {taker}");
+            let why = format!("it would move lines of {owner} into {taker}");
             return Err(unsure(first, why));
         }
     }
     for (edit, _) in &carried.edits {
         if let Some(line) = typed_again(base, edit, &typed) {
-            let why = format!("`{line}`, which looks like it, was typed directly beside it");
+            let why = format!("the similar line `{line}` was typed directly next to it");
             return Err(unsure(edit, why));
         }
     }
@@ -291,21 +291,21 @@ fn same_symbol(
         return match is_renamed((base, was), (now, is)) {
             true => Ok(()),
             false => Err(format!(
-                "it was made in {}, and the text that it fits now is in {}",
+                "it was made in {}, but the matching text is now in {}",
                 called(was),
                 called(is)
             )),
         };
     }
     if now.count(was) > base.count(was) {
-        return Err(format!("there is more than one {} now", called(was)));
+        return Err(format!("there is now more than one {}", called(was)));
     }
     for (other, text) in now.beside(is) {
         if !base.has(other)
             && let Some(line) = copy_of(edited, text)
         {
             return Err(format!(
-                "the new {} beside {} has a line that looks like it: `{line}`",
+                "the new {} next to {} has a similar line: `{line}`",
                 called(other),
                 called(is)
             ));

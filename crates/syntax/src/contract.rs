@@ -89,7 +89,7 @@ impl Contract {
         match (&self.parameters, &newer.parameters) {
             (Some(old), Some(new)) => changes.parameters(old, new),
             (None, None) => {}
-            (Some(_), None) => changes.breaks("is no function any more".to_owned()),
+            (Some(_), None) => changes.breaks("is no longer a function".to_owned()),
             (None, Some(_)) => changes.breaks("became a function".to_owned()),
         }
         changes.list("base", &self.bases, &newer.bases, ChangeImpact::Harmless);
@@ -163,7 +163,7 @@ impl Changes {
                 .collect()
         };
         if kept(old, new) != kept(new, old) {
-            self.breaks(format!("{what}s in another order or number"));
+            self.breaks(format!("order or number of {what}s changed"));
         }
     }
 

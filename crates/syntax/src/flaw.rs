@@ -30,7 +30,7 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
         if node.is_missing() {
             push(&mut flaws, node, "something is missing here");
         } else if node.is_error() {
-            push(&mut flaws, node, "this cannot be read");
+            push(&mut flaws, node, "this cannot be parsed");
             return ControlFlow::Break(());
         }
         look_at(tree, node, &mut flaws);
@@ -84,7 +84,7 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
                 push(
                     flaws,
                     node,
-                    "this is indented otherwise than the statement that it belongs to",
+                    "its indentation differs from that of its statement",
                 );
             }
         }
@@ -106,12 +106,12 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
             }
             SymbolKind::Function | SymbolKind::Method => {}
         },
-        "exec_statement" => push(flaws, node, "a statement of Python 2"),
+        "exec_statement" => push(flaws, node, "a statement that exists only in Python 2"),
         // `print >> file, text` is a legal expression in Python 3.
         "print_statement" => {
             let first = node.named_child(0).map(|child| child.kind());
             if first != Some("chevron") {
-                push(flaws, node, "a statement of Python 2");
+                push(flaws, node, "a statement that exists only in Python 2");
             }
         }
         "argument_list" => check_arguments(node, flaws),
@@ -156,7 +156,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
                     push(
                         flaws,
                         statement,
-                        "this must be indented deeper than the line that it belongs to",
+                        "this must be indented deeper than the head of its block",
                     );
                 }
             }
@@ -164,7 +164,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
                 push(
                     flaws,
                     statement,
-                    "this is indented otherwise than the statements before it",
+                    "its indentation differs from that of the previous statements",
                 );
                 return;
             }
@@ -191,7 +191,7 @@ fn check_arguments(list: Node<'_>, flaws: &mut Vec<Flaw>) {
                 push(
                     flaws,
                     argument,
-                    "a positional argument after one by keyword",
+                    "a positional argument after a keyword argument",
                 );
                 return;
             }
@@ -209,7 +209,7 @@ fn parameter_flaw(parameters: &[Parameter]) -> Option<&'static str> {
         }
         let is_positional = parameter.is_positional();
         if is_positional && optional && parameter.default.is_none() {
-            return Some("a parameter without a default after one with a default");
+            return Some("a parameter without a default after a parameter with a default");
         }
         optional |= is_positional && parameter.default.is_some();
     }

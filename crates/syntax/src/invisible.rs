@@ -7,7 +7,7 @@ use starling_text::invisible;
 
 /// An invisible character outside of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenCharacter {
     /// Line number, counted from 1.
     pub line: usize,
     pub char: char,
@@ -16,7 +16,7 @@ pub struct Hidden {
 impl SymbolTree {
     /// Returns the invisible characters outside of string literals that `before` does not contain.
     /// Comments are searched, too: reordered text in a comment can look like code.
-    pub fn newly_hidden(&self, before: &str) -> Vec<Hidden> {
+    pub fn newly_hidden(&self, before: &str) -> Vec<HiddenCharacter> {
         let count = |text: &str| {
             let mut counts: HashMap<char, usize> = HashMap::new();
             for (_, char) in invisible(text) {
@@ -39,7 +39,7 @@ impl SymbolTree {
             let is_new = !known.contains(&self.text()[start..end]);
             if is_new && is_more(&char) && !self.in_string(at) {
                 let line = self.text()[..start].matches('\n').count() + 1;
-                found.push(Hidden { line, char });
+                found.push(HiddenCharacter { line, char });
             }
         }
         found

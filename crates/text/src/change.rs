@@ -45,7 +45,7 @@ impl TryFrom<UncheckedChangeSet> for ChangeSet {
 
 /// The error for a text that is not the base text of the change set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the change is for another text: of {expected} bytes, this one has {actual}")]
+#[error("the change was made for another text: expected {expected} bytes, found {actual}")]
 pub struct ApplyMismatch {
     pub expected: usize,
     pub actual: usize,
@@ -86,7 +86,7 @@ impl Conflict {
             (first, last) => format!("lines {first} to {last}"),
         };
         match &self.unsure {
-            Some(why) => format!("the change of {lines} has no certain place any more: {why}"),
+            Some(why) => format!("the position of the change of {lines} is uncertain: {why}"),
             None => format!("both sides changed {lines}"),
         }
     }

@@ -102,10 +102,10 @@ pub(super) fn why_symbol(question: &Question<'_>, id: u32, words: &Words) -> Vec
         ));
     }
     if of(&question.names.links, id) > 0.0 {
-        reasons.push((2.0, "a link leads to it".to_owned()));
+        reasons.push((2.0, "the text links to it".to_owned()));
     }
     if of(&question.phrases, id) > 0.0 {
-        reasons.push((1.0, "a message of the text stands in it".to_owned()));
+        reasons.push((1.0, "contains a message of the text".to_owned()));
     }
     let base = of(&question.names.bases, id).max(if parent == id {
         0.0
@@ -162,7 +162,7 @@ fn of_file(question: &Question<'_>, number: u32) -> Vec<Reason> {
         0.4 * named.frame,
         format!("{} is in the traceback", file.path.name()),
     );
-    push(named.link, "a link leads to its file".to_owned());
+    push(named.link, "the text links to its file".to_owned());
     reasons
 }
 
@@ -193,7 +193,7 @@ fn listed(mut reasons: Vec<Reason>, words: &[Option<&Vec<String>>]) -> Vec<Strin
         why.push(format!("words: {}", said.join(", ")));
     }
     if why.is_empty() {
-        why.push("near to what the text names".to_owned());
+        why.push("near a symbol that the text names".to_owned());
     }
     why
 }

@@ -240,7 +240,7 @@ impl Binding {
     }
 }
 
-/// How a binding gives a name its meaning.
+/// The way in which a name is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingKind {
     Import(ImportId),
@@ -288,7 +288,7 @@ pub struct Import {
     pub what: Imported,
 }
 
-/// What an import binds.
+/// The object that an import binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Imported {
     /// `import a.b`: binds `a`.
@@ -343,7 +343,7 @@ pub struct FunctionResult {
     pub how: ResultKind,
 }
 
-/// How a function produces a value.
+/// Whether a function returns or yields a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultKind {
     Return,

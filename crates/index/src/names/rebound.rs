@@ -40,12 +40,12 @@ pub enum HowRebound {
 impl fmt::Display for HowRebound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            HowRebound::Star => "it would bind every public name of a module",
-            HowRebound::Special => "Python itself reads that name",
-            HowRebound::BoundName => "the module binds it already, with another meaning",
-            HowRebound::BuiltIn => "it is built into Python",
-            HowRebound::FromStar => "an import of `*` may bind it already",
-            HowRebound::TakenAway => "what binds it would be taken away",
+            HowRebound::Star => "the import would bind every public name of a module",
+            HowRebound::Special => "Python itself uses that name",
+            HowRebound::BoundName => "the module already binds it to something else",
+            HowRebound::BuiltIn => "the name is built into Python",
+            HowRebound::FromStar => "a `*` import may already bind it",
+            HowRebound::TakenAway => "its binding would be removed",
         })
     }
 }

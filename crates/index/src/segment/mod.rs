@@ -25,11 +25,11 @@ use starling_syntax::SymbolKind;
 pub(super) enum BadSegment {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("it was cut")]
+    #[error("the file is truncated")]
     Cut,
-    #[error("its content is not what was written")]
+    #[error("the checksum does not match the content")]
     Changed,
-    #[error("it is of another version of Starling")]
+    #[error("it was written by another version of Starling")]
     Version,
 }
 

@@ -73,7 +73,7 @@ impl<'t> MadeChange<'t> {
                 return Err(Conflict {
                     ours: first.range,
                     theirs: nearest(typed, first.range),
-                    unsure: Some(format!("`{line}` is in another place now, or was changed")),
+                    unsure: Some(format!("`{line}` was moved or changed")),
                 });
             }
         }

@@ -40,8 +40,8 @@ fn carry_rejects_an_edit_whose_line_was_copied_to_another_symbol() {
     let below = "days * 4\n\n\ndef fee2(days):\n    return days * 3";
     assert_eq!(
         fee_over(&[("days * 3", below)]).unwrap_err(),
-        "the change of line 3 has no certain place any more: it was made in `fee`, and the text that it \
-         fits now is in `fee2`"
+        "the position of the change of line 3 is uncertain: it was made in `fee`, but the matching text \
+         is now in `fee2`"
     );
     let above = "def fee0(days):\n    # c\n    return days * 3\n\n\ndef fee";
     let changed = "return days * 5\n\n\ndef tax";
@@ -58,7 +58,7 @@ fn carry_rejects_an_edit_of_a_symbol_that_is_now_defined_twice() {
     assert!(fee_over(&[("days * 3", twice)]).is_err());
     let exact = "days * 3\n\n\ndef fee(days):\n    # c\n    return days * 3";
     let why = fee_over(&[("days * 3", exact)]).unwrap_err();
-    assert!(why.contains("more than one `fee` now"), "{why}");
+    assert!(why.contains("there is now more than one `fee`"), "{why}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn carry_rejects_an_edit_next_to_a_new_similar_line() {
         "    if days > 9:\n        return days * 4\n    return days * 3\n",
     ] {
         let why = fee_over(&[("    return days * 3\n", typed)]).unwrap_err();
-        assert!(why.contains("typed directly beside it"), "{why}");
+        assert!(why.contains("typed directly next to it"), "{why}");
     }
     let proposed = with(SHOP, &[("RATE = 3", "RATE = 2")]);
     let again = with(SHOP, &[("RATE = 3", "RATE = 4\nRATE = 3")]);
@@ -181,7 +181,7 @@ fn carry_rejects_a_new_function_that_would_take_the_users_lines() {
     let conflict = carried(base, &proposed, &with(base, &typed)).unwrap_err();
     let told = conflict.in_lines(base);
     assert!(
-        told.contains("it would put lines of `f` into `new`"),
+        told.contains("it would move lines of `f` into `new`"),
         "{told}"
     );
 }

@@ -342,7 +342,7 @@ fn changes_of_name_async_and_annotations_are_described() {
     check(
         "class A(B, C): 0",
         "class A(C, B): 0",
-        &["bases in another order or number"],
+        &["order or number of bases changed"],
         true,
     );
     check(
@@ -368,13 +368,13 @@ fn changes_of_name_async_and_annotations_are_described() {
     check(
         "def A(): 0",
         "class A: 0",
-        &["is no function any more"],
+        &["is no longer a function"],
         true,
     );
     check(
         "@a\n@b\ndef f(): 0",
         "@b\n@a\ndef f(): 0",
-        &["decorators in another order or number"],
+        &["order or number of decorators changed"],
         true,
     );
     check(

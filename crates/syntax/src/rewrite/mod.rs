@@ -55,7 +55,7 @@ pub enum Rewrite {
     Import { statements: Vec<String> },
 }
 
-/// Where new symbols are added, relative to an existing symbol.
+/// The position of new symbols relative to an existing symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     After,

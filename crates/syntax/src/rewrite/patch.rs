@@ -206,9 +206,9 @@ impl Hunk<'_> {
             let owner = &self.tree.owner(range.start).path.name;
             let line = self.tree.lines().number_at(range.start);
             return if owner.is_empty() {
-                format!("it stands in the module body, at line {line}")
+                format!("it is in the module body, at line {line}")
             } else {
-                format!("it stands in `{owner}`, at line {line}")
+                format!("it is in `{owner}`, at line {line}")
             };
         }
         let first = self.old.trim().lines().next().unwrap_or_default().trim();
@@ -229,7 +229,7 @@ impl Hunk<'_> {
                 format!("line {}: `{near}`", from as usize + at)
             })
             .collect();
-        format!("the nearest to `{first}`: {}", near.join("; "))
+        format!("the lines most similar to `{first}`: {}", near.join("; "))
     }
 }
 

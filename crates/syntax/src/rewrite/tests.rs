@@ -198,9 +198,9 @@ class A:
             let message = refused(CLASS, whole("A.g", source));
             assert!(message.contains(part), "{message}");
         };
-        check("", "holds no definition");
+        check("", "contains no definition");
         check("return 2\n", "line 1");
-        check("x = 1\n", "holds no definition");
+        check("x = 1\n", "contains no definition");
         check("def g(self): pass\ndef h(self): pass\n", "defines `g`, `h`");
         check(
             "import os\ndef g(self): pass\n",
@@ -209,9 +209,9 @@ class A:
         check("def g(self): pass\n\n# end\n", "`# end`");
         check(
             "class g: pass\n",
-            "is a function, the source defines a class",
+            "is a function, but the source defines a class",
         );
-        check("def g(self):\n    return (1\n", "is no Python");
+        check("def g(self):\n    return (1\n", "is invalid Python");
         check("def g(self):\nreturn 1\n", "empty");
         check(
             "```python\ndef g(self): pass\n```\n",
@@ -243,9 +243,9 @@ class A:
         let text = "def broken(:\n    pass\n\ndef f():\n    return 1\n\ndef broken_too(\n";
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
-        assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is no Python"));
+        assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is invalid Python"));
         let message = refused(text, patch("f", "def f():", "def f(): 1"));
-        assert!(message.contains("line 5 would be no Python"), "{message}");
+        assert!(message.contains("line 5 would be invalid Python"), "{message}");
     }
 }
 
@@ -330,11 +330,11 @@ class A:
             assert!(message.contains(part), "{message}");
         };
         check("A", "return None", "occurs 2 times in `A`, at lines 8, 11");
-        check("A.g", "return x", "it stands in `A.f`, at line 7");
+        check("A.g", "return x", "it is in `A.f`, at line 7");
         check("A.f", "if x: return x", "line 6: `if x:`");
         check("A.f", "completely different", "looks like");
         check("A.f", " \n", "has no old text");
-        check("", "return x", "it stands in `A.f`");
+        check("", "return x", "it is in `A.f`");
     }
 
     #[test]
@@ -343,11 +343,11 @@ class A:
             let message = refused(TEXT, patch("A.f", old, new));
             assert!(message.contains(part), "{message}");
         };
-        check("return x", "return (x", "no Python");
+        check("return x", "return (x", "invalid Python");
         check(
             "            return x\n",
             "",
-            "line 6 would be no Python, the block before this is empty",
+            "line 6 would be invalid Python (the block before this is empty",
         );
         check("        x = 1", "       x = 1", "line 6");
         check(
@@ -475,12 +475,12 @@ def h(): pass
             "h",
             Place::After,
             "def h(): return 1\n",
-            "`h` is there already",
+            "`h` already exists",
         );
-        check("h", Place::Inside, "def g(): pass\n", "no class");
+        check("h", Place::Inside, "def g(): pass\n", "not a class");
         check("h", Place::After, "x = 1\n", "no definition");
         check("h", Place::After, "x = 1\ndef g(): pass\n", "`x = 1`");
-        check("h", Place::After, "def g(:\n", "no Python");
+        check("h", Place::After, "def g(:\n", "invalid Python");
     }
 
     #[test]
@@ -496,7 +496,7 @@ def h(): pass
             done.text,
             TEXT.replace("    def f(self):\n        pass\n", "    pass\n")
         );
-        assert!(refused(TEXT, delete("")).contains("patch out"));
+        assert!(refused(TEXT, delete("")).contains("with a patch"));
     }
 
     #[test]
@@ -700,8 +700,8 @@ mod imports {
 
     #[test]
     fn statement_that_is_not_an_import_is_rejected() {
-        assert!(refused("", import(&["x = 1"])).contains("`x = 1` is no import statement"));
-        assert!(refused("", import(&["import"])).contains("no import statement"));
+        assert!(refused("", import(&["x = 1"])).contains("`x = 1` is not an import statement"));
+        assert!(refused("", import(&["import"])).contains("not an import statement"));
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from(""));
         assert!(rewrite(&notes, &[import(&["import a"])]).is_err());
     }

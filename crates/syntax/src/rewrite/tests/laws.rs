@@ -70,7 +70,7 @@ fn imports_only_insert_text_and_are_idempotent() {
         let before = tree(&text);
         prop_assert!(
             flaws(&before).is_empty(),
-            "the module is no Python: {text:?}"
+            "the module is invalid Python: {text:?}"
         );
         let done = made(&text, import(&wanted));
         let removed = done.changes.edits().iter().map(|edit| edit.range.len());
