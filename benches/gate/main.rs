@@ -40,7 +40,7 @@ use starling_workspace::Overlay;
 use broken::Kind;
 use patch::Patched;
 use project::{Project, Shared, with};
-use rows::{GOOD, Row, Rows, CheckResult};
+use rows::{CheckResult, GOOD, Row, Rows};
 
 /// Maximum number of variants to try until the hidden tests fail.
 const PLACES: usize = 6;
@@ -115,7 +115,10 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
             .check_text(&change.file, Arc::clone(&change.new))
             .await;
         rows.add(Row::of(id, GOOD, &good));
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_visible_to_static_checks()) {
+        for kind in Kind::ALL
+            .into_iter()
+            .filter(|kind| kind.is_visible_to_static_checks())
+        {
             for text in broken::variants(&change.file, &change.old, &change.new, kind) {
                 let evidence = project.checker.check_text(&change.file, text.into()).await;
                 rows.add(Row::of(id, kind.words(), &evidence));
@@ -155,7 +158,8 @@ async fn with_tests(
             let evidence = project.checker.check_text(&change.file, text).await;
             let mut row = Row::of(id, GOOD, &evidence);
             let broken = evidence.tests.broken();
-            if let (CheckResult::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
+            if let (CheckResult::Stops, Some((_, good))) =
+                (row.tests, hidden(instance, &root, &change))
                 && project.are_outdated(broken, &good).await
             {
                 row.tests = CheckResult::Outdated;

@@ -151,7 +151,12 @@ impl Rows {
         );
         for (what, rows) in kinds {
             let count = |fits: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| fits(row)).count();
-            let by = |row: &Row| (row.diagnostics == CheckResult::Stops, row.tests == CheckResult::Stops);
+            let by = |row: &Row| {
+                (
+                    row.diagnostics == CheckResult::Stops,
+                    row.tests == CheckResult::Stops,
+                )
+            };
             println!(
                 "{what:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>9} {:>14} {:>13}",
                 rows.len(),

@@ -107,7 +107,9 @@ impl Query {
         if let Some(cost) = cost(&self.words, &owner, &own) {
             return Some(MatchQuality::Parts(cost));
         }
-        own.concat().contains(&self.letters).then_some(MatchQuality::Inside)
+        own.concat()
+            .contains(&self.letters)
+            .then_some(MatchQuality::Inside)
     }
 }
 

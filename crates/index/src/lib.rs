@@ -409,7 +409,9 @@ impl Index {
 
     fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            Origin::Nothing => OpenedIndex::of(Reading::in_memory(&self.snapshot, &Code::default())),
+            Origin::Nothing => {
+                OpenedIndex::of(Reading::in_memory(&self.snapshot, &Code::default()))
+            }
             Origin::Earlier(code) => OpenedIndex::of(Reading::in_memory(&self.snapshot, code)),
             Origin::Store(store) => open(store, &self.snapshot),
         })

@@ -64,7 +64,9 @@ impl fmt::Display for HiddenModule {
         match self {
             HiddenModule::File(file) => write!(f, "{file}"),
             HiddenModule::Folder(folder) => write!(f, "the modules in {folder}/"),
-            HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's standard library"),
+            HiddenModule::Standard(name) => {
+                write!(f, "the module `{name}` of Python's standard library")
+            }
             HiddenModule::Installed(name) => {
                 write!(f, "the module `{name}` of an installed package")
             }

@@ -72,7 +72,9 @@ impl Contract {
     /// optional parameters added at the end.
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
-        changes.iter().any(|change| change.weight == ChangeImpact::Breaks)
+        changes
+            .iter()
+            .any(|change| change.weight == ChangeImpact::Breaks)
     }
 
     fn differences(&self, newer: &Contract) -> Vec<Change> {
@@ -167,7 +169,13 @@ impl Changes {
         }
     }
 
-    fn value(&mut self, what: &str, old: &Option<String>, new: &Option<String>, weight: ChangeImpact) {
+    fn value(
+        &mut self,
+        what: &str,
+        old: &Option<String>,
+        new: &Option<String>,
+        weight: ChangeImpact,
+    ) {
         match (old, new) {
             (Some(old), Some(new)) if old != new => {
                 self.push(format!("{what} changed from `{old}` to `{new}`"), weight);
@@ -240,7 +248,12 @@ impl Changes {
             );
         }
         let what = format!("annotation of parameter \"{name}\"");
-        self.value(&what, &old.annotation, &new.annotation, ChangeImpact::Harmless);
+        self.value(
+            &what,
+            &old.annotation,
+            &new.annotation,
+            ChangeImpact::Harmless,
+        );
         let weight = match old.default {
             Some(_) => ChangeImpact::Breaks,
             None => ChangeImpact::Harmless,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::around::stem;
 use super::corpus::Corpus;
 use super::query::is_identifier;
-use super::query::{Mention, CodeLocation, Query};
+use super::query::{CodeLocation, Mention, Query};
 use super::sections::Section;
 use starling_syntax::SymbolKind;
 

@@ -24,7 +24,12 @@ pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFi
 
 /// Lists files with their best symbol each until `share` is spent. The first file may use the whole
 /// budget.
-fn list<'c>(code: &'c Code, ranked: &[Ranked], share: usize, left: &mut usize) -> Vec<FileDraft<'c>> {
+fn list<'c>(
+    code: &'c Code,
+    ranked: &[Ranked],
+    share: usize,
+    left: &mut usize,
+) -> Vec<FileDraft<'c>> {
     let floor = left.saturating_sub(share);
     let mut sheets = Vec::new();
     for file in ranked {

@@ -1,7 +1,7 @@
 //! Reads expressions: the occurrences of names in them, and what determines their types.
 
 use super::kinds::{Field, Kind};
-use super::model::{BindingKind, Expr, ExprId, ParameterPosition, Role, ExprRange, ScopeKind};
+use super::model::{BindingKind, Expr, ExprId, ExprRange, ParameterPosition, Role, ScopeKind};
 use super::reader::{AsMeaning, Reader, StringMeaning, Value};
 
 impl Reader<'_> {

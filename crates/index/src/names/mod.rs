@@ -17,9 +17,9 @@ mod tests;
 mod undefined;
 
 pub use model::{
-    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, FunctionResult, ResultKind, Import,
-    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, ParameterPosition, Role, ExprRange, Scope,
-    ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
+    Binding, BindingKind, Class, Expr, ExprId, ExprRange, Function, FunctionResult, FunctionRole,
+    Import, ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, ParameterPosition,
+    ResultKind, Role, Scope, ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;

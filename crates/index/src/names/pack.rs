@@ -149,7 +149,10 @@ mod tests {
 
     #[test]
     fn packed_occurrences_are_unpacked_unchanged() {
-        assert_eq!(unpack(&pack(&sample_occurrences())), Some(sample_occurrences()));
+        assert_eq!(
+            unpack(&pack(&sample_occurrences())),
+            Some(sample_occurrences())
+        );
         assert_eq!(unpack(&pack(&[])), Some(Vec::new()));
     }
 

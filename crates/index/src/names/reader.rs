@@ -5,7 +5,7 @@ use tree_sitter::TreeCursor;
 use super::Names;
 use super::kinds::{Field, Kind, Kinds};
 use super::model::{
-    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, ExprRange, Scope, ScopeId,
+    Binding, BindingKind, Expr, ExprId, ExprRange, Occurrence, OccurrenceId, Role, Scope, ScopeId,
     ScopeKind, SymbolNumber, SymbolPlace,
 };
 use super::table::{Interner, NameId};

@@ -123,7 +123,8 @@ pub fn rebound(
         };
         let users = users(name);
         // Other modules may import a name that the module binds.
-        let is_used = matches!(how, HowRebound::Special | HowRebound::BoundName) || !users.is_empty();
+        let is_used =
+            matches!(how, HowRebound::Special | HowRebound::BoundName) || !users.is_empty();
         if is_used {
             found.push(Rebound {
                 name: (*name).to_owned(),
@@ -325,7 +326,12 @@ mod tests {
             ),
             ("import os as json", "json", BoundName, &["theirs"]),
             ("from os import json", "json", BoundName, &["theirs"]),
-            ("import json.decoder as json", "json", BoundName, &["theirs"]),
+            (
+                "import json.decoder as json",
+                "json",
+                BoundName,
+                &["theirs"],
+            ),
             ("from .math import sqrt", "sqrt", BoundName, &[]),
             ("from x import theirs", "theirs", BoundName, &[]),
             ("from x import *", "*", Star, &[]),

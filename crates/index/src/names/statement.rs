@@ -2,8 +2,8 @@
 
 use super::kinds::{Field, Kind};
 use super::model::{
-    BindingKind, Class, Expr, ExprId, Function, FunctionRole, FunctionResult, ResultKind, Loop, Narrowing, ParameterPosition,
-    Role, ExprRange, ScopeId, ScopeKind, SymbolNumber,
+    BindingKind, Class, Expr, ExprId, ExprRange, Function, FunctionResult, FunctionRole, Loop,
+    Narrowing, ParameterPosition, ResultKind, Role, ScopeId, ScopeKind, SymbolNumber,
 };
 use super::reader::{AsMeaning, EnclosingMethod, Reader, StringMeaning, Value};
 use super::table::NameId;
@@ -199,7 +199,11 @@ impl Reader<'_> {
 
     /// Reads the parameters at the cursor and returns the name of the first positional one.
     /// Annotations and defaults are read in the enclosing scope.
-    pub(super) fn parameters(&mut self, inner: ScopeId, mut place: ParameterPosition) -> Option<NameId> {
+    pub(super) fn parameters(
+        &mut self,
+        inner: ScopeId,
+        mut place: ParameterPosition,
+    ) -> Option<NameId> {
         let mut receiver = None;
         self.children(|reader, kind| {
             let (name, given) = reader.parameter(kind, inner, place);
@@ -211,7 +215,12 @@ impl Reader<'_> {
         receiver
     }
 
-    fn parameter(&mut self, kind: Kind, inner: ScopeId, place: ParameterPosition) -> (Option<NameId>, ParameterPosition) {
+    fn parameter(
+        &mut self,
+        kind: Kind,
+        inner: ScopeId,
+        place: ParameterPosition,
+    ) -> (Option<NameId>, ParameterPosition) {
         let mut name = None;
         let mut found_place = place;
         let mut annotation = ExprId::NONE;
@@ -374,7 +383,14 @@ impl Reader<'_> {
             .trim_start()
             .starts_with("from ");
         let value = self.visit_only();
-        self.give(value, if is_from { ResultKind::YieldFrom } else { ResultKind::Yield });
+        self.give(
+            value,
+            if is_from {
+                ResultKind::YieldFrom
+            } else {
+                ResultKind::Yield
+            },
+        );
         Value::UNKNOWN
     }
 

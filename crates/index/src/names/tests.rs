@@ -321,7 +321,11 @@ fn check_narrowings(text: &str, expected: &[(&str, &str)]) {
     let names = read(text);
     let found: Vec<(String, &str)> = (names.narrowings().iter())
         .map(|test| {
-            let what = format!("{} {}", format_expr(&names, test.tested), format_expr(&names, test.class));
+            let what = format!(
+                "{} {}",
+                format_expr(&names, test.tested),
+                format_expr(&names, test.class)
+            );
             (
                 what,
                 text[test.start as usize..test.end as usize].trim_matches([':', ' ', '\n']),

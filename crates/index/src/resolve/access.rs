@@ -3,8 +3,8 @@
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{ValueSet, Def, Value, Values};
-use crate::names::{ResultKind, Names, ScopeId};
+use super::value::{Def, Value, ValueSet, Values};
+use crate::names::{Names, ResultKind, ScopeId};
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the result of calling a value.

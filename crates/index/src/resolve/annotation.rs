@@ -2,8 +2,8 @@
 
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{ValueSet, Target, Value, Values};
-use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, ExprRange, ExprContent};
+use super::value::{Target, Value, ValueSet, Values};
+use crate::names::{BindingKind, Expr, ExprContent, ExprId, ExprRange, OccurrenceId};
 
 /// How the argument types of a generic type of the standard library determine the values of an
 /// annotation.

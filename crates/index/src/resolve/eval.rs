@@ -3,10 +3,10 @@
 use super::class::Member;
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{ValueSet, Def, Target, Value, Values, Variable};
+use super::value::{Def, Target, Value, ValueSet, Values, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprId, FunctionRole, Names, OccurrenceId, ParameterPosition, ScopeId,
-    ScopeKind, ExprContent, SymbolNumber,
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, OccurrenceId,
+    ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
 impl<S: Source> Resolver<'_, S> {
@@ -15,9 +15,10 @@ impl<S: Source> Resolver<'_, S> {
         let names = self.names(file);
         match names.expr(expr) {
             ExprContent::Unknown => no_values(),
-            ExprContent::Occurrence(id) => self.remembered(Key::Expr(file, expr, receiver), |this| {
-                this.occurrence_values(file, &names, id, receiver)
-            }),
+            ExprContent::Occurrence(id) => self
+                .remembered(Key::Expr(file, expr, receiver), |this| {
+                    this.occurrence_values(file, &names, id, receiver)
+                }),
             ExprContent::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
                 this.built_values(file, built, receiver)
             }),

@@ -9,7 +9,7 @@ use super::class::ResolutionOrder;
 use super::module::Module;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variable};
-use crate::names::{ExprId, Imported, Names, OccurrenceId, ExprRange};
+use crate::names::{ExprId, ExprRange, Imported, Names, OccurrenceId};
 use starling_syntax::FilePath;
 
 /// Maximum number of evaluation steps for one query, to bound its running time.
@@ -189,7 +189,8 @@ impl<'s, S: Source> Resolver<'s, S> {
             }
         } else {
             let lowest = self.lowest;
-            self.memo.insert(key, CachedResult::Partial(values.clone(), lowest));
+            self.memo
+                .insert(key, CachedResult::Partial(values.clone(), lowest));
             self.partial.push(key);
             self.lowest = self.lowest.min(around);
         }

@@ -155,7 +155,13 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn import_targets(&mut self, file: FileId, import: &Import) -> Vec<Target> {
         let names = self.names(file);
         let mut targets = Vec::new();
-        self.follow_import(file, &names, import, &mut VisitedNames::default(), &mut targets);
+        self.follow_import(
+            file,
+            &names,
+            import,
+            &mut VisitedNames::default(),
+            &mut targets,
+        );
         targets
     }
 
@@ -183,7 +189,13 @@ impl<S: Source> Resolver<'_, S> {
         trail.hops -= 1;
     }
 
-    fn pass(&mut self, module: ModuleId, name: &str, trail: &mut VisitedNames, into: &mut Vec<Target>) {
+    fn pass(
+        &mut self,
+        module: ModuleId,
+        name: &str,
+        trail: &mut VisitedNames,
+        into: &mut Vec<Target>,
+    ) {
         let before = into.len();
         if let Some(file) = self.module_file(module) {
             let names = self.names(file);
@@ -229,7 +241,13 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Adds the targets that a module's star imports bind to a name.
-    fn starred(&mut self, module: ModuleId, name: &str, trail: &mut VisitedNames, into: &mut Vec<Target>) {
+    fn starred(
+        &mut self,
+        module: ModuleId,
+        name: &str,
+        trail: &mut VisitedNames,
+        into: &mut Vec<Target>,
+    ) {
         let Some(file) = self.module_file(module).filter(|_| !name.starts_with('_')) else {
             return;
         };

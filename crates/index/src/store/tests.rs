@@ -159,7 +159,11 @@ fn index_of_another_version_is_rebuilt_without_a_report() {
 fn missing_segment_is_rebuilt() {
     let store_fixture = TestStore::new();
     store_fixture.open();
-    for name in store_fixture.stored().iter().filter(|name| name.ends_with(ENDING)) {
+    for name in store_fixture
+        .stored()
+        .iter()
+        .filter(|name| name.ends_with(ENDING))
+    {
         fs::remove_file(store_fixture.store().directory.join(name)).unwrap();
     }
     assert_eq!(store_fixture.report().parsed, 2);
@@ -222,7 +226,11 @@ fn locked_store_is_not_written() {
 #[test]
 fn index_works_without_a_writable_cache() {
     let store_fixture = TestStore::new();
-    fs::write(store_fixture.cache.path().join("index"), "a file in its place").unwrap();
+    fs::write(
+        store_fixture.cache.path().join("index"),
+        "a file in its place",
+    )
+    .unwrap();
     let index = store_fixture.open();
     assert_eq!(defined(&index, "g"), ["b.py::g"]);
     let trouble = index.report().trouble.unwrap();
@@ -240,7 +248,10 @@ fn unsaved_buffers_are_not_stored() {
         FilePath::new("a.py"),
         Some("def unsaved():\n    pass\n".into()),
     )]);
-    let index = Index::open(workspace.snapshot(overlay), store_fixture.cache.path().to_owned());
+    let index = Index::open(
+        workspace.snapshot(overlay),
+        store_fixture.cache.path().to_owned(),
+    );
     assert_eq!(defined(&index, "unsaved"), ["a.py::unsaved"]);
     assert_eq!(defined(&store_fixture.open(), "unsaved"), [""; 0]);
     assert_eq!(store_fixture.report().parsed, 0);
@@ -291,7 +302,11 @@ fn stored_segments_are_memory_mapped() {
 fn save_rewrites_a_deleted_segment() {
     let store_fixture = TestStore::new();
     let index = store_fixture.open();
-    for name in store_fixture.stored().iter().filter(|name| name.ends_with(ENDING)) {
+    for name in store_fixture
+        .stored()
+        .iter()
+        .filter(|name| name.ends_with(ENDING))
+    {
         fs::remove_file(store_fixture.store().directory.join(name)).unwrap();
     }
     store_fixture.store().save(index.code()).unwrap();

@@ -104,7 +104,9 @@ fn bind<'c>(
 ) -> Option<BoundCall<'c>> {
     let skipped = match receiver {
         Receiver::Given => 0,
-        Receiver::BoundCall => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
+        Receiver::BoundCall => {
+            usize::from(parameters.first().is_some_and(Parameter::is_positional))
+        }
     };
     let parameters = &parameters[skipped..];
     let gathers = |kind: ParameterKind| parameters.iter().find(|one| one.kind == kind);

@@ -77,15 +77,21 @@ pub enum RewriteError {
     },
     #[error("`{symbol}` already exists: rewrite it instead of adding it")]
     Exists { symbol: String },
-    #[error("`{symbol}` is not a class, so nothing can be added inside it: add the new symbol after it, or rewrite it")]
+    #[error(
+        "`{symbol}` is not a class, so nothing can be added inside it: add the new symbol after it, or rewrite it"
+    )]
     NotAClass { symbol: String },
-    #[error("`{symbol}` shares its last line with other code: rewrite the symbol that contains it instead")]
+    #[error(
+        "`{symbol}` shares its last line with other code: rewrite the symbol that contains it instead"
+    )]
     SharedLine { symbol: String },
     #[error("the module body of {file} cannot be deleted: remove its lines with a patch")]
     DeleteModule { file: FilePath },
     #[error("`{statement}` is not an import statement: add it with a patch of the module body")]
     NotAnImport { statement: String },
-    #[error("imports cannot be added to {file}, because its language is not supported: patch its text instead")]
+    #[error(
+        "imports cannot be added to {file}, because its language is not supported: patch its text instead"
+    )]
     NoGrammar { file: FilePath },
     #[error("two rewrites change the same text, at lines {first} and {second}: join them into one")]
     Overlap { first: u32, second: u32 },

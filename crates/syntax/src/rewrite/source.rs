@@ -256,7 +256,8 @@ pub(super) fn convert_line(line: &str, from: IndentStyle, to: IndentStyle) -> St
             let width = Columns::of(indent).wide;
             "\t".repeat(width / unit) + &" ".repeat(width % unit)
         }
-        (IndentStyle::Tabs, IndentStyle::Tabs) | (IndentStyle::Spaces(_), IndentStyle::Spaces(_)) => indent.to_owned(),
+        (IndentStyle::Tabs, IndentStyle::Tabs)
+        | (IndentStyle::Spaces(_), IndentStyle::Spaces(_)) => indent.to_owned(),
     };
     converted + &line[indent.len()..]
 }

@@ -243,9 +243,14 @@ class A:
         let text = "def broken(:\n    pass\n\ndef f():\n    return 1\n\ndef broken_too(\n";
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
-        assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is invalid Python"));
+        assert!(
+            refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is invalid Python")
+        );
         let message = refused(text, patch("f", "def f():", "def f(): 1"));
-        assert!(message.contains("line 5 would be invalid Python"), "{message}");
+        assert!(
+            message.contains("line 5 would be invalid Python"),
+            "{message}"
+        );
     }
 }
 

@@ -85,7 +85,8 @@ fn errors_of_patches_tell_what_to_do() {
     );
     let message = refused(TEXT, hunks(&[("return 1", "return 1 +")]));
     assert!(
-        message.starts_with("m.py: line 3 would be invalid Python") && message.contains("`return 1 +`"),
+        message.starts_with("m.py: line 3 would be invalid Python")
+            && message.contains("`return 1 +`"),
         "{message}"
     );
     check(
