@@ -18,7 +18,7 @@ use starling_workspace::Stamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SymbolNumber(pub(super) u32);
 
-/// A file and where its facts are stored, as of the time when the file was read.
+/// A file of the index with the location of its facts, as of the time when the file was read.
 #[derive(Debug, Clone)]
 pub(super) struct IndexedFile {
     pub(super) file: FilePath,

@@ -9,7 +9,7 @@ use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_workspace::Snapshot;
 use tree_sitter::Node;
 
-/// Functions whose argument at this position is the name of an attribute.
+/// Functions that take the name of an attribute, each with the index of that argument.
 const BY_NAME: [(&str, usize); 6] = [
     ("getattr", 1),
     ("hasattr", 1),

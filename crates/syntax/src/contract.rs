@@ -150,7 +150,7 @@ impl Changes {
     }
 
     /// Records the changes of a list. Removed and reordered items can break users; `added` is the
-    /// weight of an added item.
+    /// impact of an added item.
     fn list(&mut self, what: &str, old: &[String], new: &[String], added: ChangeImpact) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
@@ -227,8 +227,8 @@ impl Changes {
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
-            // With `**`, a keyword argument with the name of a positional-only parameter was
-            // collected by `**`.
+            // If the function has a `**` parameter, that parameter collected keyword arguments with
+            // the name of a positional-only parameter.
             let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
                 && match old.kind {

@@ -1,4 +1,4 @@
-//! The view of the index that [`mod@super`] searches: symbols, files, postings and texts.
+//! The view of the index that `locate` searches: symbols, files, postings and texts.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -30,7 +30,7 @@ pub(super) struct Scores {
     pub(super) title_covered: Vec<f32>,
 }
 
-/// How well the symbols and files match the words of the query.
+/// Scores for how well the symbols and files match the words of the query.
 pub(super) struct Matches {
     pub(super) symbols: Scores,
     pub(super) files: Scores,

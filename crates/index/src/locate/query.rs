@@ -8,7 +8,7 @@ use super::stem::roots;
 use super::stop::is_stop_word;
 use crate::words::{Term, all_words, words};
 
-/// How a name occurs in a text.
+/// The occurrences of a name in a text, and their form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mention {
     /// Number of occurrences in each section.

@@ -49,7 +49,7 @@ pub(super) struct Question<'c> {
     pub(super) tests_of: Vec<f32>,
     /// Match score of the other files in each file's directory.
     pub(super) neighbours: Vec<f32>,
-    /// How much the best files import from each file. The highest value is 1.
+    /// Score for how much the best files import from each file. The highest value is 1.
     pub(super) imported: Vec<f32>,
     /// Rank of each file by its rough score among the files outside of tests, counted from 1.
     pub(super) first_places: Vec<u32>,

@@ -363,7 +363,7 @@ impl Reader<'_> {
                 };
                 reader.bind_target_below(given);
             }
-            // `case pattern as name`.
+            // The syntax is `case pattern as name`.
             Kind::Identifier if binder == AsMeaning::Other => reader.capture(),
             _ => value = reader.visit(kind),
         });

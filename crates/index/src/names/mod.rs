@@ -39,16 +39,16 @@ pub struct Names {
     scopes: Vec<Scope>,
     #[serde(with = "pack")]
     occurrences: Vec<Occurrence>,
-    /// Sorted by scope, name and position in the text.
+    /// The bindings, sorted by scope, name and position in the text.
     bindings: Vec<Binding>,
     imports: Vec<Import>,
-    /// Sorted by symbol.
+    /// The class definitions, sorted by the number of their symbol.
     classes: Vec<Class>,
     functions: Vec<Function>,
-    /// Sorted by scope.
+    /// The values that functions return or yield, sorted by the scope of the function.
     given: Vec<FunctionResult>,
     narrowings: Vec<Narrowing>,
-    /// Sorted by start.
+    /// The loops, sorted by their start.
     loops: Vec<Loop>,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
@@ -69,7 +69,7 @@ impl Names {
         reader::read(tree)
     }
 
-    /// Returns each identifier that occurs in the file once.
+    /// Returns the identifiers that occur in the file, without duplicates.
     pub fn identifiers(&self) -> impl Iterator<Item = &str> {
         self.table.iter()
     }

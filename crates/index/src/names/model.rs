@@ -53,7 +53,7 @@ impl ExprId {
     /// There is an expression, but nothing is known about its type.
     pub const UNKNOWN: ExprId = ExprId(1);
 
-    /// Returns the expression that consists of an occurrence.
+    /// Returns the expression for an occurrence of a name or an attribute.
     pub fn of(id: OccurrenceId) -> Self {
         ExprId(id.0 * 2 + 2)
     }
@@ -66,7 +66,7 @@ impl ExprId {
         self != ExprId::NONE
     }
 
-    /// Returns the occurrence of which the expression consists, or `None` for other expressions.
+    /// Returns the occurrence that this id encodes, or `None` if it encodes another expression.
     pub fn as_occurrence(self) -> Option<OccurrenceId> {
         (self.0 >= 2 && self.0.is_multiple_of(2)).then(|| OccurrenceId(self.0 / 2 - 1))
     }
@@ -323,7 +323,7 @@ pub struct Function {
     pub role: FunctionRole,
 }
 
-/// How a function in a class is accessed.
+/// The kind of a function in a class, which determines how the function is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FunctionRole {
     /// A function, or a method with a `self` parameter.

@@ -20,7 +20,7 @@ pub struct Rebound {
     pub users: Vec<SymbolPath>,
 }
 
-/// How a change would change the meaning of a name.
+/// The way in which a change would change the meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HowRebound {
     /// A `*` import binds every public name of a module.
@@ -28,7 +28,7 @@ pub enum HowRebound {
     /// Python itself uses the name: `__getattr__`, `__all__`.
     Special,
     /// The change binds a name that the module already binds.
-    BoundName,
+    Bound,
     /// The change binds a name that is built into Python.
     BuiltIn,
     /// The change binds a name that a `*` import may already bind.
@@ -42,7 +42,7 @@ impl fmt::Display for HowRebound {
         f.write_str(match self {
             HowRebound::Star => "the import would bind every public name of a module",
             HowRebound::Special => "Python itself uses that name",
-            HowRebound::BoundName => "the module already binds it to something else",
+            HowRebound::Bound => "the module already binds it to something else",
             HowRebound::BuiltIn => "the name is built into Python",
             HowRebound::FromStar => "a `*` import may already bind it",
             HowRebound::TakenAway => "its binding would be removed",
@@ -50,7 +50,7 @@ impl fmt::Display for HowRebound {
     }
 }
 
-/// What a module-level name refers to.
+/// The object that a module-level name refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Meaning {
     /// An imported object, by its absolute or relative dotted path.
@@ -65,7 +65,7 @@ enum Meaning {
 
 /// The bindings of a name in the module's own scope.
 #[derive(Debug, Default)]
-struct BoundName {
+struct NameBindings {
     /// The meanings, each with the number of bindings.
     meanings: BTreeMap<Meaning, usize>,
     /// The meanings from bindings in symbols that the author does not own.
@@ -115,7 +115,7 @@ pub fn rebound(
         let is_special = name.len() > 4 && name.starts_with("__") && name.ends_with("__");
         let how = match known {
             _ if is_special => HowRebound::Special,
-            Some(known) if !known.foreign.is_empty() => HowRebound::BoundName,
+            Some(known) if !known.foreign.is_empty() => HowRebound::Bound,
             Some(_) => continue,
             None if is_built_in(name) => HowRebound::BuiltIn,
             None if !stars.is_empty() => HowRebound::FromStar,
@@ -123,8 +123,7 @@ pub fn rebound(
         };
         let users = users(name);
         // Other modules may import a name that the module binds.
-        let is_used =
-            matches!(how, HowRebound::Special | HowRebound::BoundName) || !users.is_empty();
+        let is_used = matches!(how, HowRebound::Special | HowRebound::Bound) || !users.is_empty();
         if is_used {
             found.push(Rebound {
                 name: (*name).to_owned(),
@@ -149,7 +148,7 @@ pub fn rebound(
 
 /// Returns whether `now` has a binding of the name that `known` does not have. Several functions
 /// may be called `_`.
-fn brings_new(known: Option<&BoundName>, now: &BoundName) -> bool {
+fn brings_new(known: Option<&NameBindings>, now: &NameBindings) -> bool {
     let Some(known) = known else { return true };
     now.meanings.iter().any(|(meaning, count)| {
         let before = known.meanings.get(meaning).copied().unwrap_or_default();
@@ -166,8 +165,8 @@ fn module_bindings<'n>(
     names: &'n Names,
     tree: &SymbolTree,
     is_own: &impl Fn(&SymbolPath) -> bool,
-) -> BTreeMap<&'n str, BoundName> {
-    let mut bound: BTreeMap<&str, BoundName> = BTreeMap::new();
+) -> BTreeMap<&'n str, NameBindings> {
+    let mut bound: BTreeMap<&str, NameBindings> = BTreeMap::new();
     for binding in names.bindings_of(ScopeId::MODULE) {
         let name = names.name(binding.name);
         if name == "_" || !binding.gives() {
@@ -316,7 +315,7 @@ mod tests {
 
     #[test]
     fn import_that_rebinds_a_used_name_is_reported() {
-        use HowRebound::{BoundName, BuiltIn, Special, Star};
+        use HowRebound::{Bound, BuiltIn, Special, Star};
         for (statement, name, how, users) in [
             (
                 "from math import prod as sum",
@@ -324,16 +323,11 @@ mod tests {
                 BuiltIn,
                 &["theirs"][..],
             ),
-            ("import os as json", "json", BoundName, &["theirs"]),
-            ("from os import json", "json", BoundName, &["theirs"]),
-            (
-                "import json.decoder as json",
-                "json",
-                BoundName,
-                &["theirs"],
-            ),
-            ("from .math import sqrt", "sqrt", BoundName, &[]),
-            ("from x import theirs", "theirs", BoundName, &[]),
+            ("import os as json", "json", Bound, &["theirs"]),
+            ("from os import json", "json", Bound, &["theirs"]),
+            ("import json.decoder as json", "json", Bound, &["theirs"]),
+            ("from .math import sqrt", "sqrt", Bound, &[]),
+            ("from x import theirs", "theirs", Bound, &[]),
             ("from x import *", "*", Star, &[]),
             (
                 "from x import y as __getattr__",
@@ -384,7 +378,7 @@ mod tests {
         );
         assert_eq!(
             added("class json:\n    pass\n"),
-            one("json", HowRebound::BoundName)
+            one("json", HowRebound::Bound)
         );
         assert_eq!(
             added("def helper(x=(sum := max)):\n    pass\n"),
@@ -407,11 +401,11 @@ mod tests {
         );
         assert_eq!(
             added("def \u{ff54}heirs(xs):\n    return 0\n"),
-            one("theirs", HowRebound::BoundName, &[])
+            one("theirs", HowRebound::Bound, &[])
         );
         assert_eq!(
             added("def helper(x=(\u{1d693}son := None)):\n    pass\n"),
-            one("json", HowRebound::BoundName, &["theirs"])
+            one("json", HowRebound::Bound, &["theirs"])
         );
     }
 
@@ -433,7 +427,7 @@ mod tests {
         let after = before.replace("\nfrom math", "\nimport json\nfrom math");
         let wanted = (
             "json".to_owned(),
-            HowRebound::BoundName,
+            HowRebound::Bound,
             vec!["theirs".to_owned()],
         );
         assert_eq!(found(&before, &after), [wanted]);

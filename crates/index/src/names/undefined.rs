@@ -218,7 +218,7 @@ mod tests {
         let wanted = [("a", "", 3), ("a", "f", 7)];
         let wanted = wanted.map(|(name, symbol, line)| (name.into(), symbol.into(), line));
         assert_eq!(lost(&after), wanted);
-        // The name is bound in another way.
+        // A name that is bound in another way is not reported.
         assert_eq!(lost(&after.replace("X = a", "a = 1")), []);
     }
 

@@ -12,8 +12,8 @@ const NAMES: usize = 60;
 /// A name that a larger share of the test files mentions is ignored.
 const COMMON: f64 = 0.2;
 
-/// How much each test file and each test mentions the other names of a symbol's module, weighted by
-/// rarity, from 0 to 1.
+/// For each test file and each test, how much it mentions the other names of a symbol's module,
+/// weighted by rarity, from 0 to 1.
 #[derive(Default)]
 pub(super) struct ModuleNameMentions {
     files: HashMap<FileId, f64>,

@@ -1,12 +1,12 @@
-//! Evaluates type annotations: which values can an expression with this annotation have?
+//! Evaluates type annotations to the possible values of the annotated expressions.
 
 use super::resolver::{Key, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Target, Value, ValueSet, Values};
 use crate::names::{BindingKind, Expr, ExprContent, ExprId, ExprRange, OccurrenceId};
 
-/// How the argument types of a generic type of the standard library determine the values of an
-/// annotation.
+/// The way in which the arguments of a generic type of the standard library determine the values of
+/// an annotation.
 enum Generic {
     /// A value of any of the argument types (`Union`).
     AnyOf,

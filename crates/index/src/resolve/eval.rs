@@ -69,7 +69,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the values that the conditions around an occurrence imply for it.
+    /// Returns the values to which the `isinstance` tests around an occurrence narrow it.
     fn narrowed(
         &mut self,
         file: FileId,
@@ -93,7 +93,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the instances of a class, or of each class in a tuple.
+    /// Returns an instance of a class, or of each class in a tuple.
     fn instances(&mut self, class: Value) -> Values {
         let mut values = ValueSet::default();
         values.extend(instance_of(class).as_slice());
@@ -319,7 +319,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Returns an instance of a class.
+/// Returns an instance of a class, or `None` for a value that is not a class.
 fn instance_of(class: Value) -> Option<Value> {
     match class {
         Value::Class(class) => Some(Value::Instance(class)),

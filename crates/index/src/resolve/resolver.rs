@@ -29,7 +29,7 @@ pub struct Resolver<'s, S: Source> {
     paths: FxHashMap<FileId, FilePath>,
     pub(super) modules: Vec<Module>,
     pub(super) module_ids: FxHashMap<String, ModuleId>,
-    /// Directories in which the dotted names of imports resolve.
+    /// Cache of the directories in which the dotted names of imports are found.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
     pub(super) lines: FxHashMap<Def, Option<Rc<ResolutionOrder>>>,
     pub(super) sets: Vec<Values>,
@@ -50,7 +50,7 @@ pub struct Resolver<'s, S: Source> {
 /// A tuple expression: its file, its elements, and the class of `self`.
 pub(super) type Tuple = (FileId, ExprRange, Receiver);
 
-/// The key of a cached evaluation: what is evaluated, and the class of `self`.
+/// The key of a cached evaluation: the evaluated item, and the class of `self`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(FileId, ExprId, Receiver),

@@ -12,13 +12,13 @@ pub struct Arguments {
     pub is_open: bool,
 }
 
-/// Where the first argument of a call comes from.
+/// The source of the first argument of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
     /// The call passes the first argument explicitly.
     Given,
     /// The first argument is implicit: the object before the dot, or the new instance.
-    BoundCall,
+    Bound,
 }
 
 /// The result of binding the arguments of a call to parameters.
@@ -104,9 +104,7 @@ fn bind<'c>(
 ) -> Option<BoundCall<'c>> {
     let skipped = match receiver {
         Receiver::Given => 0,
-        Receiver::BoundCall => {
-            usize::from(parameters.first().is_some_and(Parameter::is_positional))
-        }
+        Receiver::Bound => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
     };
     let parameters = &parameters[skipped..];
     let gathers = |kind: ParameterKind| parameters.iter().find(|one| one.kind == kind);

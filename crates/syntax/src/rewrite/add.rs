@@ -75,7 +75,8 @@ impl InsertionPoint {
         })
     }
 
-    /// Returns the spot at the end of a class. A class body with only `pass` or `...` is replaced.
+    /// Returns the insertion point at the end of a class. A class body with only `pass` or `...` is
+    /// replaced.
     fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
         let mut manner = CodeStyle::of(tree, class);
         let text = tree.text();
