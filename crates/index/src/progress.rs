@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_counts_files_until_it_is_dropped() {
+    fn reading_progress_is_reported_until_it_is_dropped() {
         // Other tests of the process may read files at the same time.
         let progress = Progress::begin(1_000_000);
         progress.step();

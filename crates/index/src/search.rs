@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_come_first_then_code_tests_and_prose() {
+    fn search_ranks_definitions_first_then_code_tests_and_prose() {
         let expected = [
             "a.py:3: def total(self): [Cart.total]",
             "tests/test_a.py:1: def total(): [total]",
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_definitions_come_before_uses() {
+    fn search_ranks_definitions_before_uses() {
         let texts = [
             ("a.py", "x = load()\nself.load = 1\n"),
             ("b.py", "class Load:\n    async def load(self): pass\n"),

@@ -116,7 +116,7 @@ fn index_of_a_later_snapshot_parses_only_changed_files() {
 }
 
 #[test]
-fn search_locate_map_and_nearest_tests_find_the_cart() {
+fn search_locate_map_and_nearest_tests_return_the_expected_symbols() {
     let Fixture { dir: _dir, index } = fixture();
     assert_eq!(index.search("tally of", 5).hits[0].line, 2);
     assert_eq!(

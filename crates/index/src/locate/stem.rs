@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_of_a_word_lack_its_prose_suffix() {
+    fn inflected_word_is_reduced_to_its_possible_roots() {
         let one = |word| roots(word).join(" ");
         assert_eq!(one("pickling"), "pickl pickle");
         assert_eq!(one("Rendered"), "render rendere");

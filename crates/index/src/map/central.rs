@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn file_used_by_a_central_file_is_ranked_higher() {
+    fn file_used_by_an_often_used_file_is_ranked_higher() {
         let order = order(&[
             ("core.py", "from deep import root\ndef core(): root()\n"),
             ("deep.py", "def root(): pass\n"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn reference_counts_for_the_imported_one_of_equal_names() {
+    fn reference_to_an_ambiguous_name_counts_for_the_imported_definition() {
         let order = order(&[
             ("alpha.py", "def load(): pass\n"),
             ("beta.py", "def load(): pass\n"),

@@ -49,7 +49,7 @@ fn map_never_exceeds_its_token_budget() {
 }
 
 #[test]
-fn files_are_listed_once_in_the_order_of_the_seed() {
+fn map_lists_each_file_once_in_the_order_of_the_seed() {
     let text = around(
         &["cart.py::empty", "tax.py::rate", "cart.py::Cart.add"],
         1000,
@@ -88,7 +88,7 @@ fn map_lists_many_files_before_many_symbols_of_one_file() {
 }
 
 #[test]
-fn map_can_start_from_a_text() {
+fn map_for_a_text_starts_with_the_most_relevant_file() {
     let map = shop().repository_map(Seed::Text("the rate of tax is wrong"), 100);
     assert_eq!(map.files[0].file.as_str(), "tax.py");
     assert_eq!(map.files[0].symbols[0].signature, "def rate():");

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_includes_tests_of_several_files() {
+    fn nearest_tests_are_spread_over_several_files() {
         let many: String = (0..9)
             .map(|at| format!("def test_{at}():\n    assert parse(load({at}))\n"))
             .collect();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_covers_several_symbols() {
+    fn nearest_tests_of_several_symbols_include_tests_of_each() {
         let texts = [
             ("tests/test_a.py", "def test_a():\n    one()\n"),
             ("tests/test_b.py", "def test_b():\n    two()\n"),

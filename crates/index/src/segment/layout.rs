@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn records_have_no_gaps() {
+    fn stored_records_have_no_padding() {
         assert_eq!(size_of::<Header>() % ALIGNMENT, 0);
         assert_eq!(size_of::<FileRecord>() % ALIGNMENT, 0);
         assert_eq!(size_of::<SymbolRecord>(), 18 * 4);

@@ -122,7 +122,7 @@ fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
 }
 
 #[test]
-fn parameter_changes_are_described_and_weighed() {
+fn parameter_changes_are_described_and_classified_as_breaking_or_harmless() {
     check(
         "def f(x): 0",
         "def f(x, y): 0",

@@ -15,7 +15,7 @@ fn lines(text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn code_that_python_rejects_has_a_flaw() {
+fn code_that_python_rejects_is_reported_as_a_syntax_error() {
     for (text, line) in [
         ("def f():\n\nx = 1\n", 1),
         ("class A:\n", 1),
@@ -42,7 +42,7 @@ fn code_that_python_rejects_has_a_flaw() {
 }
 
 #[test]
-fn code_that_python_accepts_has_no_flaw() {
+fn code_that_python_accepts_has_no_syntax_error() {
     for text in [
         "",
         "\u{feff}x = 1\n",
@@ -65,7 +65,7 @@ fn code_that_python_accepts_has_no_flaw() {
 }
 
 #[test]
-fn python_2_print_and_exec_statements_are_flaws() {
+fn python_2_print_and_exec_statements_are_syntax_errors() {
     for (text, flawed) in [
         ("print x\n", true),
         ("print(x)\n", false),
@@ -102,7 +102,7 @@ fn clauses_must_be_indented_like_their_statement() {
 }
 
 #[test]
-fn file_without_a_grammar_has_no_flaws() {
+fn file_without_a_grammar_has_no_syntax_errors() {
     let tree = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("def f(:\n"));
     assert_eq!(flaws(&tree), []);
 }
