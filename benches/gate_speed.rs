@@ -43,7 +43,7 @@ fn main() {
         variable("STARLING_BENCH_TREE"),
         variable("STARLING_BENCH_PYTHON"),
     ) else {
-        println!("set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON");
+        println!("set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON to its Python");
         return;
     };
     let given: Vec<String> = std::env::args()
@@ -53,21 +53,21 @@ fn main() {
     let server = given.first().map_or("ty", String::as_str);
     let seconds = given
         .get(1)
-        .map_or(1.0, |text| text.parse().expect("a number"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let root = root.canonicalize().expect("the tree");
+        .map_or(1.0, |text| text.parse().expect("the argument is a number"));
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
+    let root = root.canonicalize().expect("the tree exists");
     runtime.block_on(measure(&root, &python, server, seconds));
 }
 
 async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
-    let cache = tempfile::tempdir_in("target").expect("a directory");
-    let cache = cache.path().canonicalize().expect("its real path");
+    let cache = tempfile::tempdir_in("target").expect("a temporary directory can be created");
+    let cache = cache.path().canonicalize().expect("the directory exists");
     let snapshot = Workspace::open(root.to_owned())
-        .expect("a folder")
+        .expect("the directory can be opened")
         .snapshot(Overlay::new());
     let shadows = Shadows::open(&cache, Policy::default())
         .await
-        .expect("shadows");
+        .expect("shadow directories can be created");
     println!("{:?}: {}", shadows.kind(), shadows.reason());
     let settings = TestSettings {
         python: Some(python.to_owned()),
@@ -164,7 +164,7 @@ fn brief(evidence: &Evidence) -> String {
 
 /// Runs the last test command of the check in a shell, on the unchanged tree.
 fn by_itself(tests: &RecordingTestRunner, root: &Path) -> Duration {
-    let line = tests.command.lock().expect("no panic").clone();
+    let line = tests.command.lock().expect("no thread panicked while it held the lock").clone();
     let began = Instant::now();
     Command::new("/bin/sh")
         .args(["-c", &line])
@@ -174,7 +174,7 @@ fn by_itself(tests: &RecordingTestRunner, root: &Path) -> Duration {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .expect("a shell");
+        .expect("the shell starts");
     began.elapsed()
 }
 
@@ -225,7 +225,7 @@ impl TestRunner for RecordingTestRunner {
         let report = self.tests.run(request).await;
         self.command
             .lock()
-            .expect("no panic")
+            .expect("no thread panicked while it held the lock")
             .clone_from(&report.command);
         report
     }

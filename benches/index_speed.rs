@@ -25,10 +25,10 @@ fn main() {
     };
     let root = PathBuf::from(root)
         .canonicalize()
-        .expect("the tree is there");
-    let workspace = Workspace::open(root).expect("a folder");
+        .expect("the tree exists");
+    let workspace = Workspace::open(root).expect("the directory can be opened");
     for _ in 0..RUNS {
-        let cache = tempfile::tempdir().expect("a temporary directory");
+        let cache = tempfile::tempdir().expect("a temporary directory can be created");
         let open = || {
             let start = Instant::now();
             let snapshot = workspace.snapshot(Overlay::new());
@@ -70,7 +70,7 @@ fn questions(index: &Index) -> String {
         .max_by_key(|file| lines(file))
         .expect("a Python file")
         .clone();
-    let text = index.snapshot().read(&largest).expect("it was read");
+    let text = index.snapshot().read(&largest).expect("the snapshot has the text of the file");
     let changed: std::sync::Arc<str> = format!("{text}\nx = 1\n").into();
     let after = index.after(index.snapshot().with(largest.clone(), Some(changed)));
     let change = timed(|| after.warm());

@@ -22,7 +22,7 @@ fn main() {
         eprintln!("usage: references DIRECTORY < symbols (one symbol path for each line)");
         return;
     };
-    let cache = tempfile::tempdir().expect("a temporary directory");
+    let cache = tempfile::tempdir().expect("a temporary directory can be created");
     let start = Instant::now();
     let built = open(Path::new(&folder), cache.path()).report();
     let cold = start.elapsed();
@@ -57,7 +57,7 @@ fn main() {
 }
 
 fn open(folder: &Path, cache: &Path) -> Index {
-    let workspace = Workspace::open(folder.to_owned()).expect("a folder");
+    let workspace = Workspace::open(folder.to_owned()).expect("the directory can be opened");
     Index::open(workspace.snapshot(Overlay::new()), cache.to_owned())
 }
 

@@ -24,19 +24,19 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
+        .expect("the Tokio runtime starts");
     runtime.block_on(measure(tree.into()));
 }
 
 async fn measure(tree: PathBuf) {
-    let workspace = Workspace::open(tree).expect("a workspace");
+    let workspace = Workspace::open(tree).expect("the workspace can be opened");
     let snapshot = workspace.snapshot(Overlay::new());
     let file = snapshot.files().first().expect("a file").clone();
     let overlay = Overlay::from([(file, Some("changed".into()))]);
-    let cache = tempfile::tempdir_in("target").expect("a directory");
-    let cache = cache.path().canonicalize().expect("its real path");
+    let cache = tempfile::tempdir_in("target").expect("a temporary directory can be created");
+    let cache = cache.path().canonicalize().expect("the directory exists");
     let shadows = Shadows::open(&cache, Policy::default()).await;
-    let shadows = shadows.expect("shadows can be made");
+    let shadows = shadows.expect("shadow directories can be created");
     println!(
         "{:?} in {:?}: {}",
         shadows.kind(),
@@ -58,7 +58,7 @@ async fn measure(tree: PathBuf) {
         Command::new("/bin/sh")
             .args(["-c", "true"])
             .status()
-            .expect("a shell");
+            .expect("the shell starts");
         alone.push(start.elapsed());
         let start = Instant::now();
         let done = shadows.run(workspace.root(), &overlay, &command).await;

@@ -41,7 +41,7 @@ struct ServerEvents {
 
 impl ServerEvents {
     fn count(&self, event: &str) -> usize {
-        let events = self.events.lock().expect("a reader that did not panic");
+        let events = self.events.lock().expect("no thread panicked while it held the lock");
         events.get(event).copied().unwrap_or_default()
     }
 
@@ -53,8 +53,8 @@ impl ServerEvents {
         };
         let deadline = Duration::from_secs(120);
         if tokio::time::timeout(deadline, so).await.is_err() {
-            let events = self.events.lock().expect("a reader that did not panic");
-            panic!("{count} {event} never came: {events:?}");
+            let events = self.events.lock().expect("no thread panicked while it held the lock");
+            panic!("{event} arrived fewer than {count} times in 120 s: {events:?}");
         }
     }
 }
@@ -71,13 +71,13 @@ impl CatProcess {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .expect("cat");
+            .expect("cat starts");
         CatProcess { child }
     }
 
     async fn ask(&mut self) {
         let (input, output) = (self.child.stdin.as_mut(), self.child.stdout.as_mut());
-        let (input, output) = (input.expect("piped"), output.expect("piped"));
+        let (input, output) = (input.expect("the stream is piped"), output.expect("the stream is piped"));
         input.write_all(b"x").await.expect("cat listens");
         let mut byte = [0; 1];
         output.read_exact(&mut byte).await.expect("cat answers");
@@ -110,13 +110,13 @@ impl Server {
         let heard = Arc::new(ServerEvents::default());
         let told = Arc::clone(&heard);
         let connection = Connection::open(
-            input.expect("piped"),
-            output.expect("piped"),
+            input.expect("the stream is piped"),
+            output.expect("the stream is piped"),
             move |connection, incoming, _| match incoming {
                 Incoming::Request { id, .. } => connection.reply(id, Ok(Value::Null)),
                 Incoming::Notification { params, .. } => {
                     if let Some(event) = params["event"]["event"].as_str() {
-                        let mut events = told.events.lock().expect("no panic");
+                        let mut events = told.events.lock().expect("no thread panicked while it held the lock");
                         *events.entry(event.to_owned()).or_default() += 1;
                         told.news.notify_waiters();
                         told.news.notify_one();
@@ -150,7 +150,7 @@ impl Server {
 
     /// Returns resident memory in MiB: current and peak.
     fn memory(&self) -> (u64, u64) {
-        let pid = self.child.id().expect("it runs");
+        let pid = self.child.id().expect("the server runs");
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let of = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -170,10 +170,10 @@ fn main() {
         println!("set STARLING_BENCH_TREE to a checkout, for example of Django");
         return;
     };
-    let root = root.canonicalize().expect("the tree");
-    let bed = tempfile::tempdir().expect("a temporary directory");
+    let root = root.canonicalize().expect("the tree exists");
+    let bed = tempfile::tempdir().expect("a temporary directory can be created");
     let open = recording::write(&bed.path().join("recording.jsonl"), AGENTS, LINES);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
     runtime.block_on(async {
         starts(&root, bed.path()).await;
         under_load(&root, bed.path(), open).await;

@@ -7,7 +7,7 @@ use crate::{added, tree};
 
 /// The kind of defect in a broken variant of a good change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DefectKind {
     MissingImport,
     WrongName,
     WrongArguments,
@@ -16,32 +16,35 @@ pub enum Kind {
     InvertedCondition,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] = [
-        Kind::MissingImport,
-        Kind::WrongName,
-        Kind::WrongArguments,
-        Kind::Syntax,
-        Kind::DroppedReturn,
-        Kind::InvertedCondition,
+impl DefectKind {
+    pub const ALL: [DefectKind; 6] = [
+        DefectKind::MissingImport,
+        DefectKind::WrongName,
+        DefectKind::WrongArguments,
+        DefectKind::Syntax,
+        DefectKind::DroppedReturn,
+        DefectKind::InvertedCondition,
     ];
 
     /// Returns whether static checks can detect the defect. Otherwise only tests can.
     pub fn is_visible_to_static_checks(self) -> bool {
         match self {
-            Kind::MissingImport | Kind::WrongName | Kind::WrongArguments | Kind::Syntax => true,
-            Kind::DroppedReturn | Kind::InvertedCondition => false,
+            DefectKind::MissingImport
+            | DefectKind::WrongName
+            | DefectKind::WrongArguments
+            | DefectKind::Syntax => true,
+            DefectKind::DroppedReturn | DefectKind::InvertedCondition => false,
         }
     }
 
     pub fn words(self) -> &'static str {
         match self {
-            Kind::MissingImport => "missing import",
-            Kind::WrongName => "wrong name",
-            Kind::WrongArguments => "wrong argument count",
-            Kind::Syntax => "syntax error",
-            Kind::DroppedReturn => "dropped return",
-            Kind::InvertedCondition => "inverted condition",
+            DefectKind::MissingImport => "missing import",
+            DefectKind::WrongName => "wrong name",
+            DefectKind::WrongArguments => "wrong argument count",
+            DefectKind::Syntax => "syntax error",
+            DefectKind::DroppedReturn => "dropped return",
+            DefectKind::InvertedCondition => "inverted condition",
         }
     }
 }
@@ -49,18 +52,18 @@ impl Kind {
 /// Returns variants of the good text with this kind of defect. If static checks can detect the
 /// defect, returns at most one variant. Otherwise returns one variant for every possible line in
 /// the functions that the change touches: first the changed lines, then the others by distance.
-pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<String> {
+pub fn variants(file: &FilePath, old: &str, good: &str, kind: DefectKind) -> Vec<String> {
     let tree = tree(file, good);
     let is_code = |line: &usize| is_code(&tree, *line);
     let added: Vec<usize> = added(old, good);
     let lines: Vec<usize> = added.iter().copied().filter(is_code).collect();
     let one: Option<String> = match kind {
-        Kind::MissingImport => missing_import(good),
-        Kind::WrongName => lines.iter().find_map(|line| wrong_name(good, *line)),
-        Kind::WrongArguments => wrong_arguments(&tree, &lines),
-        Kind::Syntax => lines.iter().rev().find_map(|line| unclosed(good, *line)),
-        Kind::DroppedReturn => return in_functions(&tree, old, good, dropped_return),
-        Kind::InvertedCondition => return in_functions(&tree, old, good, inverted),
+        DefectKind::MissingImport => missing_import(good),
+        DefectKind::WrongName => lines.iter().find_map(|line| wrong_name(good, *line)),
+        DefectKind::WrongArguments => wrong_arguments(&tree, &lines),
+        DefectKind::Syntax => lines.iter().rev().find_map(|line| unclosed(good, *line)),
+        DefectKind::DroppedReturn => return in_functions(&tree, old, good, dropped_return),
+        DefectKind::InvertedCondition => return in_functions(&tree, old, good, inverted),
     };
     one.into_iter().collect()
 }

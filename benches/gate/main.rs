@@ -37,9 +37,9 @@ use starling_sandbox::{Policy, Shadows, take_part};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Overlay;
 
-use broken::Kind;
-use patch::Patched;
-use project::{Project, Shared, with};
+use broken::DefectKind;
+use patch::PatchedFile;
+use project::{Project, SharedSettings, with};
 use rows::{CheckResult, GOOD, Row, Rows};
 
 /// Maximum number of variants to try until the hidden tests fail.
@@ -59,17 +59,17 @@ fn main() {
     };
     let count = rest
         .first()
-        .map_or(60, |count| count.parse().expect("a number"));
-    let text = std::fs::read_to_string(instances).expect("the instances");
+        .map_or(60, |count| count.parse().expect("the argument is a number"));
+    let text = std::fs::read_to_string(instances).expect("the file of instances can be read");
     let all: Vec<Value> = text
         .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
         .collect();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
     let checkouts = Path::new(checkouts);
     let rows = match &rest[rest.len().min(1)..] {
         [environments, cache, rows] => {
-            let environments = read_environments(Path::new(environments)).expect("environments");
+            let environments = read_environments(Path::new(environments)).expect("the environments can be read");
             let rows = Rows::open(Some(Path::new(rows)));
             runtime.block_on(async {
                 let shared = shared(server, Path::new(cache)).await;
@@ -85,13 +85,13 @@ fn main() {
     rows.print();
 }
 
-async fn shared(server: &str, cache: &Path) -> Shared {
-    std::fs::create_dir_all(cache).expect("the cache");
-    let cache: PathBuf = cache.canonicalize().expect("its real path");
+async fn shared(server: &str, cache: &Path) -> SharedSettings {
+    std::fs::create_dir_all(cache).expect("the cache directory can be created");
+    let cache: PathBuf = cache.canonicalize().expect("the directory exists");
     let shadows = Shadows::open(&cache, Policy::default()).await;
-    Shared {
+    SharedSettings {
         server: server.to_owned(),
-        shadows: shadows.expect("shadows"),
+        shadows: shadows.expect("shadow directories can be created"),
         cache,
     }
 }
@@ -99,7 +99,12 @@ async fn shared(server: &str, cache: &Path) -> Shared {
 /// Checks the good change and every kind of variant that diagnostics can detect, for `count`
 /// instances. These are spread over the whole list, because instances of one repository are
 /// adjacent.
-async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count: usize) -> Rows {
+async fn by_diagnostics(
+    shared: &SharedSettings,
+    all: &[Value],
+    checkouts: &Path,
+    count: usize,
+) -> Rows {
     let mut rows = Rows::open(None);
     let step = (all.len() / count).max(1);
     for instance in all.iter().step_by(step).take(count) {
@@ -115,7 +120,7 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
             .check_text(&change.file, Arc::clone(&change.new))
             .await;
         rows.add(Row::of(id, GOOD, &good));
-        for kind in Kind::ALL
+        for kind in DefectKind::ALL
             .into_iter()
             .filter(|kind| kind.is_visible_to_static_checks())
         {
@@ -129,7 +134,7 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
 }
 
 async fn with_tests(
-    shared: &Shared,
+    shared: &SharedSettings,
     mut all: Vec<Value>,
     checkouts: &Path,
     environments: &BTreeMap<String, Environment>,
@@ -141,13 +146,13 @@ async fn with_tests(
         xxhash_rust::xxh3::xxh3_64_with_seed(string(one, "instance_id").as_bytes(), SEED)
     };
     all.sort_by_key(place);
-    let each = count.div_ceil(Kind::ALL.len());
+    let each = count.div_ceil(DefectKind::ALL.len());
     for (at, instance) in all.iter().enumerate() {
         let id = string(instance, "instance_id");
         let root = checkouts.join(id);
-        let is_full = |kind: &Kind| rows.count(kind.words()) >= each;
+        let is_full = |kind: &DefectKind| rows.count(kind.words()) >= each;
         let wants_good = rows.count(GOOD) < count && !rows.has(id, true);
-        let wants_broken = !Kind::ALL.iter().all(is_full) && !rows.has(id, false);
+        let wants_broken = !DefectKind::ALL.iter().all(is_full) && !rows.has(id, false);
         let change = patch::apply_one(string(instance, "patch"), &root);
         let (Some(change), true) = (change, wants_good || wants_broken) else {
             continue;
@@ -166,8 +171,8 @@ async fn with_tests(
             }
             rows.add(row);
         }
-        let mut kinds = Kind::ALL;
-        kinds.rotate_left(at % Kind::ALL.len());
+        let mut kinds = DefectKind::ALL;
+        kinds.rotate_left(at % DefectKind::ALL.len());
         for kind in kinds.into_iter().filter(|_| wants_broken) {
             if rows.count(kind.words()) < each
                 && let Some(text) = variant(&project, instance, &root, &change, kind).await
@@ -187,8 +192,8 @@ async fn variant(
     project: &Project<'_>,
     instance: &Value,
     root: &Path,
-    change: &Patched,
-    kind: Kind,
+    change: &PatchedFile,
+    kind: DefectKind,
 ) -> Option<Arc<str>> {
     let mut texts = broken::variants(&change.file, &change.old, &change.new, kind).into_iter();
     if kind.is_visible_to_static_checks() {
@@ -205,7 +210,7 @@ async fn variant(
 }
 
 /// Returns the texts of the hidden tests, and these texts together with the good change.
-fn hidden(instance: &Value, root: &Path, change: &Patched) -> Option<(Overlay, Overlay)> {
+fn hidden(instance: &Value, root: &Path, change: &PatchedFile) -> Option<(Overlay, Overlay)> {
     let tests = patch::apply(string(instance, "test_patch"), root)?;
     let texts = tests.into_iter().map(|one| (one.file, Some(one.new)));
     let hidden: Overlay = texts.collect();

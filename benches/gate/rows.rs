@@ -105,7 +105,7 @@ impl Rows {
         Rows {
             file: file.map(Path::to_owned),
             all: lines
-                .map(|line| serde_json::from_str(line).expect("a row"))
+                .map(|line| serde_json::from_str(line).expect("a row is valid JSON"))
                 .collect(),
         }
     }
@@ -125,9 +125,9 @@ impl Rows {
             row.instance, row.what, row.diagnostics, row.tests, row.passed, row.millis, row.said
         );
         if let Some(file) = &self.file {
-            let line = serde_json::to_string(&row).expect("a row");
+            let line = serde_json::to_string(&row).expect("a row is valid JSON");
             let opened = OpenOptions::new().append(true).create(true).open(file);
-            writeln!(opened.expect("the file of rows"), "{line}").expect("written");
+            writeln!(opened.expect("the file of rows can be opened"), "{line}").expect("the row can be written");
         }
         self.all.push(row);
     }

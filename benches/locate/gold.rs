@@ -16,7 +16,7 @@ pub fn print(instances: &[Value], checkouts: &Path) {
         let (mut files, mut symbols, mut modules) = (Vec::new(), Vec::new(), Vec::new());
         for (file, hunks) in files_of(string(instance, "patch")) {
             let text =
-                std::fs::read_to_string(checkouts.join(id).join(&file)).expect("the old file");
+                std::fs::read_to_string(checkouts.join(id).join(&file)).expect("the patched file exists in the checkout");
             for name in touched(&file, &text, &hunks) {
                 let path = format!("{file}::{name}");
                 if name.is_empty() {
@@ -92,7 +92,7 @@ fn place(lines: &[&str], hunk: &Hunk<'_>) -> usize {
     (0..lines.len())
         .filter(fits)
         .min_by_key(|start| start.abs_diff(hunk.start))
-        .expect("the patch fits")
+        .expect("the patch applies to the file")
 }
 
 /// Returns the names of the innermost symbols that contain a removed line or would contain an added

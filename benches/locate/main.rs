@@ -82,7 +82,7 @@ fn strings(value: &Value) -> Vec<&str> {
 
 /// Returns the index of a checkout, which is cached in `cache` between runs.
 fn index_of(checkout: &Path, cache: &Path) -> Index {
-    let workspace = Workspace::open(checkout.to_owned()).expect("the checkout");
+    let workspace = Workspace::open(checkout.to_owned()).expect("the checkout can be opened");
     let index = Index::open(workspace.snapshot(Overlay::new()), cache.to_owned());
     index.warm();
     index

@@ -33,7 +33,7 @@ pub fn print(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path
     for instance in instances {
         let id = string(instance, "instance_id");
         let gold = gold.iter().find(|gold| string(gold, "instance_id") == id);
-        let gold = gold.expect("each instance has its gold");
+        let gold = gold.expect("gold.jsonl has a line for each instance");
         let index = index_of(&checkouts.join(id), cache);
         tally.add(&index, string(instance, "problem_statement"), gold);
     }

@@ -22,7 +22,7 @@ pub fn print(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path
         let gold = gold
             .iter()
             .find(|gold| string(gold, "instance_id") == id)
-            .expect("each has its gold");
+            .expect("gold.jsonl has a line for each instance");
         let checkout = checkouts.join(id);
         let index = index_of(&checkout, cache);
         let (selected, took) = select(&index, &touched(gold));

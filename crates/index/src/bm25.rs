@@ -1,7 +1,7 @@
 //! BM25: ranks symbols or files by how well their words match a query.
 
 use super::code::{Code, FileId, SymbolNumber};
-use super::facts::{Counts, Field};
+use super::facts::{Field, FieldCounts};
 use super::words::Term;
 
 /// BM25 parameters: how quickly repetitions of a word saturate, and how strongly long documents are
@@ -80,7 +80,7 @@ impl Units {
         self.lengths[bag as usize] += f64::from(all - name) + name_weight * f64::from(name);
     }
 
-    fn count(&self, number: SymbolNumber, counts: &Counts) -> f64 {
+    fn count(&self, number: SymbolNumber, counts: &FieldCounts) -> f64 {
         let name = u32::from(counts.of(Field::Name));
         let rest = counts.total() - name;
         f64::from(rest) + self.name_weights[number.0 as usize] * f64::from(name)

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::facts::{Counts, Field, is_test, module_of};
+use super::facts::{Field, FieldCounts, is_test, module_of};
 use super::names::{Names, SymbolNumber as InFile};
 pub(super) use super::resolve::FileId;
 use super::resolve::Source;
@@ -211,7 +211,7 @@ impl Code {
     }
 
     /// Returns the symbols that contain a term, in order of their numbers.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (SymbolNumber, Counts)> {
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (SymbolNumber, FieldCounts)> {
         self.parts.iter().flat_map(move |part| {
             let found = part.segment.postings(term);
             found.filter_map(move |(number, counts)| {

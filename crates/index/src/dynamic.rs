@@ -42,7 +42,7 @@ pub struct DynamicUse {
 
 /// A part of a name that is built at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum NamePiece {
     Text(String),
     /// A value that is only known at run time. It can be any text.
     Value,
@@ -143,7 +143,7 @@ fn last_name<'t>(node: Node<'_>, text: &'t str) -> Option<&'t str> {
 }
 
 /// Returns the parts of the text to which an expression evaluates.
-fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
+fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<NamePiece> {
     match node.kind() {
         "string" => of_string(node, text),
         "concatenated_string" | "parenthesized_expression" => {
@@ -158,33 +158,33 @@ fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
             let template = format.and_then(|format| format.child_by_field_name("object"));
             match template {
                 Some(template) => with_fields(&pieces(template, text, depth), '{', '}'),
-                None => vec![Piece::Value],
+                None => vec![NamePiece::Value],
             }
         }
         "identifier" if depth < DEPTH_MOST => match assigned(node, text) {
             Some(value) => pieces(value, text, depth + 1),
-            None => vec![Piece::Value],
+            None => vec![NamePiece::Value],
         },
-        _ => vec![Piece::Value],
+        _ => vec![NamePiece::Value],
     }
 }
 
-fn of_string(node: Node<'_>, text: &str) -> Vec<Piece> {
+fn of_string(node: Node<'_>, text: &str) -> Vec<NamePiece> {
     let mut cursor = node.walk();
     let parts = node.named_children(&mut cursor);
     let parts = parts.filter_map(|part| match part.kind() {
-        "string_content" => Some(Piece::Text(text[part.byte_range()].to_owned())),
-        "interpolation" => Some(Piece::Value),
+        "string_content" => Some(NamePiece::Text(text[part.byte_range()].to_owned())),
+        "interpolation" => Some(NamePiece::Value),
         _ => None,
     });
     parts.collect()
 }
 
-fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
+fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<NamePiece> {
     let side = |field| node.child_by_field_name(field);
     let (Some(left), Some(right), Some(operator)) = (side("left"), side("right"), side("operator"))
     else {
-        return vec![Piece::Value];
+        return vec![NamePiece::Value];
     };
     match operator.kind() {
         "+" => {
@@ -193,12 +193,12 @@ fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
             all
         }
         "%" => with_conversions(&pieces(left, text, depth)),
-        _ => vec![Piece::Value],
+        _ => vec![NamePiece::Value],
     }
 }
 
-/// Returns the parts of a template, with [`Piece::Value`] for each field such as `{name}`.
-fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
+/// Returns the parts of a template, with [`NamePiece::Value`] for each field such as `{name}`.
+fn with_fields(template: &[NamePiece], open: char, close: char) -> Vec<NamePiece> {
     split(template, |text| {
         let start = text.find(open)?;
         let end = start + text[start..].find(close)? + 1;
@@ -206,8 +206,8 @@ fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
     })
 }
 
-/// Returns the parts of a template, with [`Piece::Value`] for each conversion such as `%s`.
-fn with_conversions(template: &[Piece]) -> Vec<Piece> {
+/// Returns the parts of a template, with [`NamePiece::Value`] for each conversion such as `%s`.
+fn with_conversions(template: &[NamePiece]) -> Vec<NamePiece> {
     split(template, |text| {
         let start = text.find('%')?;
         let rest = text[start..].char_indices().skip(1);
@@ -217,20 +217,20 @@ fn with_conversions(template: &[Piece]) -> Vec<Piece> {
     })
 }
 
-fn split(template: &[Piece], find: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<Piece> {
+fn split(template: &[NamePiece], find: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<NamePiece> {
     let mut all = Vec::new();
     for piece in template {
-        let Piece::Text(text) = piece else {
-            all.push(Piece::Value);
+        let NamePiece::Text(text) = piece else {
+            all.push(NamePiece::Value);
             continue;
         };
         let mut rest = text.as_str();
         while let Some((start, end)) = find(rest) {
-            all.push(Piece::Text(rest[..start].to_owned()));
-            all.push(Piece::Value);
+            all.push(NamePiece::Text(rest[..start].to_owned()));
+            all.push(NamePiece::Value);
             rest = &rest[end..];
         }
-        all.push(Piece::Text(rest.to_owned()));
+        all.push(NamePiece::Text(rest.to_owned()));
     }
     all
 }
@@ -263,22 +263,22 @@ fn assigned<'t>(name: Node<'t>, text: &str) -> Option<Node<'t>> {
 
 /// Returns whether the parts can evaluate to `name`. Requires a run-time value, without which the
 /// text is an ordinary string, and enough fixed text.
-fn may_be(pieces: &[Piece], name: &str) -> bool {
+fn may_be(pieces: &[NamePiece], name: &str) -> bool {
     let texts = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(text) => Some(text.len()),
-        Piece::Value => None,
+        NamePiece::Text(text) => Some(text.len()),
+        NamePiece::Value => None,
     });
-    let has_value = pieces.contains(&Piece::Value);
+    let has_value = pieces.contains(&NamePiece::Value);
     has_value && texts.max().unwrap_or_default() >= FIXED_LEAST && fits(pieces, name)
 }
 
-fn fits(pieces: &[Piece], name: &str) -> bool {
+fn fits(pieces: &[NamePiece], name: &str) -> bool {
     match pieces {
         [] => name.is_empty(),
-        [Piece::Text(text), rest @ ..] => name
+        [NamePiece::Text(text), rest @ ..] => name
             .strip_prefix(text.as_str())
             .is_some_and(|name| fits(rest, name)),
-        [Piece::Value, rest @ ..] => {
+        [NamePiece::Value, rest @ ..] => {
             let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
             let mut ends = ends.collect::<Vec<_>>().into_iter();
             ends.any(|at| fits(rest, &name[at..]))

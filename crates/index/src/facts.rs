@@ -32,9 +32,9 @@ impl Field {
 
 /// Number of occurrences of a word in each field of a symbol; 255 means 255 or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts(pub(super) [u8; Field::ALL.len()]);
+pub(super) struct FieldCounts(pub(super) [u8; Field::ALL.len()]);
 
-impl Counts {
+impl FieldCounts {
     pub(super) fn of(&self, field: Field) -> u8 {
         self.0[field as usize]
     }
@@ -68,7 +68,7 @@ pub(super) struct SymbolFacts {
     /// First paragraph of the docstring.
     pub(super) doc: String,
     /// Terms with their counts, in order of the terms.
-    pub(super) terms: Vec<(Term, Counts)>,
+    pub(super) terms: Vec<(Term, FieldCounts)>,
     /// Number of words in each field.
     pub(super) lengths: [u32; Field::ALL.len()],
 }
@@ -94,7 +94,7 @@ impl FileFacts {
         // few are needed later.
         let tree = SymbolTree::parse(file.clone(), text.as_str().into());
         let marks = marks(&tree);
-        let mut reader = Reader::default();
+        let mut reader = WordCollector::default();
         let symbols = (0..tree.symbols().len())
             .map(|place| reader.symbol(&tree, tree.get(SymbolId(place)), &marks))
             .collect();
@@ -109,7 +109,7 @@ impl FileFacts {
 
     /// Returns the facts of a generated file, which consist only of the words of its path.
     fn by_path(file: FilePath, text: String) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = WordCollector::default();
         reader.words(module_words(&file), Field::Name);
         let (terms, lengths) = reader.counted();
         let module = SymbolFacts {
@@ -149,13 +149,13 @@ fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
 
 /// Collects the words of symbols, one symbol after the other, in a buffer that is reused.
 #[derive(Default)]
-struct Reader {
+struct WordCollector {
     /// The words of one symbol. Each number holds the bits of the term, with the field in the bits
     /// that terms leave free.
     words: Vec<u64>,
 }
 
-impl Reader {
+impl WordCollector {
     fn symbol(
         &mut self,
         tree: &SymbolTree,
@@ -239,9 +239,9 @@ impl Reader {
         });
     }
 
-    fn counted(&mut self) -> (Vec<(Term, Counts)>, [u32; Field::ALL.len()]) {
+    fn counted(&mut self) -> (Vec<(Term, FieldCounts)>, [u32; Field::ALL.len()]) {
         self.words.sort_unstable();
-        let mut terms: Vec<(Term, Counts)> = Vec::new();
+        let mut terms: Vec<(Term, FieldCounts)> = Vec::new();
         let mut lengths = [0; Field::ALL.len()];
         for word in &self.words {
             let (term, field) = Term::split(*word);
@@ -249,7 +249,7 @@ impl Reader {
             match terms.last_mut() {
                 Some((last, counts)) if *last == term => counts.add(field),
                 Some(_) | None => {
-                    let mut counts = Counts::default();
+                    let mut counts = FieldCounts::default();
                     counts.add(field);
                     terms.push((term, counts));
                 }
@@ -286,13 +286,13 @@ mod tests {
                         def add_item(self, thing):\n        '''Adds one.'''\n        # a note\n        \
                         raise Full('no room')\n";
 
-    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> Counts {
+    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> FieldCounts {
         let symbol = facts.symbols.iter().find(|s| s.name == symbol).unwrap();
         let found = symbol
             .terms
             .iter()
             .find(|(term, _)| *term == Term::of(word));
-        found.map_or(Counts::default(), |(_, counts)| *counts)
+        found.map_or(FieldCounts::default(), |(_, counts)| *counts)
     }
 
     #[test]

@@ -54,7 +54,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use code::Code;
-use read::Reading;
+use read::ReadCode;
 pub use resolve::{Certainty, Dangling, Heritage, Holder};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
@@ -67,7 +67,7 @@ const SKIPPED_MOST: usize = 3;
 #[derive(Debug)]
 pub struct Index {
     snapshot: Snapshot,
-    origin: Origin,
+    origin: IndexOrigin,
     opened: OnceLock<OpenedIndex>,
     /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
@@ -75,7 +75,7 @@ pub struct Index {
 
 /// The index from which a new one is built, so that unchanged files need not be parsed.
 #[derive(Debug)]
-enum Origin {
+enum IndexOrigin {
     Nothing,
     Store(Store),
     /// The index of an earlier snapshot. Files with the same text are not parsed again.
@@ -112,14 +112,14 @@ pub struct Report {
 impl Index {
     /// Creates an index that is kept only in memory. Files are read by the first query.
     pub fn new(snapshot: Snapshot) -> Self {
-        Index::begin(snapshot, Origin::Nothing)
+        Index::begin(snapshot, IndexOrigin::Nothing)
     }
 
     /// Creates an index that starts from the one stored in the directory `cache`, and that is
     /// stored there if it is newer. Files are read by the first query.
     pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
         let store = Store::new(&cache, snapshot.root());
-        Index::begin(snapshot, Origin::Store(store))
+        Index::begin(snapshot, IndexOrigin::Store(store))
     }
 
     /// Copies the stored index of the directory `like`, another checkout of the same project, as
@@ -135,15 +135,15 @@ impl Index {
     /// Creates the index of a later snapshot. Only files with a changed text are read.
     pub fn after(&self, snapshot: Snapshot) -> Self {
         let origin = match (self.opened.get(), &self.origin) {
-            (Some(opened), _) => Origin::Earlier(opened.code.clone()),
-            (None, Origin::Nothing) => Origin::Nothing,
-            (None, Origin::Store(store)) => Origin::Store(store.clone()),
-            (None, Origin::Earlier(code)) => Origin::Earlier(code.clone()),
+            (Some(opened), _) => IndexOrigin::Earlier(opened.code.clone()),
+            (None, IndexOrigin::Nothing) => IndexOrigin::Nothing,
+            (None, IndexOrigin::Store(store)) => IndexOrigin::Store(store.clone()),
+            (None, IndexOrigin::Earlier(code)) => IndexOrigin::Earlier(code.clone()),
         };
         Index::begin(snapshot, origin)
     }
 
-    fn begin(snapshot: Snapshot, origin: Origin) -> Self {
+    fn begin(snapshot: Snapshot, origin: IndexOrigin) -> Self {
         Index {
             snapshot,
             origin,
@@ -409,11 +409,13 @@ impl Index {
 
     fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            Origin::Nothing => {
-                OpenedIndex::of(Reading::in_memory(&self.snapshot, &Code::default()))
+            IndexOrigin::Nothing => {
+                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, &Code::default()))
             }
-            Origin::Earlier(code) => OpenedIndex::of(Reading::in_memory(&self.snapshot, code)),
-            Origin::Store(store) => open(store, &self.snapshot),
+            IndexOrigin::Earlier(code) => {
+                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, code))
+            }
+            IndexOrigin::Store(store) => open(store, &self.snapshot),
         })
     }
 
@@ -441,7 +443,7 @@ impl Index {
 }
 
 impl OpenedIndex {
-    fn of(reading: Reading) -> Self {
+    fn of(reading: ReadCode) -> Self {
         OpenedIndex {
             code: Arc::new(reading.code),
             parsed: reading.parsed,
@@ -473,7 +475,7 @@ fn open(store: &Store, snapshot: &Snapshot) -> OpenedIndex {
         ..OpenedIndex::of(reading)
     };
     if !snapshot.overlay().is_empty() {
-        let over = Reading::in_memory(snapshot, &opened.code);
+        let over = ReadCode::in_memory(snapshot, &opened.code);
         opened.parsed += over.parsed;
         opened.code = Arc::new(over.code);
     }

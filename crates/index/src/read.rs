@@ -24,13 +24,13 @@ const BEHIND: i32 = 10;
 const TYPICAL_BYTES: u64 = 8 << 10;
 
 /// The code of a snapshot, and the number of files that were parsed for it.
-pub(super) struct Reading {
+pub(super) struct ReadCode {
     pub(super) code: Code,
     /// Number of files whose text was parsed.
     pub(super) parsed: usize,
 }
 
-impl Reading {
+impl ReadCode {
     /// Brings `earlier` up to date with a snapshot, in memory only.
     pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code) -> Self {
         read(snapshot, earlier, |_| false, |segment| segment)
@@ -57,7 +57,7 @@ pub(super) fn read(
     earlier: &Code,
     again: impl Fn(&IndexedFile) -> bool,
     keep: impl Fn(Segment) -> Segment + Sync,
-) -> Reading {
+) -> ReadCode {
     let mut same = Vec::new();
     let mut changed = Vec::new();
     for file in snapshot.files() {
@@ -84,7 +84,7 @@ pub(super) fn read(
         same.extend(known);
         parsed += of_batch;
     }
-    Reading {
+    ReadCode {
         code: Code::of(same),
         parsed,
     }

@@ -68,8 +68,8 @@ fn checked(
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (defines(base, changes) || defines(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
-        let made_in = Version::new(file, current, &carried.changes, moved.collect());
-        let made_for = Version::new(file, base, changes, changes.edits().to_vec());
+        let made_in = TreesOfChange::new(file, current, &carried.changes, moved.collect());
+        let made_for = TreesOfChange::new(file, base, changes, changes.edits().to_vec());
         let is_broken = made_for.is_broken() || made_in.is_broken();
         let (was, is) = (made_for.symbols(is_broken), made_in.symbols(is_broken));
         for (edit, moved) in &carried.edits {
@@ -93,7 +93,7 @@ fn checked(
 }
 
 /// The symbol trees of a text before and after a change.
-struct Version {
+struct TreesOfChange {
     before: SymbolTree,
     after: SymbolTree,
     changes: ChangeSet,
@@ -107,11 +107,11 @@ struct OutlinePair<'t> {
     after: Outline<'t>,
 }
 
-impl Version {
+impl TreesOfChange {
     fn new(file: &FilePath, text: &str, changes: &ChangeSet, edits: Vec<Edit>) -> Self {
         let after = changes.apply(text);
         let after = after.expect("a change set fits its base, and a carried one the newer text");
-        Version {
+        TreesOfChange {
             before: SymbolTree::parse(file.clone(), Arc::from(text)),
             after: SymbolTree::parse(file.clone(), Arc::from(after)),
             changes: changes.clone(),
@@ -346,7 +346,7 @@ fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str
 /// Returns the old and the new symbol of a line that the change would move to another symbol in the
 /// newer text, although the line keeps its symbol in the base text. Comments of a removed symbol
 /// may move. Returns `None` if there is no such line, or if the newer text has syntax errors.
-fn takes_lines(made_for: &Version, made_in: &Version) -> Option<(String, String)> {
+fn takes_lines(made_for: &TreesOfChange, made_in: &TreesOfChange) -> Option<(String, String)> {
     if made_in.is_broken() {
         return None;
     }

@@ -46,7 +46,7 @@ pub struct Contract {
 }
 
 /// One difference between two contracts.
-struct Change {
+struct ContractDifference {
     text: String,
     weight: ChangeImpact,
 }
@@ -77,8 +77,8 @@ impl Contract {
             .any(|change| change.weight == ChangeImpact::Breaks)
     }
 
-    fn differences(&self, newer: &Contract) -> Vec<Change> {
-        let mut changes = Changes(Vec::new());
+    fn differences(&self, newer: &Contract) -> Vec<ContractDifference> {
+        let mut changes = DifferenceList(Vec::new());
         if self.name != newer.name {
             changes.breaks(format!("renamed from `{}` to `{}`", self.name, newer.name));
         }
@@ -134,9 +134,9 @@ fn became(is_now: bool, what: &str) -> String {
 }
 
 /// The differences that were found so far.
-struct Changes(Vec<Change>);
+struct DifferenceList(Vec<ContractDifference>);
 
-impl Changes {
+impl DifferenceList {
     fn breaks(&mut self, text: String) {
         self.push(text, ChangeImpact::Breaks);
     }
@@ -146,7 +146,7 @@ impl Changes {
     }
 
     fn push(&mut self, text: String, weight: ChangeImpact) {
-        self.0.push(Change { text, weight });
+        self.0.push(ContractDifference { text, weight });
     }
 
     /// Records the changes of a list. Removed and reordered items can break users; `added` is the

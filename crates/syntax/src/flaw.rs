@@ -15,13 +15,13 @@ mod tests;
 
 /// A position in the text where Python would report a syntax error, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct SyntaxFlaw {
     pub(super) at: usize,
     pub(super) what: &'static str,
 }
 
 /// Returns all syntax errors that can be found in the syntax tree, in the order of the text.
-pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
+pub(super) fn flaws(tree: &SymbolTree) -> Vec<SyntaxFlaw> {
     let Some(root) = tree.root() else {
         return Vec::new();
     };
@@ -39,7 +39,7 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     for symbol in tree.symbols() {
         let parameters = symbol.contract.parameters.as_deref().unwrap_or_default();
         if let Some(what) = parameter_flaw(parameters) {
-            flaws.push(Flaw {
+            flaws.push(SyntaxFlaw {
                 at: symbol.name.start,
                 what,
             });
@@ -49,14 +49,14 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     flaws
 }
 
-fn push(flaws: &mut Vec<Flaw>, node: Node<'_>, what: &'static str) {
-    flaws.push(Flaw {
+fn push(flaws: &mut Vec<SyntaxFlaw>, node: Node<'_>, what: &'static str) {
+    flaws.push(SyntaxFlaw {
         at: node.start_byte(),
         what,
     });
 }
 
-fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
+fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<SyntaxFlaw>) {
     match node.kind() {
         "module" => check_block(tree, node, None, flaws),
         "block" => {
@@ -136,7 +136,12 @@ fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
 
 /// Checks that all statements of a block have the same indentation, and that it is deeper than that
 /// of `head`, the compound statement to which the block belongs.
-fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws: &mut Vec<Flaw>) {
+fn check_block(
+    tree: &SymbolTree,
+    block: Node<'_>,
+    head: Option<Node<'_>>,
+    flaws: &mut Vec<SyntaxFlaw>,
+) {
     let mut expected = match head {
         None => Some(Columns::of("")),
         Some(_) => None,
@@ -181,7 +186,7 @@ fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
         .ends_with('\\')
 }
 
-fn check_arguments(list: Node<'_>, flaws: &mut Vec<Flaw>) {
+fn check_arguments(list: Node<'_>, flaws: &mut Vec<SyntaxFlaw>) {
     let mut named = false;
     for argument in statements(list) {
         match argument.kind() {

@@ -15,17 +15,17 @@ use super::{Contract, FilePath, Symbol, SymbolId, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
 
 /// The symbols, syntax errors, comments and strings of one text.
-pub(super) struct Reading {
+pub(super) struct ReadSymbols {
     pub(super) symbols: Vec<Symbol>,
     pub(super) errors: Vec<ByteRange>,
     pub(super) comments: Vec<ByteRange>,
     pub(super) strings: Vec<ByteRange>,
 }
 
-impl Reading {
+impl ReadSymbols {
     /// Returns the reading of a text without a grammar.
     pub(super) fn plain(file: &FilePath, text: &str, lines: &Lines) -> Self {
-        Reading {
+        ReadSymbols {
             symbols: vec![module(file, text, lines, None)],
             errors: Vec::new(),
             comments: Vec::new(),
@@ -59,7 +59,7 @@ pub(super) fn read(
     file: &FilePath,
     text: &str,
     lines: &Lines,
-) -> Reading {
+) -> ReadSymbols {
     let root = tree.root_node();
     let found = RelevantNodes::of(grammar, root, text);
     let mut symbols = vec![module(file, text, lines, Some(root))];
@@ -71,7 +71,7 @@ pub(super) fn read(
     for found in &found.yields {
         note_yield(*found, &mut symbols);
     }
-    Reading {
+    ReadSymbols {
         symbols,
         errors: errors(root),
         comments: found.comments,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tree_sitter::{Node, Tree};
 
 use super::lines::{Lines, indentation};
-use super::read::{Reading, read};
+use super::read::{ReadSymbols, read};
 use super::{Contract, FilePath, Language, SymbolPath, normalized};
 use starling_text::ByteRange;
 
@@ -78,7 +78,7 @@ impl SymbolTree {
         let syntax = grammar.map(|grammar| grammar.parse(&text));
         let reading = match (grammar, &syntax) {
             (Some(grammar), Some(syntax)) => read(grammar, syntax, &file, &text, &lines),
-            (None, _) | (_, None) => Reading::plain(&file, &text, &lines),
+            (None, _) | (_, None) => ReadSymbols::plain(&file, &text, &lines),
         };
         let symbols = reading.symbols;
         let mut by_name: Vec<SymbolId> = (0..symbols.len()).map(SymbolId).collect();

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::documents::Documents;
 use crate::code::{Code, SymbolNumber, base_name};
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 use crate::names::Names;
 use crate::resolve::{FileId, Source};
 use crate::words::{Term, all_words};
@@ -227,7 +227,10 @@ impl<'c> Corpus<'c> {
     }
 
     /// Returns the symbols that contain a term, in order. The symbols of a file are adjacent.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> + use<'c> {
+    pub(super) fn postings(
+        &self,
+        term: Term,
+    ) -> impl Iterator<Item = (u32, FieldCounts)> + use<'c> {
         let table = self.table;
         self.code
             .postings(term)

@@ -1,7 +1,7 @@
 //! The documents that are ranked by words: symbols, files, and outermost symbols with everything
 //! inside them.
 
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 
 /// BM25 parameter: how quickly repetitions of a word saturate.
 pub(super) const SATURATION: f32 = 1.2;
@@ -51,11 +51,11 @@ impl Documents {
 
     /// Calls `note` with each document that contains a term and its match score, from 0 to 1. In
     /// `postings`, the symbols of a document must be adjacent.
-    pub(super) fn each(&self, postings: &[(u32, Counts)], mut note: impl FnMut(usize, f32)) {
+    pub(super) fn each(&self, postings: &[(u32, FieldCounts)], mut note: impl FnMut(usize, f32)) {
         let mut rest = postings;
         while let Some((first, _)) = rest.first() {
             let document = self.of[*first as usize];
-            let inside = |(symbol, _): &&(u32, Counts)| self.of[*symbol as usize] == document;
+            let inside = |(symbol, _): &&(u32, FieldCounts)| self.of[*symbol as usize] == document;
             let (own, after) = rest.split_at(rest.iter().take_while(inside).count());
             rest = after;
             let count: f32 = own.iter().map(|(_, counts)| weighted(counts)).sum();
@@ -66,7 +66,7 @@ impl Documents {
     }
 }
 
-fn weighted(counts: &Counts) -> f32 {
+fn weighted(counts: &FieldCounts) -> f32 {
     let parts = counts.0.iter().zip(FIELD_WEIGHTS);
     parts
         .map(|(count, weight)| f32::from(*count) * weight)
@@ -77,8 +77,8 @@ fn weighted(counts: &Counts) -> f32 {
 mod tests {
     use super::*;
 
-    fn counts(name: u8, code: u8) -> Counts {
-        let mut counts = Counts::default();
+    fn counts(name: u8, code: u8) -> FieldCounts {
+        let mut counts = FieldCounts::default();
         counts.0[Field::Name as usize] = name;
         counts.0[Field::Code as usize] = code;
         counts

@@ -8,7 +8,7 @@ use super::corpus::{Corpus, Texts};
 use super::documents::{Documents, SATURATION};
 use super::query::{Query, QueryTerm};
 use super::sections::{SECTIONS, Section};
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 use crate::words::{Term, all_words, parts};
 
 /// Weight of a word in each section.
@@ -103,7 +103,7 @@ pub(super) fn matches(corpus: Corpus<'_>, query: &Query) -> Matches {
     let mut comments = vec![0.0; corpus.symbol_limit()];
     let mut strings = comments.clone();
     for term in &query.terms {
-        let postings: Vec<(u32, Counts)> = corpus.postings(term.term).collect();
+        let postings: Vec<(u32, FieldCounts)> = corpus.postings(term.term).collect();
         let holders = postings
             .iter()
             .filter(|(id, _)| !corpus.is_test(*id))
@@ -162,7 +162,7 @@ impl Scores {
     }
 
     /// Adds the score of one query term.
-    fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &WeightedTerm) {
+    fn add(&mut self, documents: &Documents, postings: &[(u32, FieldCounts)], term: &WeightedTerm) {
         documents.each(postings, |document, hit| {
             let hit = term.rarity * hit;
             self.whole[document] += term.weight * hit;
@@ -185,7 +185,12 @@ impl Scores {
 }
 
 /// Adds the score of one query term in one field of the symbols.
-fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &WeightedTerm) {
+fn add_field(
+    scores: &mut [f32],
+    postings: &[(u32, FieldCounts)],
+    field: Field,
+    term: &WeightedTerm,
+) {
     let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
     for (id, counts) in holders {
         let count = f32::from(counts.of(field));

@@ -11,11 +11,11 @@ use crate::words::{Term, words};
 
 /// Scores that symbols received from related symbols. The best score is 1.
 #[derive(Debug, Default)]
-pub(super) struct Spread(HashMap<u32, Reached>);
+pub(super) struct Spread(HashMap<u32, SpreadScore>);
 
 /// The score that one symbol received from others.
 #[derive(Debug, Default, Clone, Copy)]
-struct Reached {
+struct SpreadScore {
     score: f32,
     /// The symbol that contributed most to the score, and its contribution.
     from: Option<u32>,

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
-use super::Ranked;
+use super::RankedFile;
 
 /// Maximum number of definitions of a name. If there are more, it is unclear which one a mention
 /// means.
@@ -19,7 +19,7 @@ const SHORTEST: usize = 3;
 
 /// A definition that a name can refer to.
 #[derive(Debug, Clone, Copy)]
-struct Target {
+struct MentionTarget {
     file: FileId,
     symbol: SymbolNumber,
 }
@@ -28,12 +28,12 @@ struct Target {
 #[derive(Debug)]
 struct Mention {
     from: FileId,
-    target: Target,
+    target: MentionTarget,
     weight: f64,
 }
 
 /// Returns all files that define symbols outside of tests, ordered by rank.
-pub(super) fn central(code: &Code) -> Vec<Ranked> {
+pub(super) fn central(code: &Code) -> Vec<RankedFile> {
     let mentions = mentions(code);
     let ranks = ranks(code.files().len(), &mentions);
     let rank = |file: FileId| ranks[file.0 as usize];
@@ -42,13 +42,13 @@ pub(super) fn central(code: &Code) -> Vec<Ranked> {
         *worth.entry(mention.target.symbol).or_default() += rank(mention.from) * mention.weight;
     }
     let worth = |symbol: &SymbolNumber| worth.get(symbol).copied().unwrap_or_default();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedFile> = Vec::new();
     for file in code.files().filter(|file| !code.is_test(*file)) {
         let mut symbols: Vec<SymbolNumber> = code.symbols_of(file).skip(1).collect();
         symbols.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
         if !symbols.is_empty() {
             let score = rank(file);
-            ranked.push(Ranked {
+            ranked.push(RankedFile {
                 file,
                 score,
                 symbols,
@@ -94,8 +94,8 @@ fn mentions(code: &Code) -> Vec<Mention> {
 
 /// Returns the definitions outside of tests by name. Leaves out short names, special names, and
 /// names with too many definitions.
-fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
-    let mut targets: HashMap<&str, Vec<Target>> = HashMap::new();
+fn targets(code: &Code) -> HashMap<&str, Vec<MentionTarget>> {
+    let mut targets: HashMap<&str, Vec<MentionTarget>> = HashMap::new();
     for file in code.files().filter(|file| !code.is_test(*file)) {
         for symbol in code.symbols_of(file).skip(1) {
             let name = base_name(code.symbol(symbol).name);
@@ -103,7 +103,7 @@ fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
                 targets
                     .entry(name)
                     .or_default()
-                    .push(Target { file, symbol });
+                    .push(MentionTarget { file, symbol });
             }
         }
     }
@@ -149,7 +149,7 @@ mod tests {
 
     fn order(texts: &[(&str, &str)]) -> Vec<String> {
         let code = code_of(texts.iter().copied());
-        let show = |ranked: &Ranked| {
+        let show = |ranked: &RankedFile| {
             let names = ranked
                 .symbols
                 .iter()

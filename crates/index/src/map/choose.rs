@@ -3,7 +3,7 @@
 
 use super::super::code::Code;
 use super::sheet::FileDraft;
-use super::{MapFile, Ranked};
+use super::{MapFile, RankedFile};
 
 /// Share of the budget for listing files with one symbol each, in per cent. A higher value lists
 /// more files, a lower value shows more symbols of the best files. On the tuning half of SWE-bench
@@ -14,7 +14,7 @@ const BREADTH: usize = 40;
 const LEVEL: f64 = 1.0;
 
 /// Returns files in the order of `ranked`, each with the symbols that the map shows.
-pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFile> {
+pub(super) fn choose(code: &Code, ranked: &[RankedFile], tokens: usize) -> Vec<MapFile> {
     let mut left = tokens;
     let share = tokens.saturating_mul(BREADTH) / 100;
     let mut sheets = list(code, ranked, share, &mut left);
@@ -26,7 +26,7 @@ pub(super) fn choose(code: &Code, ranked: &[Ranked], tokens: usize) -> Vec<MapFi
 /// budget.
 fn list<'c>(
     code: &'c Code,
-    ranked: &[Ranked],
+    ranked: &[RankedFile],
     share: usize,
     left: &mut usize,
 ) -> Vec<FileDraft<'c>> {

@@ -64,7 +64,7 @@ pub struct MapSymbol {
 
 /// A file with its relevant symbols, best first.
 #[derive(Debug, Clone, PartialEq)]
-struct Ranked {
+struct RankedFile {
     file: FileId,
     score: f64,
     symbols: Vec<SymbolNumber>,
@@ -97,7 +97,7 @@ fn ranked(
     seed: Seed<'_>,
     tokens: usize,
     locate: impl Fn(&str, usize) -> Vec<Located>,
-) -> Vec<Ranked> {
+) -> Vec<RankedFile> {
     match seed {
         Seed::Text(text) => {
             // `tokens` is a sufficient number of symbols: they are in more files than a map of this
@@ -117,9 +117,12 @@ fn ranked(
 }
 
 /// Groups symbols by file. A file has the rank of its best symbol.
-fn by_file<'s>(code: &Code, symbols: impl Iterator<Item = (&'s SymbolPath, f64)>) -> Vec<Ranked> {
+fn by_file<'s>(
+    code: &Code,
+    symbols: impl Iterator<Item = (&'s SymbolPath, f64)>,
+) -> Vec<RankedFile> {
     let mut places: HashMap<FileId, usize> = HashMap::new();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedFile> = Vec::new();
     for (symbol, score) in symbols {
         let Some(file) = code.find(&symbol.file) else {
             continue;
@@ -127,7 +130,7 @@ fn by_file<'s>(code: &Code, symbols: impl Iterator<Item = (&'s SymbolPath, f64)>
         let place = *places.entry(file).or_insert(ranked.len());
         if place == ranked.len() {
             let symbols = Vec::new();
-            ranked.push(Ranked {
+            ranked.push(RankedFile {
                 file,
                 score,
                 symbols,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
 use super::super::facts::Field;
 use super::super::tokens::count_tokens;
-use super::{MapFile, MapSymbol, Ranked, heading, line};
+use super::{MapFile, MapSymbol, RankedFile, heading, line};
 use starling_syntax::SymbolPath;
 
 /// Maximum length of a signature, in bytes. Longer signatures are truncated.
@@ -29,7 +29,7 @@ pub(super) struct DraftStep {
 
 impl<'c> FileDraft<'c> {
     /// Starts a file that shows only its heading.
-    pub(super) fn open(code: &'c Code, ranked: &Ranked) -> FileDraft<'c> {
+    pub(super) fn open(code: &'c Code, ranked: &RankedFile) -> FileDraft<'c> {
         FileDraft {
             code,
             file: ranked.file,
@@ -111,7 +111,7 @@ fn around(code: &Code, number: SymbolNumber) -> impl Iterator<Item = SymbolNumbe
 }
 
 /// Returns the relevant symbols, then all other symbols: outer symbols first and private ones last.
-fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
+fn in_order(code: &Code, ranked: &RankedFile) -> VecDeque<SymbolNumber> {
     let own = |number: &SymbolNumber| code.parent(*number).is_some();
     let known: HashSet<SymbolNumber> = ranked.symbols.iter().copied().collect();
     let others = code.symbols_of(ranked.file).filter(own);

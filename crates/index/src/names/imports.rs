@@ -66,8 +66,8 @@ impl Reader<'_> {
             parts: 0,
         };
         self.children(|reader, kind| match (reader.field(), kind) {
-            (Field::ModuleReference, Kind::RelativeImport) => module = reader.relative(),
-            (Field::ModuleReference, Kind::DottedName) => module = reader.module(0),
+            (Field::Module, Kind::RelativeImport) => module = reader.relative(),
+            (Field::Module, Kind::DottedName) => module = reader.module(0),
             (_, Kind::Wildcard) => {
                 reader.add_import(module, Imported::Star);
             }

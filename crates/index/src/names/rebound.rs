@@ -52,7 +52,7 @@ impl fmt::Display for HowRebound {
 
 /// The object that a module-level name refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Meaning {
+enum NameMeaning {
     /// An imported object, by its absolute or relative dotted path.
     Imported {
         level: u32,
@@ -67,9 +67,9 @@ enum Meaning {
 #[derive(Debug, Default)]
 struct NameBindings {
     /// The meanings, each with the number of bindings.
-    meanings: BTreeMap<Meaning, usize>,
+    meanings: BTreeMap<NameMeaning, usize>,
     /// The meanings from bindings in symbols that the author does not own.
-    foreign: BTreeSet<Meaning>,
+    foreign: BTreeSet<NameMeaning>,
     /// Byte offsets of the bindings.
     places: Vec<u32>,
 }
@@ -155,8 +155,10 @@ fn brings_new(known: Option<&NameBindings>, now: &NameBindings) -> bool {
         match meaning {
             // Of several imports, the last one determines the meaning: `try: import a as x`,
             // `except: import b as x`.
-            Meaning::Imported { .. } => before == 0 || *count > before && known.meanings.len() > 1,
-            Meaning::Defined | Meaning::Assigned => *count > before,
+            NameMeaning::Imported { .. } => {
+                before == 0 || *count > before && known.meanings.len() > 1
+            }
+            NameMeaning::Defined | NameMeaning::Assigned => *count > before,
         }
     })
 }
@@ -201,35 +203,35 @@ fn binder(names: &Names, tree: &SymbolTree, binding: &Binding) -> SymbolPath {
     tree.get(SymbolId(symbol.index())).path.clone()
 }
 
-fn meaning(names: &Names, binding: &Binding) -> Meaning {
+fn meaning(names: &Names, binding: &Binding) -> NameMeaning {
     match binding.kind {
         BindingKind::Import(id) => names
             .import(id)
-            .map_or(Meaning::Assigned, |import| imported(names, import)),
-        BindingKind::Class(_) | BindingKind::Function(_) => Meaning::Defined,
+            .map_or(NameMeaning::Assigned, |import| imported(names, import)),
+        BindingKind::Class(_) | BindingKind::Function(_) => NameMeaning::Defined,
         BindingKind::Parameter { .. }
         | BindingKind::Value { .. }
         | BindingKind::Attribute { .. }
         | BindingKind::Global
-        | BindingKind::Nonlocal => Meaning::Assigned,
+        | BindingKind::Nonlocal => NameMeaning::Assigned,
     }
 }
 
-fn imported(names: &Names, import: &Import) -> Meaning {
+fn imported(names: &Names, import: &Import) -> NameMeaning {
     let mut parts: Vec<&str> = names.module_parts(import).collect();
     match import.what {
         Imported::First => parts.truncate(1),
         Imported::Whole | Imported::Star => {}
         Imported::Name(name) => parts.push(names.name(name)),
     }
-    Meaning::Imported {
+    NameMeaning::Imported {
         level: import.level,
         path: parts.join("."),
     }
 }
 
 /// Returns the modules from which the module imports all names.
-fn stars(names: &Names) -> BTreeSet<Meaning> {
+fn stars(names: &Names) -> BTreeSet<NameMeaning> {
     let stars = names.imports().iter();
     stars
         .filter(|import| import.scope == ScopeId::MODULE && import.what == Imported::Star)
@@ -237,7 +239,7 @@ fn stars(names: &Names) -> BTreeSet<Meaning> {
         .collect()
 }
 
-fn stars_are_known(names: &Names, known: &BTreeSet<Meaning>) -> bool {
+fn stars_are_known(names: &Names, known: &BTreeSet<NameMeaning>) -> bool {
     stars(names).is_subset(known)
 }
 

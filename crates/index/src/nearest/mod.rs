@@ -13,7 +13,7 @@ use beside::ModuleNameMentions;
 pub(super) use runnable::{runnable, tests_in};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
-use target::Target;
+use target::TestTarget;
 
 // Weights of the signals that connect a test with a symbol. For comparison, the best word score is
 // 1.
@@ -46,7 +46,7 @@ pub(super) fn nearest_tests(
             beside: ModuleNameMentions::of(code, &symbol.file, symbols),
             imported: HashMap::new(),
         });
-        let target = Target::of(symbol);
+        let target = TestTarget::of(symbol);
         for (test, score) in scored(code, snapshot, &bags, &target, module) {
             let known = best.entry(test).or_insert(score);
             *known = known.max(score);
@@ -108,7 +108,7 @@ fn scored(
     code: &Code,
     snapshot: &Snapshot,
     bags: &TestWords,
-    target: &Target,
+    target: &TestTarget,
     module: &mut ModuleData,
 ) -> Vec<(SymbolNumber, f64)> {
     let by_test = rank(code, &bags.tests, &target.terms);
@@ -141,7 +141,7 @@ fn near_files(
     code: &Code,
     snapshot: &Snapshot,
     bags: &TestWords,
-    target: &Target,
+    target: &TestTarget,
     module: &mut ModuleData,
 ) -> Vec<ScoredFile> {
     let words = rank(code, &bags.files, &target.terms);

@@ -16,7 +16,7 @@ const OWNER: f64 = 2.0;
 const FILE: f64 = 1.0;
 
 /// The names that a test of a symbol is likely to mention.
-pub(super) struct Target {
+pub(super) struct TestTarget {
     /// Name of the symbol; empty for a module body.
     name: String,
     owner: String,
@@ -25,7 +25,7 @@ pub(super) struct Target {
     pub(super) terms: Vec<QueryTerm>,
 }
 
-impl Target {
+impl TestTarget {
     pub(super) fn of(symbol: &SymbolPath) -> Self {
         // A test mentions the class, not its `__init__` method.
         let shown = symbol
@@ -35,7 +35,7 @@ impl Target {
         let mut parts = shown
             .rsplit('.')
             .map(|part| part.split('#').next().unwrap_or(part));
-        let mut target = Target {
+        let mut target = TestTarget {
             name: parts.next().unwrap_or_default().to_owned(),
             owner: parts.next().unwrap_or_default().to_owned(),
             module: module_of(&symbol.file),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn import_of_a_module_with_a_longer_name_does_not_match() {
-        let target = Target::of(&"a/b.py::f".parse().unwrap());
+        let target = TestTarget::of(&"a/b.py::f".parse().unwrap());
         assert!(target.is_imported_by("from a.b import f\n"));
         assert!(target.is_imported_by("import a.b"));
         assert!(target.is_imported_by("from a.b.c import g\n"));

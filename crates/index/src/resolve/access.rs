@@ -1,7 +1,7 @@
 //! Evaluates operations on values: calls, subscripts, iteration, and entering a context manager.
 
 use super::class::Member;
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Def, Value, ValueSet, Values};
 use crate::names::{Names, ResultKind, ScopeId};
@@ -74,7 +74,7 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns the possible results of a function: its return values, or a sequence of the values
     /// that it yields.
     pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
-        self.remembered(Key::Returns(def, receiver), |this| {
+        self.remembered(EvaluationKey::Returns(def, receiver), |this| {
             let names = this.names(def.file);
             let Some(function) = names.function(def.symbol) else {
                 return no_values();

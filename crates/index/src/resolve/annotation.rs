@@ -1,13 +1,13 @@
 //! Evaluates type annotations to the possible values of the annotated expressions.
 
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Target, Value, ValueSet, Values};
 use crate::names::{BindingKind, Expr, ExprContent, ExprId, ExprRange, OccurrenceId};
 
 /// The way in which the arguments of a generic type of the standard library determine the values of
 /// an annotation.
-enum Generic {
+enum GenericEvaluation {
     /// A value of any of the argument types (`Union`).
     AnyOf,
     /// A value of the first argument type (`Optional`).
@@ -23,19 +23,19 @@ enum Generic {
     Other,
 }
 
-fn generic(name: &str) -> Generic {
+fn generic(name: &str) -> GenericEvaluation {
     match name {
-        "Union" => Generic::AnyOf,
+        "Union" => GenericEvaluation::AnyOf,
         "Optional" | "Annotated" | "ClassVar" | "Final" | "Required" | "NotRequired"
-        | "Awaitable" => Generic::First,
+        | "Awaitable" => GenericEvaluation::First,
         "list" | "List" | "set" | "Set" | "frozenset" | "FrozenSet" | "Sequence"
         | "MutableSequence" | "Iterable" | "Iterator" | "Collection" | "Container"
         | "Generator" | "AsyncIterable" | "AsyncIterator" | "AsyncGenerator" | "deque"
-        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => Generic::Elements,
-        "tuple" | "Tuple" => Generic::Parts,
-        "Callable" => Generic::Callable,
-        "type" | "Type" => Generic::Class,
-        _ => Generic::Other,
+        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => GenericEvaluation::Elements,
+        "tuple" | "Tuple" => GenericEvaluation::Parts,
+        "Callable" => GenericEvaluation::Callable,
+        "type" | "Type" => GenericEvaluation::Class,
+        _ => GenericEvaluation::Other,
     }
 }
 
@@ -47,11 +47,14 @@ impl<S: Source> Resolver<'_, S> {
         if seen == ExprContent::Unknown {
             return no_values();
         }
-        self.remembered(Key::Annotation(file, expr, receiver), |this| match seen {
-            ExprContent::Unknown => no_values(),
-            ExprContent::Occurrence(id) => this.named_type(file, id, expr, receiver),
-            ExprContent::Built(built) => this.built_type(file, built, receiver),
-        })
+        self.remembered(
+            EvaluationKey::Annotation(file, expr, receiver),
+            |this| match seen {
+                ExprContent::Unknown => no_values(),
+                ExprContent::Occurrence(id) => this.named_type(file, id, expr, receiver),
+                ExprContent::Built(built) => this.built_type(file, built, receiver),
+            },
+        )
     }
 
     fn named_type(
@@ -123,18 +126,18 @@ impl<S: Source> Resolver<'_, S> {
         let first = arguments.first().copied().unwrap_or(ExprId::NONE);
         let mut values = ValueSet::default();
         match generic(names.last_name(base)) {
-            Generic::AnyOf => {
+            GenericEvaluation::AnyOf => {
                 for argument in arguments {
                     values.extend(&self.annotation(file, *argument, receiver));
                 }
             }
-            Generic::First => return self.annotation(file, first, receiver),
-            Generic::Elements => {
+            GenericEvaluation::First => return self.annotation(file, first, receiver),
+            GenericEvaluation::Elements => {
                 let elements = self.annotation(file, first, receiver);
                 let set = self.set(elements);
                 values.add(Value::Sequence(set));
             }
-            Generic::Parts => {
+            GenericEvaluation::Parts => {
                 let mut parts = ValueSet::default();
                 for argument in arguments {
                     parts.extend(&self.annotation(file, *argument, receiver));
@@ -142,20 +145,20 @@ impl<S: Source> Resolver<'_, S> {
                 let set = self.set(parts.finish());
                 values.add(Value::Sequence(set));
             }
-            Generic::Callable => {
+            GenericEvaluation::Callable => {
                 let last = arguments.last().copied().unwrap_or(ExprId::NONE);
                 let given = self.annotation(file, last, receiver);
                 let set = self.set(given);
                 values.add(Value::Callable(set));
             }
-            Generic::Class => {
+            GenericEvaluation::Class => {
                 for value in self.annotation(file, first, receiver).iter() {
                     if let Value::Instance(class) = value {
                         values.add(Value::Class(*class));
                     }
                 }
             }
-            Generic::Other => return self.annotation(file, base, receiver),
+            GenericEvaluation::Other => return self.annotation(file, base, receiver),
         }
         values.finish()
     }

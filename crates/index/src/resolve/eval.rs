@@ -1,7 +1,7 @@
 //! Evaluates expressions to their possible values.
 
 use super::class::Member;
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
 use super::value::{Def, Target, Value, ValueSet, Values, Variable};
 use crate::names::{
@@ -16,12 +16,13 @@ impl<S: Source> Resolver<'_, S> {
         match names.expr(expr) {
             ExprContent::Unknown => no_values(),
             ExprContent::Occurrence(id) => self
-                .remembered(Key::Expr(file, expr, receiver), |this| {
+                .remembered(EvaluationKey::Expr(file, expr, receiver), |this| {
                     this.occurrence_values(file, &names, id, receiver)
                 }),
-            ExprContent::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
-                this.built_values(file, built, receiver)
-            }),
+            ExprContent::Built(built) => self
+                .remembered(EvaluationKey::Expr(file, expr, receiver), |this| {
+                    this.built_values(file, built, receiver)
+                }),
         }
     }
 
@@ -117,7 +118,7 @@ impl<S: Source> Resolver<'_, S> {
 
     /// Returns the possible values of a variable: the values of all its bindings.
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
-        self.remembered(Key::Variable(variable, receiver), |this| {
+        self.remembered(EvaluationKey::Variable(variable, receiver), |this| {
             let names = this.names(variable.file);
             let mut values = ValueSet::default();
             for binding in names.bindings(variable.scope, variable.name) {

@@ -38,9 +38,9 @@ pub struct Resolver<'s, S: Source> {
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
     /// Targets of variables after following imports.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
-    memo: FxHashMap<Key, CachedResult>,
+    memo: FxHashMap<EvaluationKey, CachedResult>,
     /// Keys of the partial results in `memo`, in the order in which they were added.
-    partial: Vec<Key>,
+    partial: Vec<EvaluationKey>,
     depth: u32,
     /// The smallest depth of an evaluation in progress on which the current evaluation depends.
     lowest: u32,
@@ -52,7 +52,7 @@ pub(super) type Tuple = (FileId, ExprRange, Receiver);
 
 /// The key of a cached evaluation: the evaluated item, and the class of `self`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum EvaluationKey {
     Expr(FileId, ExprId, Receiver),
     Annotation(FileId, ExprId, Receiver),
     Variable(Variable, Receiver),
@@ -154,7 +154,7 @@ impl<'s, S: Source> Resolver<'s, S> {
     /// permanently.
     pub(super) fn remembered(
         &mut self,
-        key: Key,
+        key: EvaluationKey,
         evaluate: impl FnOnce(&mut Self) -> Values,
     ) -> Values {
         match self.memo.get(&key) {

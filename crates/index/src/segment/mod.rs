@@ -12,7 +12,7 @@ use std::io;
 
 use memmap2::Mmap;
 
-use super::facts::{Counts, Field};
+use super::facts::{Field, FieldCounts};
 use super::words::Term;
 use layout::{
     CHECKED, FileRecord, Header, IdentifierRecord, MAGIC, NONE, Range, Section, SymbolRecord,
@@ -44,7 +44,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 /// The storage of a segment.
 #[derive(Debug)]
-enum Bytes {
+enum SegmentStorage {
     /// Bytes stored as words, so that the records in them are aligned.
     Owned(Vec<u64>),
     Mapped(Mmap),
@@ -53,7 +53,7 @@ enum Bytes {
 /// An immutable part of the index. See the module documentation.
 #[derive(Debug)]
 pub(super) struct Segment {
-    bytes: Bytes,
+    bytes: SegmentStorage,
     header: Header,
 }
 
@@ -93,7 +93,7 @@ impl Segment {
         let words = bytemuck::allocation::pod_collect_to_vec(&written);
         let header = *bytemuck::from_bytes(&written[..size_of::<Header>()]);
         Segment {
-            bytes: Bytes::Owned(words),
+            bytes: SegmentStorage::Owned(words),
             header,
         }
     }
@@ -118,7 +118,7 @@ impl Segment {
             return Err(BadSegment::Cut);
         }
         Ok(Segment {
-            bytes: Bytes::Mapped(map),
+            bytes: SegmentStorage::Mapped(map),
             header,
         })
     }
@@ -134,7 +134,7 @@ impl Segment {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         Ok(Segment {
-            bytes: Bytes::Mapped(map),
+            bytes: SegmentStorage::Mapped(map),
             header: self.header,
         })
     }
@@ -142,16 +142,16 @@ impl Segment {
     /// Returns the bytes as they are stored.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Owned(words) => bytemuck::cast_slice(words),
-            Bytes::Mapped(map) => map,
+            SegmentStorage::Owned(words) => bytemuck::cast_slice(words),
+            SegmentStorage::Mapped(map) => map,
         }
     }
 
     /// Returns whether the segment is mapped from a file.
     pub(super) fn is_stored(&self) -> bool {
         match self.bytes {
-            Bytes::Owned(_) => false,
-            Bytes::Mapped(_) => true,
+            SegmentStorage::Owned(_) => false,
+            SegmentStorage::Mapped(_) => true,
         }
     }
 
@@ -214,7 +214,7 @@ impl Segment {
     }
 
     /// Returns the symbols that contain a term with their counts, in order of their numbers.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> {
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, FieldCounts)> {
         let terms: &[TermRecord] = bytemuck::cast_slice(self.section(Section::Terms));
         let place = terms.binary_search_by_key(&term.bits(), |record| record.term);
         let mut rest = match place {
@@ -284,9 +284,9 @@ fn slice(bytes: &[u8], range: Range) -> &[u8] {
         .unwrap_or_default()
 }
 
-fn take_counts(bytes: &mut &[u8]) -> Option<Counts> {
+fn take_counts(bytes: &mut &[u8]) -> Option<FieldCounts> {
     let (mask, mut rest) = bytes.split_first()?;
-    let mut counts = Counts::default();
+    let mut counts = FieldCounts::default();
     for (field, count) in counts.0.iter_mut().enumerate() {
         if mask & (1 << field) != 0 {
             (*count, rest) = rest.split_first().map(|(count, rest)| (*count, rest))?;

@@ -7,7 +7,7 @@ use super::layout::{
     SymbolRecord, TermRecord, VERSION, push_number,
 };
 use super::{checksum, hash_of, kind_number};
-use crate::facts::{Counts, FileFacts, SymbolFacts};
+use crate::facts::{FieldCounts, FileFacts, SymbolFacts};
 use crate::names::Names;
 use crate::words::Term;
 
@@ -44,7 +44,7 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
 struct Posting {
     term: Term,
     symbol: u32,
-    counts: Counts,
+    counts: FieldCounts,
 }
 
 /// The symbols whose name is an identifier, and the files that mention it.
@@ -175,7 +175,7 @@ fn terms_of(mut postings: Vec<Posting>) -> (Vec<TermRecord>, Vec<u8>) {
     (terms, bytes)
 }
 
-fn push_counts(bytes: &mut Vec<u8>, counts: &Counts) {
+fn push_counts(bytes: &mut Vec<u8>, counts: &FieldCounts) {
     let filled = counts.0.iter().enumerate().filter(|(_, count)| **count > 0);
     bytes.push(filled.clone().fold(0, |mask, (field, _)| mask | 1 << field));
     bytes.extend(filled.map(|(_, count)| *count));

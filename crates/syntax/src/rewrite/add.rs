@@ -7,7 +7,7 @@ use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Language, Symbol, SymbolKind, SymbolTree};
 use super::place::{CodeStyle, indent_at};
 use super::source::Source;
-use super::{Place, Plan, RewriteError};
+use super::{Place, RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
@@ -15,7 +15,7 @@ pub(super) fn plan(
     beside: &Symbol,
     place: Place,
     written: &str,
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if tree.language() == Language::Plain {
         return Ok(append(tree, written));
     }
@@ -116,7 +116,7 @@ impl InsertionPoint {
     }
 
     /// Returns a plan that inserts the source and the missing blank lines around it.
-    fn plan(&self, tree: &SymbolTree, source: &str) -> Plan {
+    fn plan(&self, tree: &SymbolTree, source: &str) -> TextReplacement {
         let text = tree.text();
         let line_break = self.manner.line_break;
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
@@ -138,7 +138,7 @@ impl InsertionPoint {
             let there = blank_lines(after.lines());
             insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
         }
-        Plan {
+        TextReplacement {
             range: self.range,
             insert,
         }
@@ -157,7 +157,7 @@ fn is_placeholder(body: Node<'_>, text: &str) -> bool {
 }
 
 /// Appends text to a file without a grammar.
-fn append(tree: &SymbolTree, written: &str) -> Plan {
+fn append(tree: &SymbolTree, written: &str) -> TextReplacement {
     let spot = InsertionPoint {
         blank_lines: 0,
         ..InsertionPoint::at_end(tree)

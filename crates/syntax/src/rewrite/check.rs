@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::flaw::{Flaw, flaws};
+use super::super::flaw::{SyntaxFlaw, flaws};
 use super::super::lines::{indentation, without_break};
 use super::super::{Symbol, SymbolTree};
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::{ByteRange, ChangeSet};
 
 /// Returns an error if `new`, the text of `old` after `changes`, has new syntax errors. If `old`
@@ -16,14 +16,14 @@ pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
     changes: &ChangeSet,
-    plans: &[Plan],
+    plans: &[TextReplacement],
     targets: &[&Symbol],
 ) -> Result<(), RewriteError> {
     let found = flaws(new);
     if found.is_empty() {
         return Ok(());
     }
-    let mut known: Vec<Flaw> = flaws(old);
+    let mut known: Vec<SyntaxFlaw> = flaws(old);
     if known.is_empty() {
         return Err(refused(new, &found[0]));
     }
@@ -48,7 +48,7 @@ pub(super) fn check(
 }
 
 /// Returns the range of a span after the plans were applied, including text inserted at its end.
-fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
+fn after(plans: &[TextReplacement], span: ByteRange) -> ByteRange {
     let moved = |offset: usize| {
         let before = plans.iter().filter(|plan| plan.range.end <= offset);
         let (inserted, removed) = before.fold((0, 0), |(inserted, removed), plan| {
@@ -61,7 +61,7 @@ fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
 
 /// Returns the syntax errors of a symbol's text when it is parsed without the rest of the file.
 /// Offsets are relative to the file.
-pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
+pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<SyntaxFlaw> {
     let text = span.of(tree.text());
     let head = if indentation(text).is_empty() {
         ""
@@ -76,7 +76,7 @@ pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
     flaws
 }
 
-fn refused(tree: &SymbolTree, flaw: &Flaw) -> RewriteError {
+fn refused(tree: &SymbolTree, flaw: &SyntaxFlaw) -> RewriteError {
     let lines = tree.lines();
     let line = lines.range(lines.line_of(flaw.at)).of(tree.text());
     RewriteError::Syntax {

@@ -6,7 +6,7 @@ use super::super::definition::range_of;
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolKind, SymbolTree};
 use super::place::CodeStyle;
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 /// Plans the deletion of `symbol`. `all` are the symbols that are deleted together.
@@ -14,7 +14,7 @@ pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     all: &[&Symbol],
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if symbol.kind == SymbolKind::Module {
         return Err(RewriteError::DeleteModule {
             file: tree.file().clone(),
@@ -24,12 +24,12 @@ pub(super) fn plan(
         let manner = CodeStyle::of(tree, symbol);
         let ends_line = symbol.span.of(tree.text()).ends_with('\n');
         let line_break = if ends_line { manner.line_break } else { "" };
-        return Ok(Plan {
+        return Ok(TextReplacement {
             range: symbol.span,
             insert: format!("{}pass{line_break}", manner.indent),
         });
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: with_blank_lines(tree, symbol),
         insert: String::new(),
     })

@@ -9,7 +9,7 @@ use super::super::lines::is_blank;
 use super::super::{Language, SymbolTree};
 use super::place::CodeStyle;
 use super::standard::{self, ImportPosition};
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 /// One imported name of an import statement.
@@ -36,7 +36,10 @@ impl Import {
     }
 }
 
-pub(super) fn plan(tree: &SymbolTree, statements: &[String]) -> Result<Vec<Plan>, RewriteError> {
+pub(super) fn plan(
+    tree: &SymbolTree,
+    statements: &[String],
+) -> Result<Vec<TextReplacement>, RewriteError> {
     if tree.language() == Language::Plain {
         return Err(RewriteError::NoGrammar {
             file: tree.file().clone(),
@@ -77,7 +80,7 @@ fn plans(
     tree: &SymbolTree,
     root: Node<'_>,
     groups: &[(Option<Node<'_>>, Vec<Import>)],
-) -> Vec<Plan> {
+) -> Vec<TextReplacement> {
     let mut plans = Vec::new();
     let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
     let mut placed: Vec<(ImportPosition, String)> = Vec::new();
@@ -87,7 +90,7 @@ fn plans(
         match (home, &imports[0].module) {
             (Some(home), _) => {
                 let end = last_name(*home).map_or(home.end_byte(), |name| name.end_byte());
-                plans.push(Plan {
+                plans.push(TextReplacement {
                     range: ByteRange::new(end, end),
                     insert: format!(", {names}"),
                 });
@@ -142,9 +145,9 @@ fn plans(
 /// inserted there, but after `__future__` imports.
 fn with_placed(
     tree: &SymbolTree,
-    mut plans: Vec<Plan>,
+    mut plans: Vec<TextReplacement>,
     mut placed: Vec<(ImportPosition, String)>,
-) -> Vec<Plan> {
+) -> Vec<TextReplacement> {
     let text = tree.text();
     let line_break = CodeStyle::of(tree, tree.module()).line_break;
     // `import` statements come before `from` statements.
@@ -166,7 +169,7 @@ fn with_placed(
                 plan.insert.push_str(&insert);
             }
             Some(plan) => plan.insert.insert_str(0, &insert),
-            None => plans.push(Plan { range, insert }),
+            None => plans.push(TextReplacement { range, insert }),
         }
     }
     plans
@@ -235,7 +238,7 @@ fn new_lines(
     root: Node<'_>,
     last: Option<Node<'_>>,
     statements: &[String],
-) -> Option<Plan> {
+) -> Option<TextReplacement> {
     if statements.is_empty() {
         return None;
     }
@@ -273,7 +276,7 @@ fn new_lines(
     if last.is_none() && follows {
         insert.push_str(line_break);
     }
-    Some(Plan {
+    Some(TextReplacement {
         range: ByteRange::new(at, at),
         insert,
     })

@@ -75,7 +75,7 @@ pub struct Rewritten {
 
 /// One text replacement that a rewrite consists of.
 #[derive(Debug)]
-struct Plan {
+struct TextReplacement {
     range: ByteRange,
     insert: String,
 }
@@ -132,7 +132,7 @@ fn planned(
     tree: &SymbolTree,
     rewrite: &Rewrite,
     deleted: &[&Symbol],
-) -> Result<Vec<Plan>, RewriteError> {
+) -> Result<Vec<TextReplacement>, RewriteError> {
     let named = |name: &str| symbol_named(tree, name);
     Ok(match rewrite {
         Rewrite::Whole { symbol, source } => vec![whole::plan(tree, named(symbol)?, source)?],
@@ -154,9 +154,12 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
 
 /// Returns the plans, sorted by position. Overlapping deletions are merged; other overlaps are
 /// errors.
-fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
+fn apart(
+    tree: &SymbolTree,
+    mut plans: Vec<TextReplacement>,
+) -> Result<Vec<TextReplacement>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
-    let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
+    let mut apart: Vec<TextReplacement> = Vec::with_capacity(plans.len());
     for plan in plans {
         match apart.last_mut() {
             Some(last) if last.range.end > plan.range.start => {
@@ -175,7 +178,7 @@ fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteEr
 }
 
 /// Returns the plans as one change set whose edits contain only the differing bytes.
-fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
+fn narrowed(tree: &SymbolTree, plans: &[TextReplacement]) -> ChangeSet {
     let text = tree.text();
     let edits = plans.iter().flat_map(|plan| {
         let changes = ChangeSet::between(plan.range.of(text), &plan.insert);

@@ -4,14 +4,14 @@ use super::super::lines::{Columns, indentation, is_blank, without_break};
 use super::super::{Symbol, SymbolTree};
 use super::place::{CodeStyle, IndentStyle, style_of};
 use super::source::{convert_line, shift_line};
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     hunks: &[(String, String)],
-) -> Result<Vec<Plan>, RewriteError> {
+) -> Result<Vec<TextReplacement>, RewriteError> {
     let manner = CodeStyle::of(tree, symbol);
     let in_breaks = |text: &str| text.replace("\r\n", "\n").replace('\n', manner.line_break);
     hunks
@@ -43,7 +43,7 @@ struct Hunk<'a> {
 }
 
 impl Hunk<'_> {
-    fn plan(&self) -> Result<Plan, RewriteError> {
+    fn plan(&self) -> Result<TextReplacement, RewriteError> {
         if self.old.trim().is_empty() {
             return Err(RewriteError::EmptyHunk {
                 symbol: self.symbol.path.name.clone(),
@@ -53,7 +53,7 @@ impl Hunk<'_> {
         let exact = self.exact();
         if !exact.is_empty() {
             let range = self.only(exact)?;
-            return Ok(Plan {
+            return Ok(TextReplacement {
                 range,
                 insert: self.with_last_break(range),
             });
@@ -173,11 +173,11 @@ impl Hunk<'_> {
             .collect()
     }
 
-    fn replace_lines(&self, range: ByteRange, lines: &Lines) -> Plan {
+    fn replace_lines(&self, range: ByteRange, lines: &Lines) -> TextReplacement {
         let text = self.tree.text();
         if lines.new.is_empty() {
             let line = self.tree.lines().line_of(range.start.max(range.end - 1));
-            return Plan {
+            return TextReplacement {
                 range: ByteRange::new(range.start, self.tree.lines().range(line).end),
                 insert: String::new(),
             };
@@ -191,7 +191,7 @@ impl Hunk<'_> {
             .iter()
             .map(|line| shift_line(line, from, indentation(there)))
             .collect();
-        Plan {
+        TextReplacement {
             range,
             insert: moved.join(self.manner.line_break),
         }

@@ -4,21 +4,21 @@ use super::super::{Symbol, SymbolKind, SymbolTree};
 use super::check::flaws_alone;
 use super::place::{CodeStyle, indent_at};
 use super::source::Source;
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     written: &str,
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if symbol.kind == SymbolKind::Module {
         return module(tree, written);
     }
     let old = symbol.span.of(tree.text());
     let manner = CodeStyle::of(tree, symbol);
     if written == old {
-        return Ok(Plan {
+        return Ok(TextReplacement {
             range: symbol.span,
             insert: written.to_owned(),
         });
@@ -39,14 +39,14 @@ pub(super) fn plan(
     if old.ends_with('\n') {
         insert.push_str(manner.line_break);
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: ByteRange::new(start, symbol.span.end),
         insert,
     })
 }
 
 /// Replaces the whole text of a file that has no symbols.
-fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
+fn module(tree: &SymbolTree, written: &str) -> Result<TextReplacement, RewriteError> {
     let module = tree.module();
     if !module.children.is_empty() {
         return Err(RewriteError::WholeModule {
@@ -61,7 +61,7 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     if line_break != "\n" {
         insert = insert.replace('\n', line_break);
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: module.span,
         insert,
     })
