@@ -43,7 +43,9 @@ fn main() {
         variable("STARLING_BENCH_TREE"),
         variable("STARLING_BENCH_PYTHON"),
     ) else {
-        println!("set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON to its Python");
+        println!(
+            "set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON to its Python"
+        );
         return;
     };
     let given: Vec<String> = std::env::args()
@@ -164,7 +166,11 @@ fn brief(evidence: &Evidence) -> String {
 
 /// Runs the last test command of the check in a shell, on the unchanged tree.
 fn by_itself(tests: &RecordingTestRunner, root: &Path) -> Duration {
-    let line = tests.command.lock().expect("no thread panicked while it held the lock").clone();
+    let line = tests
+        .command
+        .lock()
+        .expect("no thread panicked while it held the lock")
+        .clone();
     let began = Instant::now();
     Command::new("/bin/sh")
         .args(["-c", &line])

@@ -23,9 +23,7 @@ fn main() {
         eprintln!("usage: cargo bench --bench index_speed -- PATH");
         return;
     };
-    let root = PathBuf::from(root)
-        .canonicalize()
-        .expect("the tree exists");
+    let root = PathBuf::from(root).canonicalize().expect("the tree exists");
     let workspace = Workspace::open(root).expect("the directory can be opened");
     for _ in 0..RUNS {
         let cache = tempfile::tempdir().expect("a temporary directory can be created");
@@ -70,7 +68,10 @@ fn questions(index: &Index) -> String {
         .max_by_key(|file| lines(file))
         .expect("a Python file")
         .clone();
-    let text = index.snapshot().read(&largest).expect("the snapshot has the text of the file");
+    let text = index
+        .snapshot()
+        .read(&largest)
+        .expect("the snapshot has the text of the file");
     let changed: std::sync::Arc<str> = format!("{text}\nx = 1\n").into();
     let after = index.after(index.snapshot().with(largest.clone(), Some(changed)));
     let change = timed(|| after.warm());

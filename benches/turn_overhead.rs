@@ -67,7 +67,8 @@ fn tree(bed: &Path) -> PathBuf {
         let functions: String = (0..40)
             .map(|n| format!("def work_{at}_{n}(first, second=None):\n    \"\"\"Does {n}.\"\"\"\n    return [first, second, {n}]\n\n\n"))
             .collect();
-        std::fs::write(folder.join(format!("module{at}.py")), functions).expect("the file can be written");
+        std::fs::write(folder.join(format!("module{at}.py")), functions)
+            .expect("the file can be written");
     }
     root
 }

@@ -41,7 +41,10 @@ struct ServerEvents {
 
 impl ServerEvents {
     fn count(&self, event: &str) -> usize {
-        let events = self.events.lock().expect("no thread panicked while it held the lock");
+        let events = self
+            .events
+            .lock()
+            .expect("no thread panicked while it held the lock");
         events.get(event).copied().unwrap_or_default()
     }
 
@@ -53,7 +56,10 @@ impl ServerEvents {
         };
         let deadline = Duration::from_secs(120);
         if tokio::time::timeout(deadline, so).await.is_err() {
-            let events = self.events.lock().expect("no thread panicked while it held the lock");
+            let events = self
+                .events
+                .lock()
+                .expect("no thread panicked while it held the lock");
             panic!("{event} arrived fewer than {count} times in 120 s: {events:?}");
         }
     }
@@ -77,7 +83,10 @@ impl CatProcess {
 
     async fn ask(&mut self) {
         let (input, output) = (self.child.stdin.as_mut(), self.child.stdout.as_mut());
-        let (input, output) = (input.expect("the stream is piped"), output.expect("the stream is piped"));
+        let (input, output) = (
+            input.expect("the stream is piped"),
+            output.expect("the stream is piped"),
+        );
         input.write_all(b"x").await.expect("cat listens");
         let mut byte = [0; 1];
         output.read_exact(&mut byte).await.expect("cat answers");
@@ -116,7 +125,10 @@ impl Server {
                 Incoming::Request { id, .. } => connection.reply(id, Ok(Value::Null)),
                 Incoming::Notification { params, .. } => {
                     if let Some(event) = params["event"]["event"].as_str() {
-                        let mut events = told.events.lock().expect("no thread panicked while it held the lock");
+                        let mut events = told
+                            .events
+                            .lock()
+                            .expect("no thread panicked while it held the lock");
                         *events.entry(event.to_owned()).or_default() += 1;
                         told.news.notify_waiters();
                         told.news.notify_one();

@@ -69,7 +69,8 @@ fn main() {
     let checkouts = Path::new(checkouts);
     let rows = match &rest[rest.len().min(1)..] {
         [environments, cache, rows] => {
-            let environments = read_environments(Path::new(environments)).expect("the environments can be read");
+            let environments =
+                read_environments(Path::new(environments)).expect("the environments can be read");
             let rows = Rows::open(Some(Path::new(rows)));
             runtime.block_on(async {
                 let shared = shared(server, Path::new(cache)).await;

@@ -47,7 +47,10 @@ impl<'s> Project<'s> {
         let root = root.canonicalize().expect("the checkout exists");
         let environment = match environment {
             Some(one) => {
-                let python = one.built(&shared.cache).await.expect("the Python environment can be built");
+                let python = one
+                    .built(&shared.cache)
+                    .await
+                    .expect("the Python environment can be built");
                 Some((one, python))
             }
             None => None,
@@ -109,7 +112,10 @@ impl<'s> Project<'s> {
     }
 
     async fn hidden(&self, command: &str, texts: &Overlay) -> TestReport {
-        let (environment, python) = self.environment.as_ref().expect("tests run only with an environment");
+        let (environment, python) = self
+            .environment
+            .as_ref()
+            .expect("tests run only with an environment");
         let settings = TestSettings {
             command: Some(environment.line(command, python, &self.root)),
             ..TestSettings::default()

@@ -127,7 +127,8 @@ impl Rows {
         if let Some(file) = &self.file {
             let line = serde_json::to_string(&row).expect("a row is valid JSON");
             let opened = OpenOptions::new().append(true).create(true).open(file);
-            writeln!(opened.expect("the file of rows can be opened"), "{line}").expect("the row can be written");
+            writeln!(opened.expect("the file of rows can be opened"), "{line}")
+                .expect("the row can be written");
         }
         self.all.push(row);
     }

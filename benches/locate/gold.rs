@@ -15,8 +15,8 @@ pub fn print(instances: &[Value], checkouts: &Path) {
         let id = string(instance, "instance_id");
         let (mut files, mut symbols, mut modules) = (Vec::new(), Vec::new(), Vec::new());
         for (file, hunks) in files_of(string(instance, "patch")) {
-            let text =
-                std::fs::read_to_string(checkouts.join(id).join(&file)).expect("the patched file exists in the checkout");
+            let text = std::fs::read_to_string(checkouts.join(id).join(&file))
+                .expect("the patched file exists in the checkout");
             for name in touched(&file, &text, &hunks) {
                 let path = format!("{file}::{name}");
                 if name.is_empty() {

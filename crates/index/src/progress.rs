@@ -50,7 +50,7 @@ mod tests {
         // Other tests of the process may read files at the same time.
         let progress = Progress::begin(1_000_000);
         progress.step();
-        let (done, all) = reading().expect("it is under way");
+        let (done, all) = reading().expect("reading is in progress");
         assert!(done >= 1 && all >= 1_000_000, "{done} of {all}");
         drop(progress);
         assert!(reading().is_none_or(|(_, all)| all < 1_000_000));

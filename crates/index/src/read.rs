@@ -163,7 +163,7 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(
         let count = threads().min(items.len());
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
-            worker.join().expect("the work does not panic")
+            worker.join().expect("a reading thread does not panic")
         };
         workers.into_iter().flat_map(join).collect()
     });

@@ -302,7 +302,7 @@ fn name_of(segment: &Segment) -> String {
 
 /// Encodes a manifest as version, checksum and content.
 fn encode(manifest: &Manifest) -> Vec<u8> {
-    let content = postcard::to_stdvec(manifest).expect("plain numbers and names have a form");
+    let content = postcard::to_stdvec(manifest).expect("a manifest can be serialized");
     let mut bytes = VERSION.to_le_bytes().to_vec();
     bytes.extend(xxhash_rust::xxh3::xxh3_64(&content).to_le_bytes());
     bytes.extend(content);

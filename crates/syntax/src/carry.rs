@@ -110,7 +110,7 @@ struct OutlinePair<'t> {
 impl TreesOfChange {
     fn new(file: &FilePath, text: &str, changes: &ChangeSet, edits: Vec<Edit>) -> Self {
         let after = changes.apply(text);
-        let after = after.expect("a change set fits its base, and a carried one the newer text");
+        let after = after.expect("the change set was made for this text");
         TreesOfChange {
             before: SymbolTree::parse(file.clone(), Arc::from(text)),
             after: SymbolTree::parse(file.clone(), Arc::from(after)),

@@ -113,7 +113,7 @@ def h(a): return a
     #[test]
     fn signature_contains_decorators_and_head_without_body() {
         let tree = tree();
-        let of = |name: &str| signature(&tree, tree.find(name).expect("a symbol"));
+        let of = |name: &str| signature(&tree, tree.find(name).expect("the symbol exists"));
         assert_eq!(
             of("A"),
             "@final\n@register('a',)\nclass A(Base, metaclass=M):"

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn path(text: &str) -> SymbolPath {
-        text.parse().expect("a symbol path")
+        text.parse().expect("the text is a valid symbol path")
     }
 
     #[test]
@@ -156,10 +156,10 @@ mod tests {
         let error = "no path".parse::<SymbolPath>().expect_err("no `::`");
         assert!(error.to_string().contains("`no path`"));
         assert!("::f".parse::<SymbolPath>().is_err());
-        let json = serde_json::to_string(&read).expect("a string");
+        let json = serde_json::to_string(&read).expect("a symbol path can be serialized");
         assert_eq!(json, "\"a.py::A.f#2\"");
         assert_eq!(
-            serde_json::from_str::<SymbolPath>(&json).expect("the same"),
+            serde_json::from_str::<SymbolPath>(&json).expect("the JSON is a valid symbol path"),
             read
         );
     }

@@ -185,7 +185,7 @@ impl<'c> Corpus<'c> {
 
     pub(super) fn symbol(&self, number: u32) -> &'c Symbol {
         let symbol = self.table.symbols[number as usize].as_ref();
-        symbol.expect("numbers come from the symbols of files that are there")
+        symbol.expect("symbol numbers come from files of the index")
     }
 
     pub(super) fn file_of(&self, number: u32) -> &'c File {

@@ -88,7 +88,7 @@ fn frame_without_a_function_is_located_by_its_line() {
     let module = module
         .iter()
         .find(|l| l.symbol.to_string() == "shop/tax.py::");
-    let why = &module.expect("the module body").why;
+    let why = &module.expect("the module body is located").why;
     assert!(
         why.contains(&"line 99 in the traceback".to_owned()),
         "{why:?}"
@@ -121,7 +121,7 @@ fn name_in_backquotes_or_in_the_title_scores_higher_than_in_prose() {
                 .find(|l| l.symbol.name == name)
                 .map(|l| l.score)
         };
-        of("rate").expect("it is found") / of("Cart.add").expect("it is found")
+        of("rate").expect("the symbol is located") / of("Cart.add").expect("the symbol is located")
     };
     let prose = score("Something about add\nthe rate is bad\n");
     let called = score("Something about add\nthe `rate` is bad\n");
@@ -197,7 +197,7 @@ fn symbol_mentioned_by_a_named_symbol_is_found() {
     let settle = found
         .iter()
         .find(|l| l.symbol.name == "settle")
-        .expect("it is one hop away");
+        .expect("a symbol one reference away is located");
     assert!(
         settle.why.contains(&"mentioned by checkout".to_owned()),
         "{:?}",
@@ -265,9 +265,9 @@ fn comments_and_strings_have_their_own_features() {
     let (_, symbols) = Index::new(snapshot_of(&files)).candidates("gasket");
     let value = |symbol: &str, feature: &str| {
         let mut all = symbols.iter().filter(|c| c.path.ends_with(symbol));
-        let features = &all.next().expect("each says the word").features;
+        let features = &all.next().expect("each symbol contains the word").features;
         let mut values = features.iter().filter(|(name, _)| *name == feature);
-        values.next().expect("it is a feature").1
+        values.next().expect("the feature has this name").1
     };
     let both = |symbol| (value(symbol, "comments"), value(symbol, "strings"));
     assert_eq!(both("::one"), (1.0, 0.0));

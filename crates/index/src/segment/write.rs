@@ -122,8 +122,7 @@ impl<'f> Writer<'f> {
     fn names(&mut self, names: &Names) -> Range {
         let start = self.names.len();
         let bytes = std::mem::take(&mut self.names);
-        self.names =
-            postcard::to_extend(names, bytes).expect("plain numbers and names have a form");
+        self.names = postcard::to_extend(names, bytes).expect("names can be serialized");
         Range {
             start: start as u32,
             length: (self.names.len() - start) as u32,

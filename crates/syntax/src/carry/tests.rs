@@ -17,7 +17,9 @@ fn carried(base: &str, proposed: &str, current: &str) -> Result<String, Conflict
     let file = FilePath::new("shop.py");
     let changes = ChangeSet::between(base, proposed);
     let carried = carry(&file, base, &changes, current)?;
-    Ok(carried.apply(current).expect("it is for this text"))
+    Ok(carried
+        .apply(current)
+        .expect("the carried change fits the current text"))
 }
 
 /// Replaces the first occurrence of each old text by the new text.

@@ -191,5 +191,5 @@ fn narrowed(tree: &SymbolTree, plans: &[TextReplacement]) -> ChangeSet {
         };
         changes.edits().iter().map(moved).collect::<Vec<_>>()
     });
-    ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart")
+    ChangeSet::new(text.len(), edits.collect()).expect("the replacements do not overlap")
 }

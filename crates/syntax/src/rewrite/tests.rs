@@ -6,7 +6,7 @@ fn tree(text: &str) -> SymbolTree {
 }
 
 fn made(text: &str, change: Rewrite) -> Rewritten {
-    rewrite(&tree(text), &[change]).expect("a rewrite that can be made")
+    rewrite(&tree(text), &[change]).expect("the rewrite is accepted")
 }
 
 fn refused(text: &str, change: Rewrite) -> String {
@@ -225,7 +225,8 @@ class A:
         let done = made("x = 1\r\n", whole("", "y = 2\nz = 3"));
         assert_eq!(done.text, "y = 2\r\nz = 3\r\n");
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
-        let done = rewrite(&notes, &[whole("", "two")]).expect("plain text");
+        let done =
+            rewrite(&notes, &[whole("", "two")]).expect("a rewrite of plain text is accepted");
         assert_eq!(
             (done.text.as_str(), done.touched),
             ("two\n", vec![String::new()])
@@ -466,7 +467,8 @@ def h(): pass
             }
         }
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
-        let done = rewrite(&notes, &[add("", Place::After, "two\n")]).expect("plain text");
+        let done = rewrite(&notes, &[add("", Place::After, "two\n")])
+            .expect("a rewrite of plain text is accepted");
         assert_eq!(done.text, "one\ntwo\n");
     }
 
@@ -519,13 +521,14 @@ def h(): pass
     #[test]
     fn several_rewrites_are_applied_together_unless_they_overlap() {
         let text = "class A:\n    def f(self): pass\n\n    def g(self): pass\n\nx = 1\n";
-        let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")]).expect("both");
+        let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")])
+            .expect("both rewrites are accepted");
         assert_eq!(done.text, "class A:\n    pass\n\nx = 1\n");
         let both = [
             whole("A.f", "def f(self): return 1\n"),
             whole("A.g", "def g(self): return 2\n"),
         ];
-        let done = rewrite(&tree(text), &both).expect("both");
+        let done = rewrite(&tree(text), &both).expect("both rewrites are accepted");
         assert_eq!(done.touched, ["A.f", "A.g"]);
         let clash = [
             whole("A.f", "def f(self): return 1\n"),

@@ -288,7 +288,7 @@ fn every_byte_of_any_text_has_exactly_one_owner() {
 #[test]
 fn line_of_a_symbol_is_the_line_of_its_name() {
     let tree = parse("# of f\n@a\n@b\ndef f(): pass\n");
-    let symbol = tree.find("f").expect("f");
+    let symbol = tree.find("f").expect("the function exists");
     assert_eq!((symbol.lines.0, tree.line_of(symbol)), (1, 4));
     assert_eq!(tree.line_of(tree.module()), 1);
 }

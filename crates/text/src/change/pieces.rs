@@ -109,5 +109,5 @@ fn from_pieces(base_len: usize, pieces: &[Piece<'_>]) -> ChangeSet {
             }
         }
     }
-    ChangeSet::new(base_len, edits).expect("kept pieces come in the order of the base")
+    ChangeSet::new(base_len, edits).expect("kept pieces are in the order of the base")
 }

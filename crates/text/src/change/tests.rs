@@ -14,7 +14,7 @@ fn set(base: &str, edits: &[(usize, usize, &str)]) -> ChangeSet {
         .iter()
         .map(|(s, e, text)| edit(*s, *e, text))
         .collect();
-    ChangeSet::new(base.len(), edits).expect("a change set")
+    ChangeSet::new(base.len(), edits).expect("the edits are in order and inside the base")
 }
 
 #[test]
@@ -156,11 +156,13 @@ fn offsets_at_the_borders_of_edits_are_mapped() {
 
 #[test]
 fn replacement_past_the_end_of_the_base_is_rejected() {
-    let replaced = ChangeSet::replace(3, ByteRange::new(1, 3), "x").expect("inside");
+    let replaced =
+        ChangeSet::replace(3, ByteRange::new(1, 3), "x").expect("the range is inside the base");
     assert_eq!(replaced.apply("abc").as_deref(), Ok("ax"));
     assert_eq!(replaced.base_len(), 3);
     assert_eq!(ChangeSet::replace(3, ByteRange::new(1, 4), "x"), None);
-    let nothing = ChangeSet::replace(3, ByteRange::new(1, 1), "").expect("inside");
+    let nothing =
+        ChangeSet::replace(3, ByteRange::new(1, 1), "").expect("the range is inside the base");
     assert!(nothing.is_empty());
 }
 
@@ -218,14 +220,14 @@ fn changes_for(
         let (a, b) = (*a.get(&borders), *b.get(&borders));
         let (start, end) = (a.min(b), a.max(b).min(a.min(b) + 6));
         let end = borders.iter().copied().rfind(|border| *border <= end);
-        let end = end.expect("0 is a border");
+        let end = end.expect("0 is a character boundary");
         let mut more = edits.clone();
         more.push(edit(start, end, insert));
         if ChangeSet::new(base.len(), more.clone()).is_some() {
             edits = more;
         }
     }
-    ChangeSet::new(base.len(), edits).expect("checked above")
+    ChangeSet::new(base.len(), edits).expect("the edits were checked in the loop")
 }
 
 fn parts() -> impl Strategy<Value = Vec<(prop::sample::Index, prop::sample::Index, String)>> {

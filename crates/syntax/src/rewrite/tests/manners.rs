@@ -78,7 +78,8 @@ fn deletion_keeps_the_code_around_the_symbol() {
     assert_eq!(done.text, text.replacen("def f(): pass", "pass", 1));
     let done = made(text, delete("f#2"));
     assert_eq!(done.text, text.replacen("def f(): return 1", "pass", 1));
-    let both = rewrite(&tree(text), &[delete("f"), delete("f#2")]).expect("both");
+    let both =
+        rewrite(&tree(text), &[delete("f"), delete("f#2")]).expect("both deletions are accepted");
     let rest = "if x:\n    pass\nelse:\n    pass\n\n# of the module\n\ny = f\n";
     assert_eq!(both.text, rest);
     let class = "class A:\n    '''Doc.'''\n\n    @a\n    # why\n    def f(self): pass\n\n\nx = 1\n";
@@ -86,6 +87,7 @@ fn deletion_keeps_the_code_around_the_symbol() {
     assert_eq!(done.text, "class A:\n    '''Doc.'''\n\n\nx = 1\n");
     assert_eq!(done.losses, []);
     // Deleting a class and its method is the same as deleting the class.
-    let done = rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both");
+    let done =
+        rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both deletions are accepted");
     assert_eq!(done.text, "x = 1\n");
 }

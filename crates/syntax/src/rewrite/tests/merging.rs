@@ -59,8 +59,11 @@ fn merged_import_keeps_comments_and_parentheses() {
 fn future_imports_come_before_other_imports() {
     let check_future = |text: &str, statements: &[&str]| {
         let done = made(text, import(statements));
-        let future = done.text.find("from __future__").expect("it is there");
-        let other = done.text.find("import os").expect("it is there");
+        let future = done
+            .text
+            .find("from __future__")
+            .expect("the import exists");
+        let other = done.text.find("import os").expect("the import exists");
         assert!(future < other, "{}", done.text);
         assert!(done.text.starts_with("'''Doc.'''"), "{}", done.text);
     };
@@ -87,7 +90,7 @@ fn imports_are_applied_together_with_other_rewrites() {
         whole("f", "def f():\n    return pi\n"),
         add("f", Place::After, "def g():\n    return os\n"),
     ];
-    let done = rewrite(&tree(text), &all).expect("all of them");
+    let done = rewrite(&tree(text), &all).expect("all rewrites are accepted");
     assert_eq!(
         done.text,
         "import os\nfrom math import pi\n\n\ndef f():\n    return pi\n\n\ndef g():\n    return os\n"
