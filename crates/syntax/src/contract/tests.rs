@@ -413,7 +413,7 @@ fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
 }
 
 #[test]
-fn call_holds_if_its_arguments_bind_to_the_same_parameters() {
+fn call_stays_valid_if_its_arguments_bind_to_the_same_parameters() {
     let given = |old, new, call| holds(old, new, call, Receiver::Given);
     // A required parameter is added: keyword-only or positional.
     assert!(given("def f(a)", "def f(a, *, b)", "1, b=2"));

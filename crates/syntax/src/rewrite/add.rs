@@ -115,7 +115,7 @@ impl InsertionPoint {
         width(indentation(next)) >= width(&self.manner.indent)
     }
 
-    /// Returns a plan that inserts the source and the missing blank lines around it.
+    /// Returns the replacement that inserts the source and the missing blank lines around it.
     fn plan(&self, tree: &SymbolTree, source: &str) -> TextReplacement {
         let text = tree.text();
         let line_break = self.manner.line_break;

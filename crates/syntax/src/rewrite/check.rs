@@ -47,7 +47,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the range of a span after the plans were applied, including text inserted at its end.
+/// Returns the range of a span after the replacements were applied. Text inserted at its end is
+/// included.
 fn after(plans: &[TextReplacement], span: ByteRange) -> ByteRange {
     let moved = |offset: usize| {
         let before = plans.iter().filter(|plan| plan.range.end <= offset);

@@ -126,7 +126,7 @@ fn plans(
     if last_import.is_none()
         || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
     {
-        // Both kinds are inserted at the same position, so they must be in one plan.
+        // Both kinds are inserted at the same position, so they must be in one replacement.
         let at = if last_import.is_none() {
             &mut futures
         } else {
@@ -141,7 +141,7 @@ fn plans(
 }
 
 /// Adds the statements that have their own position in the block of standard library imports.
-/// Statements with the same position become one plan. They come before other lines that are
+/// Statements with the same position become one replacement. They come before other lines that are
 /// inserted there, but after `__future__` imports.
 fn with_placed(
     tree: &SymbolTree,
@@ -232,7 +232,8 @@ pub(super) fn is_import(node: Node<'_>) -> bool {
     )
 }
 
-/// Plans new lines after `last`, or else after the docstring, or else at the top of the code.
+/// Plans the insertion of lines after `last`, or else after the docstring, or else at
+/// the top of the code.
 fn new_lines(
     tree: &SymbolTree,
     root: Node<'_>,

@@ -92,7 +92,7 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
-            // The inserted code is checked by the plan.
+            // The inserted code is checked when the insertion is planned.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -152,8 +152,8 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// Returns the plans, sorted by position. Overlapping deletions are merged; other overlaps are
-/// errors.
+/// Returns the replacements, sorted by position. Overlapping deletions are merged; other
+/// overlaps are errors.
 fn apart(
     tree: &SymbolTree,
     mut plans: Vec<TextReplacement>,
@@ -177,7 +177,7 @@ fn apart(
     Ok(apart)
 }
 
-/// Returns the plans as one change set whose edits contain only the differing bytes.
+/// Returns the replacements as one change set whose edits contain only the differing bytes.
 fn narrowed(tree: &SymbolTree, plans: &[TextReplacement]) -> ChangeSet {
     let text = tree.text();
     let edits = plans.iter().flat_map(|plan| {

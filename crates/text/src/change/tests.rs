@@ -90,7 +90,7 @@ fn offsets_are_mapped_to_the_changed_text() {
 }
 
 #[test]
-fn between_edits_only_differing_characters() {
+fn change_set_between_two_texts_edits_only_differing_characters() {
     let old = "one\ntwo\nthrße\nfour\n";
     let new = "one\ntwo!\nthrüe\nfour\nfive\n";
     let changes = ChangeSet::between(old, new);
@@ -243,7 +243,7 @@ fn parts() -> impl Strategy<Value = Vec<(prop::sample::Index, prop::sample::Inde
 
 proptest! {
     #[test]
-    fn between_in_reverse_restores_the_base(base in TEXT, parts in parts()) {
+    fn change_set_from_the_new_to_the_old_text_restores_the_old(base in TEXT, parts in parts()) {
         let changes = changes_for(&base, &parts);
         let text = changes.apply(&base).unwrap();
         let back = ChangeSet::between(&text, &base);
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn between_turns_the_old_text_into_the_new_text(old in TEXT, new in TEXT) {
+    fn change_set_between_two_texts_turns_the_old_into_the_new(old in TEXT, new in TEXT) {
         let changes = ChangeSet::between(&old, &new);
         prop_assert_eq!(changes.apply(&old).unwrap(), new.clone());
         prop_assert_eq!(changes.is_empty(), old == new);
