@@ -126,8 +126,9 @@ impl Index {
     /// the initial index of the directory `of`. A stored file is only used if its content is the
     /// same.
     ///
-    /// # Errors No index is stored for `like`, or the cache cannot be written. The index of `of` is
-    /// then built from scratch.
+    /// # Errors
+    /// No index is stored for `like`, or the cache cannot be written. The index of `of` is then
+    /// built from scratch.
     pub fn lend(cache: &Path, like: &Path, of: &Path) -> std::io::Result<()> {
         Store::new(cache, of).begin_as(&Store::new(cache, like))
     }

@@ -46,7 +46,7 @@ pub struct Shadowing {
     pub importers: Vec<FilePath>,
 }
 
-/// A module that imports would no longer find.
+/// An existing module that import statements would no longer find, because a new file hides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HiddenModule {
     /// A module next to a package of the same name.

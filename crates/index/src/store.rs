@@ -168,8 +168,8 @@ impl Store {
     /// Initializes this store with the stored index of another directory that contains similar
     /// files. Only files with the same content are reused.
     ///
-    /// # Errors Fails if the other store has no usable index, or if this directory cannot be
-    /// written.
+    /// # Errors
+    /// Fails if the other store has no usable index, or if this directory cannot be written.
     pub(super) fn begin_as(&self, other: &Store) -> io::Result<()> {
         let bytes = fs::read(other.directory.join(MANIFEST))?;
         let manifest = decode(&bytes).map_err(io::Error::other)?;

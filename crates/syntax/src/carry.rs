@@ -38,7 +38,8 @@ pub fn carry(
 /// Like [`carry`], but compares whole lines, so that text which the user typed into a line does not
 /// conflict with an edit of the neighbouring line.
 ///
-/// # Errors The errors are the same as those of [`carry`].
+/// # Errors
+/// The errors are the same as those of [`carry`].
 pub fn carry_lines(
     file: &FilePath,
     base: &str,

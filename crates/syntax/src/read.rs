@@ -23,7 +23,7 @@ pub(super) struct ReadSymbols {
 }
 
 impl ReadSymbols {
-    /// Returns the reading of a text without a grammar.
+    /// Returns the only symbol of a file without a grammar: its whole text.
     pub(super) fn plain(file: &FilePath, text: &str, lines: &Lines) -> Self {
         ReadSymbols {
             symbols: vec![module(file, text, lines, None)],

@@ -7,7 +7,8 @@ use super::reader::{Reader, Value};
 /// Marks a target inside a nested pattern, whose value is unknown.
 const NESTED: u32 = u32::MAX;
 
-/// Targets that were read before their value. Their bindings start at `first`.
+/// The targets of an assignment, which are read before the assigned value. `first` is the index of
+/// their first binding.
 #[derive(Clone, Copy)]
 pub(super) struct AssignmentTargets {
     first: usize,

@@ -299,7 +299,7 @@ mod tests {
         SymbolTree::parse(FilePath::new("a.py"), text.into())
     }
 
-    /// Returns the names that are reported for a change by the owner of `mine`.
+    /// Returns the reported names if the agent that owns the symbol `mine` makes the change.
     fn found(before: &str, after: &str) -> Vec<(String, HowRebound, Vec<String>)> {
         let is_mine = |path: &SymbolPath| path.name == "mine";
         let found = rebound(&tree(before), &tree(after), is_mine).into_iter();

@@ -100,7 +100,8 @@ impl Segment {
 
     /// Opens a stored segment by mapping its file.
     ///
-    /// # Errors Fails if the file cannot be mapped or its content is invalid.
+    /// # Errors
+    /// Fails if the file cannot be mapped or its content is invalid.
     pub(super) fn open(file: &File) -> Result<Self, BadSegment> {
         // SAFETY: a segment's file is never overwritten under its name, only removed, and a removed
         // file stays mapped. The checksum is compared before anything is read.

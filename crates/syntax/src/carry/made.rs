@@ -31,8 +31,9 @@ pub struct OtherLines<'t> {
 impl<'t> MadeChange<'t> {
     /// Returns the change set that reverts this change in a newer text.
     ///
-    /// # Errors The errors of [`super::carry`]; and if a line that the change added was moved or
-    /// edited. If there is no error, the result reverts the whole change.
+    /// # Errors
+    /// The errors of [`super::carry`]; and if a line that the change added was moved or edited. If
+    /// there is no error, the result reverts the whole change.
     pub fn back_over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         let inverse = ChangeSet::between(self.after, self.before);
         let typed = ChangeSet::between(self.after, current);
@@ -42,7 +43,8 @@ impl<'t> MadeChange<'t> {
     /// Like [`MadeChange::back_over`], but compares whole lines, so that text which was typed into
     /// a line does not conflict with the reverted neighbouring line.
     ///
-    /// # Errors The errors are the same as those of [`MadeChange::back_over`].
+    /// # Errors
+    /// The errors are the same as those of [`MadeChange::back_over`].
     pub fn back_over_lines(&self, current: &str) -> Result<ChangeSet, Conflict> {
         let inverse = ChangeSet::between_lines(self.after, self.before);
         let typed = ChangeSet::between_lines(self.after, current);

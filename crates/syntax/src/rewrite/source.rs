@@ -96,7 +96,8 @@ impl Source {
 
     /// Checks the syntax of the source.
     ///
-    /// # Errors The source has a syntax error. If there are several, the first one is returned.
+    /// # Errors
+    /// The source has a syntax error. If there are several, the first one is returned.
     pub(super) fn check_syntax(&self, symbol: &str) -> Result<(), RewriteError> {
         let Some(flaw) = flaws(&self.tree).into_iter().next() else {
             return Ok(());
@@ -113,7 +114,8 @@ impl Source {
 
     /// Checks that all statements are definitions.
     ///
-    /// # Errors The source has another statement. If there are several, the first one is returned.
+    /// # Errors
+    /// The source has another statement. If there are several, the first one is returned.
     pub(super) fn check_only_definitions(&self, symbol: &str) -> Result<(), RewriteError> {
         let mut others = self.tree.root().into_iter().flat_map(statements);
         match others.find(|node| !is_definition(*node)) {
