@@ -29,26 +29,28 @@ impl Conversation {
             .saturating_sub(of_tools);
         // Without room for any prompt, nothing helps.
         let is_near = room > Tokens(0) && self.estimate() > Tokens(room.0 / 8 * NEAR);
-        is_near && self.leave_out(Tokens(room.0 / 2))
+        is_near && self.leave_out(room)
     }
 
-    /// Leaves something out until at most half of the prompt is left, as far as possible. Returns
-    /// whether anything was left out.
-    pub(crate) fn halve(&mut self) -> bool {
-        let half = Tokens(self.estimate().0 / 2);
-        self.leave_out(half)
+    /// Leaves out as much as if the prompt just filled the window. Returns whether anything was left
+    /// out.
+    pub(crate) fn shorten(&mut self) -> bool {
+        self.leave_out(self.estimate())
     }
 
     fn estimate(&self) -> Tokens {
         Tokens::of_prompt(&self.messages, &[], Tokens::estimate)
     }
 
-    fn leave_out(&mut self, most: Tokens) -> bool {
+    /// Leaves results out until half of the room is free. Where that does not free a quarter of it,
+    /// whole turns are left out.
+    fn leave_out(&mut self, room: Tokens) -> bool {
         let Some((first, last)) = self.middle() else {
             return false;
         };
-        let results_are_left_out = self.leave_results_out(last, most);
-        let turns_are_left_out = self.estimate() > most && self.leave_turns_out(first, last);
+        let results_are_left_out = self.leave_results_out(last, Tokens(room.0 / 2));
+        let is_full = self.estimate() > Tokens(room.0 / 4 * 3);
+        let turns_are_left_out = is_full && self.leave_turns_out(first, last);
         let is_changed = results_are_left_out || turns_are_left_out;
         if is_changed {
             // The record gets the conversation as it is now.

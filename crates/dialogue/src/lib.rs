@@ -18,4 +18,4 @@ pub use line::{LineArguments, first_word, words};
 pub use schema::schema;
 pub use tool::{Execute, Tool, ToolCost};
 pub use toolbox::Toolbox;
-pub use turns::{Acted, Failure, Heard, Host, converse};
+pub use turns::{AfterCalls, AfterWords, ModelFailure, Turns, converse};

@@ -22,13 +22,13 @@ pub enum LineArguments {
 
 /// The line of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct ToolLine {
     /// What stands after the `@`.
     pub word: String,
     pub arguments: LineArguments,
 }
 
-impl Line {
+impl ToolLine {
     /// Returns the arguments as JSON text; `None` if the line has none and the tool needs some.
     pub fn read(&self, rest: &str, paths: &UnusualPaths) -> Option<String> {
         let value: Value = match self.arguments {

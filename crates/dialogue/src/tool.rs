@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use starling_core::ToolSpec;
 
-use crate::line::{Line, LineArguments};
+use crate::line::{LineArguments, ToolLine};
 use crate::schema::schema;
 
 /// What a call of a tool costs. Results that cost least to get again are the first that a
@@ -32,7 +32,7 @@ pub trait Execute<A>: Send + Sync {
     async fn execute(&self, action: &A) -> String;
 }
 
-type Read<A> = Arc<dyn Fn(&str) -> Result<A, serde_json::Error> + Send + Sync>;
+type ReadArguments<A> = Arc<dyn Fn(&str) -> Result<A, serde_json::Error> + Send + Sync>;
 
 /// A tool: what a model is told of it, who may use it, and what carries out its calls. `U` is the
 /// kind of user, `A` what the calls of all tools are read to.
@@ -41,8 +41,8 @@ pub struct Tool<'a, U, A> {
     pub users: Vec<U>,
     pub cost: ToolCost,
     /// How it is called in the text protocol; `None` if it cannot be called there by a line.
-    pub(crate) line: Option<Line>,
-    read: Read<A>,
+    pub(crate) line: Option<ToolLine>,
+    read: ReadArguments<A>,
     pub(crate) executor: Option<Arc<dyn Execute<A> + 'a>>,
 }
 
@@ -80,7 +80,7 @@ impl<'a, U: Copy, A: 'static> Tool<'a, U, A> {
         cost: ToolCost,
         action: impl Fn(serde_json::Value) -> A + Send + Sync + 'static,
     ) -> Self {
-        let line = Line {
+        let line = ToolLine {
             word: spec.name.clone(),
             arguments: LineArguments::Json,
         };
@@ -97,7 +97,7 @@ impl<'a, U: Copy, A: 'static> Tool<'a, U, A> {
 
     /// Sets how the tool is called in the text protocol: `@word` and its arguments.
     pub fn line(mut self, word: &str, arguments: LineArguments) -> Self {
-        self.line = Some(Line {
+        self.line = Some(ToolLine {
             word: word.to_owned(),
             arguments,
         });

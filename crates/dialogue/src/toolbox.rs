@@ -1,5 +1,6 @@
 //! The tools of one user: their descriptions, and the way from a reply to their calls and results.
 
+use futures::future::join_all;
 use starling_core::{ChatReply, Finish, ToolCall, ToolCalling, ToolSpec};
 use starling_workspace::UnusualPaths;
 
@@ -127,5 +128,13 @@ impl<'a, U: Copy + PartialEq, A: InShort + 'static> Toolbox<'a, U, A> {
         let tool = self.tools.iter().find(|tool| tool.spec.name == call.tool)?;
         let executor = tool.executor.as_ref()?;
         Some(executor.execute(action).await)
+    }
+    /// Carries out calls side by side. The result of a call without an executor is empty.
+    pub async fn execute_all(&self, calls: Vec<Call<A>>) -> Vec<(Call<A>, String)> {
+        let one = |call: Call<A>| async move {
+            let text = self.execute(&call).await;
+            (call, text.unwrap_or_default())
+        };
+        join_all(calls.into_iter().map(one)).await
     }
 }

@@ -11,20 +11,20 @@ use crate::call::Call;
 use crate::conversation::Conversation;
 
 /// Why a model was not asked, or gave no reply.
-pub trait Failure {
+pub trait ModelFailure {
     /// The model's error; `None` if it was not asked.
     fn of_model(&self) -> Option<&ModelError>;
 }
 
 /// What follows from a reply without a call.
-pub struct Heard<E> {
+pub struct AfterWords<E> {
     /// What the model is told; `None` if the reply does not become part of the conversation.
     pub told: Option<String>,
     pub end: Option<E>,
 }
 
 /// What follows from the calls of a reply: their results, and whether the work ends.
-pub struct Acted<A, E> {
+pub struct AfterCalls<A, E> {
     pub results: Vec<(Call<A>, String)>,
     pub end: Option<E>,
 }
@@ -32,12 +32,12 @@ pub struct Acted<A, E> {
 /// Who leads a conversation with a model: what differs between agents, the scout, and those who answer
 /// questions. A hook that breaks ends the conversation.
 #[async_trait]
-pub trait Host: Send {
+pub trait Turns: Send {
     /// What the calls of its tools are read to.
     type Action: Send;
     /// How its work ends.
     type End: Send;
-    type Failed: Failure + Send;
+    type Failed: ModelFailure + Send;
 
     /// Name for the log.
     fn name(&self) -> String;
@@ -60,10 +60,14 @@ pub trait Host: Send {
     fn calls(&mut self, reply: &ChatReply) -> Vec<Call<Self::Action>>;
 
     /// Hears a reply without a call.
-    async fn hear(&mut self, reply: &ChatReply) -> Heard<Self::End>;
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End>;
 
     /// Carries out the calls of a reply.
-    async fn act(&mut self, calls: Vec<Call<Self::Action>>) -> Acted<Self::Action, Self::End>;
+    async fn act(
+        &mut self,
+        reply: &ChatReply,
+        calls: Vec<Call<Self::Action>>,
+    ) -> AfterCalls<Self::Action, Self::End>;
 
     /// Called after a turn that did not end the conversation.
     fn after_turn(&mut self) {}
@@ -74,37 +78,37 @@ pub trait Host: Send {
 }
 
 /// Leads a conversation for at most so many turns. Returns how it ended; `None` if no turn ended it.
-pub async fn converse<H: Host>(host: &mut H, turns: u32) -> Option<H::End> {
-    for number in 1..=turns {
-        let span = tracing::info_span!("turn", agent = host.name(), number);
-        match turn(host, number).instrument(span).await {
+pub async fn converse<T: Turns>(turns: &mut T, most: u32) -> Option<T::End> {
+    for number in 1..=most {
+        let span = tracing::info_span!("turn", agent = turns.name(), number);
+        match turn(turns, number).instrument(span).await {
             ControlFlow::Break(end) => return Some(end),
-            ControlFlow::Continue(()) => host.after_turn(),
+            ControlFlow::Continue(()) => turns.after_turn(),
         }
     }
     None
 }
 
-async fn turn<H: Host>(host: &mut H, number: u32) -> ControlFlow<H::End> {
-    let Some(tools) = host.begin(number).await? else {
+async fn turn<T: Turns>(turns: &mut T, number: u32) -> ControlFlow<T::End> {
+    let Some(tools) = turns.begin(number).await? else {
         return ControlFlow::Continue(());
     };
-    let reply = match call(host, tools).await {
+    let reply = match call(turns, tools).await {
         Ok(reply) => reply,
-        Err(error) => return host.failed(error),
+        Err(error) => return turns.failed(error),
     };
-    let calls = host.calls(&reply);
+    let calls = turns.calls(&reply);
     let end = if calls.is_empty() {
-        let heard = host.hear(&reply).await;
+        let heard = turns.hear(&reply).await;
         if let Some(told) = heard.told {
-            host.conversation().said(&reply);
-            host.conversation().user(told);
+            turns.conversation().said(&reply);
+            turns.conversation().user(told);
         }
         heard.end
     } else {
-        host.conversation().said(&reply);
-        let acted = host.act(calls).await;
-        host.conversation().results(acted.results);
+        turns.conversation().said(&reply);
+        let acted = turns.act(&reply, calls).await;
+        turns.conversation().results(acted.results);
         acted.end
     };
     match end {
@@ -115,20 +119,20 @@ async fn turn<H: Host>(host: &mut H, number: u32) -> ControlFlow<H::End> {
 
 /// Calls the model with a prompt that leaves room for its answer. A prompt that is too long all the
 /// same is shortened once more.
-async fn call<H: Host>(host: &mut H, tools: Vec<ToolSpec>) -> Result<ChatReply, H::Failed> {
-    let profile = host.profile().clone();
-    if host.conversation().make_room(&tools, &profile) {
-        host.left_out();
+async fn call<T: Turns>(turns: &mut T, tools: Vec<ToolSpec>) -> Result<ChatReply, T::Failed> {
+    let profile = turns.profile().clone();
+    if turns.conversation().make_room(&tools, &profile) {
+        turns.left_out();
     }
-    let reply = host.call(tools.clone()).await;
-    let is_too_long = |error: &H::Failed| {
+    let reply = turns.call(tools.clone()).await;
+    let is_too_long = |error: &T::Failed| {
         let error = error.of_model();
         error.is_some_and(|error| matches!(error, ModelError::TooLong { .. }))
     };
     match reply {
-        Err(error) if is_too_long(&error) && host.conversation().halve() => {
-            host.left_out();
-            host.call(tools).await
+        Err(error) if is_too_long(&error) && turns.conversation().shorten() => {
+            turns.left_out();
+            turns.call(tools).await
         }
         reply => reply,
     }

@@ -1,4 +1,4 @@
-//! A box of tools and a host with a scripted model.
+//! A box of tools and a turns with a scripted model.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -125,7 +125,7 @@ pub fn profile(window: u64) -> ModelProfile {
 #[derive(Debug)]
 pub struct Failed(pub ModelError);
 
-impl Failure for Failed {
+impl ModelFailure for Failed {
     fn of_model(&self) -> Option<&ModelError> {
         Some(&self.0)
     }
@@ -163,7 +163,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Host for Scripted {
+impl Turns for Scripted {
     type Action = Action;
     type End = String;
     type Failed = Failed;
@@ -207,15 +207,19 @@ impl Host for Scripted {
         self.toolbox.calls(self.profile.tool_calling, reply, text)
     }
 
-    async fn hear(&mut self, reply: &ChatReply) -> Heard<String> {
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<String> {
         let is_answer = !reply.text.is_empty();
-        Heard {
+        AfterWords {
             told: (!is_answer).then(|| "It was empty.".to_owned()),
             end: is_answer.then(|| reply.text.clone()),
         }
     }
 
-    async fn act(&mut self, calls: Vec<Call<Action>>) -> Acted<Action, String> {
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Call<Action>>,
+    ) -> AfterCalls<Action, String> {
         let (mut results, mut end) = (Vec::new(), None);
         for call in calls {
             let text = self.toolbox.execute(&call).await;
@@ -225,7 +229,7 @@ impl Host for Scripted {
             let padding = "x".repeat(self.padding);
             results.push((call, format!("{}\n{padding}", text.unwrap_or_default())));
         }
-        Acted { results, end }
+        AfterCalls { results, end }
     }
 
     fn after_turn(&mut self) {

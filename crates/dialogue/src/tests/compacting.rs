@@ -170,7 +170,7 @@ fn a_conversation_of_few_turns_keeps_all() {
     let mut conversation = long(ToolCalling::Native, 2, 9_000);
     let before = conversation.messages.clone();
     assert!(!make_room(&mut conversation, 1_000));
-    assert!(!conversation.halve());
+    assert!(!conversation.shorten());
     assert_eq!(conversation.messages, before);
 }
 

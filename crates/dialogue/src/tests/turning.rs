@@ -15,46 +15,46 @@ fn texts(messages: &[Message]) -> Vec<&str> {
 
 #[tokio::test]
 async fn results_are_appended_until_a_call_ends_the_work() {
-    let mut host = Scripted::new([Ok(look("a")), Ok(look("b")), Ok(end("done"))]);
-    assert_eq!(converse(&mut host, 5).await.as_deref(), Some("done"));
-    let last = texts(&host.asked[2]);
+    let mut turns = Scripted::new([Ok(look("a")), Ok(look("b")), Ok(end("done"))]);
+    assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("done"));
+    let last = texts(&turns.asked[2]);
     assert_eq!(
         last,
         ["system", "the task", "", "found a\n", "", "found b\n"]
     );
-    for pair in host.asked.windows(2) {
+    for pair in turns.asked.windows(2) {
         assert_eq!(
             pair[0],
             pair[1][..pair[0].len()],
             "prompts are only appended to"
         );
     }
-    assert_eq!(host.conversation.messages.len(), 8, "the last result, too");
-    assert_eq!((host.turns_over, host.times_left_out), (2, 0));
+    assert_eq!(turns.conversation.messages.len(), 8, "the last result, too");
+    assert_eq!((turns.turns_over, turns.times_left_out), (2, 0));
 }
 
 #[tokio::test]
 async fn the_turns_are_bounded() {
-    let mut host = Scripted::new([Ok(look("a")), Ok(look("b"))]);
-    assert_eq!(converse(&mut host, 2).await, None);
-    assert_eq!((host.asked.len(), host.turns_over), (2, 2));
+    let mut turns = Scripted::new([Ok(look("a")), Ok(look("b"))]);
+    assert_eq!(converse(&mut turns, 2).await, None);
+    assert_eq!((turns.asked.len(), turns.turns_over), (2, 2));
 }
 
 #[tokio::test]
 async fn a_reply_without_a_call_is_heard() {
-    let mut host = Scripted::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
-    assert_eq!(converse(&mut host, 5).await.as_deref(), Some("It is so."));
-    let told = texts(&host.asked[1]);
+    let mut turns = Scripted::new([Ok(reply("", &[])), Ok(reply("It is so.", &[]))]);
+    assert_eq!(converse(&mut turns, 5).await.as_deref(), Some("It is so."));
+    let told = texts(&turns.asked[1]);
     assert_eq!(told, ["system", "the task", "", "It was empty."]);
     assert_eq!(
-        host.conversation.messages.len(),
+        turns.conversation.messages.len(),
         4,
         "an answer is not appended"
     );
 }
 
 #[tokio::test]
-async fn the_host_decides_what_follows_from_a_failure() {
+async fn who_leads_it_decides_what_follows_from_a_failure() {
     let passing = ModelError::Server {
         model: "m".to_owned(),
         status: 500,
@@ -65,10 +65,10 @@ async fn the_host_decides_what_follows_from_a_failure() {
         status: 401,
         message: "no".to_owned(),
     };
-    let mut host = Scripted::new([Err(passing), Err(lasting)]);
-    let ended = converse(&mut host, 5).await.expect("an end");
+    let mut turns = Scripted::new([Err(passing), Err(lasting)]);
+    let ended = converse(&mut turns, 5).await.expect("an end");
     assert!(ended.contains("request refused"), "{ended}");
-    assert_eq!((host.asked.len(), host.turns_over), (2, 1));
+    assert_eq!((turns.asked.len(), turns.turns_over), (2, 1));
 }
 
 fn too_long() -> ModelError {
@@ -84,35 +84,35 @@ fn too_long() -> ModelError {
 async fn a_prompt_that_is_too_long_all_the_same_is_shortened_once() {
     let looks = ["a", "b", "c"].map(|name| Ok(look(name)));
     let then = [Err(too_long()), Ok(end("done"))];
-    let mut host = Scripted::new(looks.into_iter().chain(then));
-    host.padding = 2_000;
-    assert_eq!(converse(&mut host, 9).await.as_deref(), Some("done"));
-    let length = |nth: usize| texts(&host.asked[nth]).concat().len();
+    let mut turns = Scripted::new(looks.into_iter().chain(then));
+    turns.padding = 2_000;
+    assert_eq!(converse(&mut turns, 9).await.as_deref(), Some("done"));
+    let length = |nth: usize| texts(&turns.asked[nth]).concat().len();
     assert!(length(4) < length(3), "{} {}", length(3), length(4));
-    assert_eq!(host.times_left_out, 1);
+    assert_eq!(turns.times_left_out, 1);
 
-    let mut host = Scripted::new([Err(too_long())]);
-    let ended = converse(&mut host, 9).await.expect("an end");
+    let mut turns = Scripted::new([Err(too_long())]);
+    let ended = converse(&mut turns, 9).await.expect("an end");
     assert!(ended.contains("leaves no room") || ended.contains("over the context window"));
-    assert_eq!(host.asked.len(), 1, "nothing can be left out of the task");
+    assert_eq!(turns.asked.len(), 1, "nothing can be left out of the task");
 }
 
 #[tokio::test]
 async fn a_conversation_longer_than_the_window_is_not_ended() {
     let looks = (0..60).map(|nth| Ok(look(&format!("name{nth}"))));
-    let mut host = Scripted::new(looks.chain([Ok(end("done"))]));
-    host.profile = profile(4_000);
-    host.padding = 2_000;
-    assert_eq!(converse(&mut host, 99).await.as_deref(), Some("done"));
+    let mut turns = Scripted::new(looks.chain([Ok(end("done"))]));
+    turns.profile = profile(4_000);
+    turns.padding = 2_000;
+    assert_eq!(converse(&mut turns, 99).await.as_deref(), Some("done"));
     let room = Tokens(4_000 - 100);
-    for asked in &host.asked {
+    for asked in &turns.asked {
         let length = Tokens::of_prompt(asked, &[], Tokens::estimate);
         assert!(length < room, "{length}");
         assert_eq!(texts(&asked[..2]), ["system", "the task"]);
     }
     assert!(
-        (5..30).contains(&host.times_left_out),
+        (5..30).contains(&turns.times_left_out),
         "much is left out at once: {}",
-        host.times_left_out
+        turns.times_left_out
     );
 }

@@ -18,9 +18,7 @@ use crate::state::run_context::RunContext;
 use crate::state::views::Views;
 use crate::task::goal::Goal;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
-use starling_core::{
-    Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens,
-};
+use starling_core::{Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
