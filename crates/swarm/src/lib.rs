@@ -66,7 +66,6 @@ pub mod reading {
     pub use crate::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub use crate::lookup::{Lookup, Mention, cap};
     pub use crate::protocol::{Name, OutlineFile, Read, Search};
-    pub use starling_dialogue::{first_word, schema, words};
 }
 
 #[cfg(test)]
