@@ -13,7 +13,7 @@ use crate::state::applied::Applied;
 use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
 use starling_core::{Effect, TestReport};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::FilePath;
 use starling_text::{ChangeSet, new_file_diff, unified_diff};
 use starling_workspace::{WriteRule, missing_directories};
 
@@ -78,7 +78,7 @@ pub(crate) async fn edit(
         let why = "the run ended before it was sent to the editor".to_owned();
         return Err(Failure::Editor { why });
     }
-    let symbol = main_symbol(&draft);
+    let symbol = draft.main_symbol();
     let label = symbol.to_string();
     still_allowed(run, &draft)?;
     let tested = Arc::clone(&draft.text);
@@ -166,11 +166,6 @@ pub(crate) async fn edit(
     Ok(text)
 }
 
-pub(crate) fn main_symbol(draft: &Draft) -> SymbolPath {
-    let module = || SymbolPath::module(draft.file.clone());
-    draft.symbols.first().cloned().unwrap_or_else(module)
-}
-
 /// Takes note that an accepted proposal is not in the user's text.
 pub(crate) fn not_applied(run: &RunContext, id: ProposalId, draft: &Draft, failure: &Failure) {
     run.proposals()
@@ -187,7 +182,7 @@ pub(crate) fn not_applied(run: &RunContext, id: ProposalId, draft: &Draft, failu
         }
         Failure::Editor { why } => {
             let told = format!("proposal {id} was accepted but not applied: {why}");
-            run.proposals().unapplied.insert(main_symbol(draft), told);
+            run.proposals().unapplied.insert(draft.main_symbol(), told);
             run.event(Event::ProposalNotApplied {
                 proposal: id,
                 why: why.clone(),

@@ -6,6 +6,7 @@ use crate::check::{checks, lsp_hints};
 use crate::contract::follow_up;
 use crate::event::actor::ActorId;
 use crate::event::events::{Event, TestPhase};
+use crate::evidence::check_results::DiagnosticEvidence;
 use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
@@ -43,24 +44,10 @@ pub(crate) struct Made {
 
 /// Returns the evidence for a draft that was checked only together with others.
 pub(crate) fn unchecked(draft: &Draft) -> Evidence {
-    Evidence {
-        tests: TestEvidence::Unknown {
-            reason: "it was checked together with the others".to_owned(),
-        },
-        diagnostics: Default::default(),
-        imports: draft.imports.clone(),
-        losses: draft.losses.clone(),
-        contract: draft.contract.clone(),
-        callers: Vec::new(),
-        callers_in_set: Vec::new(),
-        callers_kept: Vec::new(),
-        test_callers: 0,
-        needs_person: checks::needs_person(draft),
-        together: None,
-        texts: Default::default(),
-        overridden: None,
-        millis: 0,
-    }
+    let tests = TestEvidence::Unknown {
+        reason: "it was checked together with the others".to_owned(),
+    };
+    draft.evidence(tests, DiagnosticEvidence::default())
 }
 
 pub(crate) fn tell_checked(run: &RunContext, id: ProposalId, evidence: &Evidence) {
@@ -122,15 +109,12 @@ pub(crate) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Dr
     }
 }
 
+/// Returns the owner of a draft: the symbol of its agent, otherwise the first symbol of the draft.
 pub(crate) fn main_symbol(agent: &AgentState, draft: &Draft) -> SymbolPath {
     match &agent.actor {
         ActorId::Agent(symbol) => symbol.clone(),
         ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            draft
-                .symbols
-                .first()
-                .cloned()
-                .unwrap_or_else(|| SymbolPath::module(draft.file.clone()))
+            draft.main_symbol()
         }
     }
 }

@@ -186,9 +186,7 @@ pub(crate) async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.proposals()
-                    .unapplied
-                    .remove(&apply::main_symbol(&made.draft));
+                run.proposals().unapplied.remove(&made.draft.main_symbol());
                 change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
             Reviewed::Edited(parts) => {

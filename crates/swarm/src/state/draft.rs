@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::evidence::check_results::ImportMends;
+use crate::evidence::check_results::{DiagnosticEvidence, ImportMends};
+use crate::evidence::proposal::{CheckedTexts, Evidence, NeedsPerson};
+use crate::evidence::test_evidence::TestEvidence;
 use crate::state::epoch::Epoch;
 use starling_syntax::{FilePath, Loss, Rewrite, SymbolPath, SymbolTree, carry, rewrite};
 use starling_text::{ChangeSet, Edit};
@@ -33,6 +35,40 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Returns the first symbol that the change touches, or the module of its file.
+    pub(crate) fn main_symbol(&self) -> SymbolPath {
+        let module = || SymbolPath::module(self.file.clone());
+        self.symbols.first().cloned().unwrap_or_else(module)
+    }
+
+    /// Returns the evidence that consists of these results and of what the draft itself says.
+    pub(crate) fn evidence(
+        &self,
+        tests: TestEvidence,
+        diagnostics: DiagnosticEvidence,
+    ) -> Evidence {
+        let needs_person = |why: &String| NeedsPerson {
+            file: self.file.clone(),
+            why: why.clone(),
+        };
+        Evidence {
+            tests,
+            diagnostics,
+            imports: self.imports.clone(),
+            losses: self.losses.clone(),
+            contract: self.contract.clone(),
+            callers: Vec::new(),
+            callers_in_set: Vec::new(),
+            callers_kept: Vec::new(),
+            test_callers: 0,
+            needs_person: self.needs_person.iter().map(needs_person).collect(),
+            together: None,
+            texts: CheckedTexts::default(),
+            overridden: None,
+            millis: 0,
+        }
+    }
+
     /// Rebases the draft onto `now`. Returns `None` if both changed the same line. Imports that
     /// both added in one place are combined.
     pub(crate) fn over(&self, now: &Arc<str>) -> Option<Arc<str>> {
