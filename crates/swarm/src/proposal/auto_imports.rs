@@ -119,12 +119,10 @@ fn has_word(text: &str, name: &str) -> bool {
 pub(crate) fn drop_redundant_imports(run: &RunContext, draft: Draft) -> Draft {
     let (now, mut makeshifts) = {
         let state = run.state();
-        let here = state
-            .proposals
-            .applied
-            .iter()
-            .filter(|one| one.file == draft.file);
-        let added: Vec<String> = here.flat_map(|one| one.imports.clone()).collect();
+        let applied = state.proposals.applied().into_iter();
+        let here = applied.filter(|(one, _)| one.draft.file == draft.file);
+        let added = here.flat_map(|(one, _)| one.draft.imports.added.clone());
+        let added: Vec<String> = added.collect();
         (state.world.snapshot.read(&draft.file), added)
     };
     makeshifts.extend(draft.imports.added.iter().cloned());
@@ -195,7 +193,7 @@ fn is_taken_away(run: &RunContext, draft: &Draft, after: &SymbolTree, name: &str
         return true;
     }
     let state = run.state();
-    let waiting = state.proposals.waiting.values().map(|one| &one.draft);
+    let waiting = state.proposals.open().map(|one| &one.draft);
     let changed = state.contracts.changes.values().map(|change| &change.0);
     let drafts: Vec<Draft> = waiting.chain(changed).cloned().collect();
     drop(state);

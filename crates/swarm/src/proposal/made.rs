@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use crate::check::{checks, lsp_hints};
 use crate::contract::follow_up;
-use crate::event::actor::ActorId;
 use crate::event::events::{Event, TestPhase};
 use crate::evidence::check_results::DiagnosticEvidence;
-use crate::evidence::file_change::FileChange;
 use crate::evidence::ids::ProposalId;
 use crate::evidence::proposal::Evidence;
 use crate::evidence::test_evidence::TestEvidence;
@@ -15,31 +13,28 @@ use crate::proposal::awaited;
 use crate::protocol::Propose;
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
-use crate::state::proposals::{Stage, Waiting};
+use crate::state::proposal::Proposal;
 use crate::state::run_context::RunContext;
 use starling_core::TestReport;
-use starling_syntax::SymbolPath;
-use starling_text::{ChangeSet, unified_diff, visible};
+use starling_text::{unified_diff, visible};
 
-/// Creates the waiting entry of a proposal before its checks.
-pub(crate) fn waiting(agent: &AgentState, change: &Propose, draft: Draft) -> Waiting {
-    Waiting {
-        symbol: main_symbol(agent, &draft),
-        reason: change.reason.clone(),
-        diff: String::new(),
-        draft,
-        evidence: None,
-        stage: Stage::Checking,
-    }
+/// Makes a proposal of an agent, which waits from now on.
+pub(crate) fn make(
+    run: &RunContext,
+    agent: &AgentState,
+    change: Propose,
+    draft: Draft,
+) -> Proposal {
+    let mut made = run.proposals().make(agent.actor.clone(), change, draft);
+    made.revises = agent.rejected;
+    follow_up::note_followed(run, made.id, &agent.actor);
+    made
 }
 
-/// A proposal that has been checked.
-#[derive(Clone)]
-pub(crate) struct Made {
-    pub id: ProposalId,
-    pub draft: Draft,
-    pub diff: String,
-    pub evidence: Evidence,
+/// Logs a proposal that was made, with its diff against the current text.
+pub(crate) fn announce(run: &RunContext, made: &mut Proposal) {
+    made.diff = own_diff(&made.draft, &before_text(run, &made.draft));
+    run.event(made.announcement());
 }
 
 /// Returns the evidence for a draft that was checked only together with others.
@@ -94,28 +89,6 @@ pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
         Some(after) => visible(&unified_diff(draft.file.as_str(), now, &after)),
         // The draft will be refused when it is applied. Until then its original diff is shown.
         None => visible(&unified_diff(draft.file.as_str(), &draft.base, &draft.text)),
-    }
-}
-
-pub(crate) fn part(id: ProposalId, symbol: &SymbolPath, reason: &str, draft: &Draft) -> FileChange {
-    FileChange {
-        proposal: id,
-        symbol: symbol.clone(),
-        symbols: draft.symbols.clone(),
-        reason: reason.to_owned(),
-        file: draft.file.clone(),
-        base: Arc::clone(&draft.base),
-        changes: ChangeSet::between(&draft.base, &draft.text),
-    }
-}
-
-/// Returns the owner of a draft: the symbol of its agent, otherwise the first symbol of the draft.
-pub(crate) fn main_symbol(agent: &AgentState, draft: &Draft) -> SymbolPath {
-    match &agent.actor {
-        ActorId::Agent(symbol) => symbol.clone(),
-        ActorId::User | ActorId::Scout | ActorId::Proxy | ActorId::Starling | ActorId::Solo => {
-            draft.main_symbol()
-        }
     }
 }
 
