@@ -20,17 +20,17 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Ver
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks the approver about a proposal.
-pub(crate) async fn decide(run: &Arc<RunContext>, made: &Proposal) -> (ActorId, Reviewed) {
+pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, Reviewed) {
     let view = ProposalView {
-        id: made.id.0,
-        symbol: made.owner(),
-        symbols: made.draft.symbols.clone(),
-        reason: made.change.reason.clone(),
-        diff: made.diff.clone(),
-        evidence: made.evidence.to_string(),
+        id: proposal.id.0,
+        symbol: proposal.owner(),
+        symbols: proposal.draft.symbols.clone(),
+        reason: proposal.change.reason.clone(),
+        diff: proposal.diff.clone(),
+        evidence: proposal.evidence.to_string(),
     };
-    let own = vec![made.file_change()];
-    ask_about(run, &made.agent, view, &made.evidence, own).await
+    let own = vec![proposal.file_change()];
+    ask_about(run, &proposal.agent, view, &proposal.evidence, own).await
 }
 
 /// Asks the approver about a proposal and the other parts of its set. The run's clock stops while a

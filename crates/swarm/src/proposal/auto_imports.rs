@@ -299,29 +299,13 @@ fn path(file: &FilePath, name: &str) -> SymbolPath {
 mod tests {
     use super::*;
 
-    fn draft(base: &str, text: &str) -> Draft {
-        Draft {
-            file: FilePath::new("a.py"),
-            base: base.into(),
-            text: text.into(),
-            symbols: vec![SymbolPath::new(FilePath::new("a.py"), "f")],
-            losses: Vec::new(),
-            contract: Vec::new(),
-            breaking: Vec::new(),
-            epoch: Default::default(),
-            imports: ImportMends::default(),
-            needs_person: Vec::new(),
-            edited: false,
-        }
-    }
-
     fn tree(draft: &Draft) -> SymbolTree {
         SymbolTree::parse(draft.file.clone(), Arc::clone(&draft.text))
     }
 
     #[test]
     fn only_what_the_draft_brought_is_lacking() {
-        let draft = draft(
+        let draft = Draft::between(
             "def f():\n    old()\n",
             "def f():\n    old()\n    new(Path, len)\n",
         );
@@ -422,7 +406,7 @@ mod tests {
         let theirs = base
             .replace("import os\n", "import os\nimport re\n")
             .replace("return 2", "return re");
-        let over = |now: &str| draft(base, &ours).over(&now.into());
+        let over = |now: &str| Draft::between(base, &ours).over(&now.into());
         let both = over(&theirs).expect("both fit");
         assert_eq!(both.matches("import re\n").count(), 1, "{both}");
         assert!(both.contains("import json\n") && both.contains("return re, json"));
@@ -433,7 +417,7 @@ mod tests {
 
     #[test]
     fn imports_go_where_imports_go() {
-        let before = draft("import os\n", "import os\n\n\ndef f():\n    Path()\n");
+        let before = Draft::between("import os\n", "import os\n\n\ndef f():\n    Path()\n");
         let statements = vec!["from pathlib import Path".to_owned()];
         let after = with_imports(before.clone(), &tree(&before), statements.clone());
         assert_eq!(

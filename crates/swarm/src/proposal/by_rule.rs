@@ -26,7 +26,7 @@ pub(crate) fn is_part(run: &RunContext) -> bool {
 pub(crate) async fn propose(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    mut made: Proposal,
+    mut proposal: Proposal,
     mut place: Place,
 ) -> Outcome {
     let all_there = run.waited.wait_for(|| run.agents().drafts.is_empty());
@@ -34,14 +34,14 @@ pub(crate) async fn propose(
     if run.proposals().waiting().count() < 2 {
         // The other parts were refused.
         place.stand_alone();
-        let report = propose::checked(run, agent, &mut made).await;
-        return propose::alone(run, agent, made, report).await;
+        let report = propose::checked(run, agent, &mut proposal).await;
+        return propose::alone(run, agent, proposal, report).await;
     }
     // A part is not checked alone.
-    announce(run, &mut made);
-    made.evidence = unchecked(&made.draft);
-    place.checked(&made, Stage::NeedsOthers);
-    let id = made.id;
+    announce(run, &mut proposal);
+    proposal.evidence = unchecked(&proposal.draft);
+    place.checked(&proposal, Stage::NeedsOthers);
+    let id = proposal.id;
     let joined = joint_check::join(run, id, set::decide_on_set).await;
     let Some(JointCheck { together, verdict }) = joined else {
         return not_as_a_whole(run, agent);
@@ -57,17 +57,17 @@ pub(crate) async fn propose(
         }) => {
             agent.rejected = None;
             let landed = landed.remove(&id).unwrap_or_else(lost);
-            ended(run, agent, &made, landed)
+            ended(run, agent, &proposal, landed)
         }
         Some(Decision { by, verdict, .. }) => {
             let tests = together.tests.clone();
-            propose::concluded(run, agent, made, (by, verdict), (tests, None)).await
+            propose::concluded(run, agent, proposal, (by, verdict), (tests, None)).await
         }
         None => {
-            made.evidence.tests = together.tests;
-            made.evidence.diagnostics = together.diagnostics;
-            tell_checked(run, id, &made.evidence);
-            match objection::judge(run, agent, &made) {
+            proposal.evidence.tests = together.tests;
+            proposal.evidence.diagnostics = together.diagnostics;
+            tell_checked(run, id, &proposal.evidence);
+            match objection::judge(run, agent, &proposal) {
                 Judgement::SentBack { why } => refuse(run, agent, why),
                 Judgement::Passes | Judgement::PersonDecides { .. } => not_as_a_whole(run, agent),
             }

@@ -39,15 +39,15 @@ pub(crate) fn lost() -> Landed {
 pub(crate) fn ended(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    made: &Proposal,
+    proposal: &Proposal,
     landed: Landed,
 ) -> Outcome {
-    let id = made.id;
+    let id = proposal.id;
     match landed {
         Landed::Applied { text, gone } => {
             // A person may have edited the proposal as a part of a set.
             let accepted = run.proposals().get(id).map(|one| one.draft.clone());
-            let draft = accepted.unwrap_or_else(|| made.draft.clone());
+            let draft = accepted.unwrap_or_else(|| proposal.draft.clone());
             see_own_change(agent, &draft, text);
             prepare_others(run, &agent.actor);
             follow_up::follow_up(run, &agent.actor, agent.wave, &draft, &gone);
@@ -63,7 +63,7 @@ pub(crate) fn ended(
         }
         Landed::TakenOut => taken_out(agent, id),
         Landed::Failed(Failure::Conflict { why, .. }) => {
-            let (now, draft) = (made.owner(), &made.draft);
+            let (now, draft) = (proposal.owner(), &proposal.draft);
             let lookup = run.lookup();
             let source = lookup.read(&[now.to_string()]);
             if let Ok(tree) = lookup.tree(&now.file) {
@@ -85,7 +85,7 @@ pub(crate) fn ended(
             "It was accepted as part of a set, and is not applied without {why}. Propose it again, or find another way."
         )),
         Landed::Stays { text, why } => {
-            see_own_change(agent, &made.draft, text);
+            see_own_change(agent, &proposal.draft, text);
             sent_back(format!(
                 "It was accepted as part of a set and is applied, but is of no use without {why}. Look at it again."
             ))

@@ -54,8 +54,8 @@ impl Place {
     }
 
     /// Stores the results of the proposal's standalone check.
-    pub fn checked(&self, made: &Proposal, stage: Stage) {
-        self.run.proposals().check(made, stage).ok();
+    pub fn checked(&self, proposal: &Proposal, stage: Stage) {
+        self.run.proposals().check(proposal, stage).ok();
         self.run.waited.raise();
     }
 

@@ -25,16 +25,16 @@ pub(crate) fn make(
     change: Propose,
     draft: Draft,
 ) -> Proposal {
-    let mut made = run.proposals().make(agent.actor.clone(), change, draft);
-    made.revises = agent.rejected;
-    follow_up::note_followed(run, made.id, &agent.actor);
-    made
+    let mut proposal = run.proposals().make(agent.actor.clone(), change, draft);
+    proposal.revises = agent.rejected;
+    follow_up::note_followed(run, proposal.id, &agent.actor);
+    proposal
 }
 
 /// Logs a proposal that was made, with its diff against the current text.
-pub(crate) fn announce(run: &RunContext, made: &mut Proposal) {
-    made.diff = own_diff(&made.draft, &before_text(run, &made.draft));
-    run.event(made.announcement());
+pub(crate) fn announce(run: &RunContext, proposal: &mut Proposal) {
+    proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
+    run.event(proposal.announcement());
 }
 
 /// Returns the evidence for a draft that was checked only together with others.
@@ -95,27 +95,10 @@ pub(crate) fn own_diff(draft: &Draft, now: &Arc<str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_syntax::FilePath;
-
-    fn draft(base: &str, text: &str) -> Draft {
-        Draft {
-            file: FilePath::new("a.py"),
-            base: base.into(),
-            text: text.into(),
-            symbols: Vec::new(),
-            losses: Vec::new(),
-            contract: Vec::new(),
-            breaking: Vec::new(),
-            epoch: Default::default(),
-            imports: Default::default(),
-            needs_person: Vec::new(),
-            edited: false,
-        }
-    }
 
     #[test]
     fn a_diff_shows_the_own_change_over_what_others_brought() {
-        let draft = draft("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
+        let draft = Draft::between("a = 1\nx\nx\nx\nx\nb = 1\n", "a = 1\nx\nx\nx\nx\nb = 2\n");
         let now: Arc<str> = "a = 3\nx\nx\nx\nx\nb = 1\n".into();
         let diff = own_diff(&draft, &now);
         assert!(diff.contains("-b = 1\n+b = 2\n"), "{diff}");

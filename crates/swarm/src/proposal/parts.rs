@@ -47,11 +47,11 @@ pub(crate) fn open(run: &RunContext, agent: &AgentState) -> Vec<Proposal> {
 pub(crate) fn keep(
     run: &RunContext,
     agent: &AgentState,
-    made: &Proposal,
+    proposal: &Proposal,
     why: &ReturnReason,
 ) -> Outcome {
     outcome::tell_refused(run, agent, why);
-    run.proposals().keep(made).ok();
+    run.proposals().keep(proposal).ok();
     let kept: Vec<ProposalId> = open(run, agent).iter().map(|kept| kept.id).collect();
     let to_agent = format!(
         "{why}\nIf it is one part of a change, propose the other parts: what you propose next is \
@@ -77,9 +77,9 @@ async fn propose_again(
         }
     }
     let again = drafts.into_iter().map(|(kept, draft)| {
-        let mut made = made::make(run, agent, kept.change, draft);
-        made.revises = Some(kept.id);
-        (Place::take(run, made.id), made)
+        let mut proposal = made::make(run, agent, kept.change, draft);
+        proposal.revises = Some(kept.id);
+        (Place::take(run, proposal.id), proposal)
     });
     again.unzip()
 }
@@ -89,17 +89,17 @@ async fn propose_again(
 pub(crate) async fn join(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    made: Proposal,
+    proposal: Proposal,
 ) -> Result<Outcome, Box<Proposal>> {
     let kept = open(run, agent);
     if kept.is_empty() {
-        return Err(Box::new(made));
+        return Err(Box::new(proposal));
     }
     let (_places, mut all) = propose_again(run, agent, kept).await;
-    all.push(made.clone());
-    let found = joint_check::checked_together(run, made.id, &all).await;
+    all.push(proposal.clone());
+    let found = joint_check::checked_together(run, proposal.id, &all).await;
     if all.len() < 2 || !found.passes {
-        return Err(Box::new(made));
+        return Err(Box::new(proposal));
     }
     run.proposals().forget_kept(&agent.actor, false);
     let together = |of: ProposalId| JointEvidence {
@@ -114,11 +114,11 @@ pub(crate) async fn join(
         needs: Vec::new(),
     };
     let of_all: Vec<JointEvidence> = all.iter().map(|one| together(one.id)).collect();
-    let own = together(made.id);
+    let own = together(proposal.id);
     let again = all
         .iter_mut()
         .zip(of_all)
-        .filter(|(one, _)| one.id != made.id);
+        .filter(|(one, _)| one.id != proposal.id);
     for (one, together) in again {
         made::announce(run, one);
         one.evidence = Evidence {
@@ -127,7 +127,7 @@ pub(crate) async fn join(
         };
         made::tell_checked(run, one.id, &one.evidence);
     }
-    Ok(decide(run, agent, all, made.id, own).await)
+    Ok(decide(run, agent, all, proposal.id, own).await)
 }
 
 /// Asks the approver about parts that pass together, and carries out the decision.

@@ -48,29 +48,29 @@ pub(crate) async fn propose(
         return sent_back(why);
     }
     let (change, draft) = candidates::choose(run, agent, change, draft).await;
-    let mut made = made::make(run, agent, change, draft);
-    let id = made.id;
+    let mut proposal = made::make(run, agent, change, draft);
+    let id = proposal.id;
     let mut place = Place::take(run, id);
     run.draft_arrived(&agent.actor);
     if by_rule::is_part(run) {
-        return by_rule::propose(run, agent, made, place).await;
+        return by_rule::propose(run, agent, proposal, place).await;
     }
-    let mut report = checked(run, agent, &mut made).await;
-    let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    let mut report = checked(run, agent, &mut proposal).await;
+    let (tests, diagnostics) = (&proposal.evidence.tests, &proposal.evidence.diagnostics);
     let approval = run.task.approval;
     let stage = joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval);
     if stage == Stage::NeedsOthers {
         // If the proposal can be applied only together with its callers, their owners are notified
         // now.
-        follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &made.draft);
+        follow_up::before_it_is_applied(run, &agent.actor, agent.wave, &proposal.draft);
     }
-    place.checked(&made, stage);
+    place.checked(&proposal, stage);
     if stage == Stage::NeedsOthers
         && let Some(JointCheck { together, verdict }) =
             joint_check::join(run, id, set::decide_on_set).await
     {
         let tests = together.tests.clone();
-        made.evidence.together = Some(together);
+        proposal.evidence.together = Some(together);
         match verdict {
             Some(Decision { landed, .. }) if landed.get(&id).is_some_and(Landed::is_taken_out) => {
                 return taken_out(agent, id);
@@ -82,36 +82,36 @@ pub(crate) async fn propose(
             }) => {
                 agent.rejected = None;
                 let landed = landed.remove(&id).unwrap_or_else(lost);
-                return ended(run, agent, &made, landed);
+                return ended(run, agent, &proposal, landed);
             }
             Some(Decision { by, verdict, .. }) => {
                 let verdict = (by, verdict);
-                return concluded(run, agent, made, verdict, (tests, None)).await;
+                return concluded(run, agent, proposal, verdict, (tests, None)).await;
             }
             None => {}
         }
-        tell_checked(run, id, &made.evidence);
+        tell_checked(run, id, &proposal.evidence);
     }
-    if awaited::give_up(run, &mut made.evidence.diagnostics) {
-        tell_checked(run, id, &made.evidence);
+    if awaited::give_up(run, &mut proposal.evidence.diagnostics) {
+        tell_checked(run, id, &proposal.evidence);
     }
     // The workspace may have changed while the proposal waited for others.
     place.stand_alone();
-    if is_stale(run, &made.draft) {
-        let together = made.evidence.together.take();
-        again(run, agent, &mut made, &mut report).await;
-        let (tests, diagnostics) = (&made.evidence.tests, &made.evidence.diagnostics);
+    if is_stale(run, &proposal.draft) {
+        let together = proposal.evidence.together.take();
+        again(run, agent, &mut proposal, &mut report).await;
+        let (tests, diagnostics) = (&proposal.evidence.tests, &proposal.evidence.diagnostics);
         if joint_check::stage(tests, diagnostics, &run.tests().required.ids, approval)
             == Stage::NeedsOthers
         {
-            made.evidence.together = together;
+            proposal.evidence.together = together;
         }
-        tell_checked(run, id, &made.evidence);
+        tell_checked(run, id, &proposal.evidence);
     }
     if are_kept(agent) {
-        return with_parts(run, agent, (made, report), stage).await;
+        return with_parts(run, agent, (proposal, report), stage).await;
     }
-    alone(run, agent, made, report).await
+    alone(run, agent, proposal, report).await
 }
 
 /// Decides on a proposal of the single agent, together with its earlier parts if they pass
@@ -119,20 +119,20 @@ pub(crate) async fn propose(
 async fn with_parts(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    (made, report): (Proposal, Option<TestReport>),
+    (proposal, report): (Proposal, Option<TestReport>),
     stage: Stage,
 ) -> Outcome {
-    run.proposals().replace_kept(&agent.actor, &made.draft);
-    let made = match parts::join(run, agent, made).await {
+    run.proposals().replace_kept(&agent.actor, &proposal.draft);
+    let proposal = match parts::join(run, agent, proposal).await {
         Ok(outcome) => return outcome,
-        Err(made) => *made,
+        Err(proposal) => *proposal,
     };
     if stage == Stage::NeedsOthers
-        && let Judgement::SentBack { why } = objection::judge(run, agent, &made)
+        && let Judgement::SentBack { why } = objection::judge(run, agent, &proposal)
     {
-        return parts::keep(run, agent, &made, &why);
+        return parts::keep(run, agent, &proposal, &why);
     }
-    alone(run, agent, made, report).await
+    alone(run, agent, proposal, report).await
 }
 
 /// Records the tests that a refused proposal broke.
@@ -149,29 +149,29 @@ fn remember_broken(agent: &mut AgentState, evidence: &Evidence, report: Option<T
 pub(crate) async fn alone(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    mut made: Proposal,
+    mut proposal: Proposal,
     mut report: Option<TestReport>,
 ) -> Outcome {
-    match objection::judge(run, agent, &made) {
+    match objection::judge(run, agent, &proposal) {
         Judgement::Passes => {}
-        Judgement::PersonDecides { overridden } => made.evidence.overridden = Some(overridden),
+        Judgement::PersonDecides { overridden } => proposal.evidence.overridden = Some(overridden),
         Judgement::SentBack { why } => {
-            remember_broken(agent, &made.evidence, report);
+            remember_broken(agent, &proposal.evidence, report);
             return refuse(run, agent, why);
         }
     }
-    if let Some(why) = new_tests::not_run(run, &made.draft, report.as_ref())
-        && !(made.change.insist && run.task.approval.is_by_person())
+    if let Some(why) = new_tests::not_run(run, &proposal.draft, report.as_ref())
+        && !(proposal.change.insist && run.task.approval.is_by_person())
     {
         return refuse(run, agent, why);
     }
-    let (mut not_taken, reason) = (0, made.change.reason.clone());
+    let (mut not_taken, reason) = (0, proposal.change.reason.clone());
     loop {
-        let (by, reviewed) = decide(run, &made).await;
+        let (by, reviewed) = decide(run, &proposal).await;
         match reviewed {
             Reviewed::Verdict(verdict) => {
-                let known = (made.evidence.tests.clone(), report.clone());
-                let outcome = concluded(run, agent, made.clone(), (by, verdict), known).await;
+                let known = (proposal.evidence.tests.clone(), report.clone());
+                let outcome = concluded(run, agent, proposal.clone(), (by, verdict), known).await;
                 let Outcome::Stopped { why } = outcome else {
                     return outcome;
                 };
@@ -179,19 +179,20 @@ pub(crate) async fn alone(
                 if !may_ask_again(run, not_taken) {
                     return Outcome::Stopped { why };
                 }
-                run.proposals().ask_again(made.id).ok();
-                made.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
+                run.proposals().ask_again(proposal.id).ok();
+                proposal.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
             Reviewed::Edited(parts) => {
-                let mut own = vec![made.clone()];
+                let mut own = vec![proposal.clone()];
                 edited::replace(run, &mut own, parts).await;
                 let Some(edited) = own.pop() else {
-                    return taken_out(agent, made.id);
+                    return taken_out(agent, proposal.id);
                 };
-                made = edited;
-                (made.evidence, report) = check(run, &made.draft, made.id).await;
-                made.evidence.overridden = objection::of_edited(run, &made.draft, &made.evidence);
-                tell_checked(run, made.id, &made.evidence);
+                proposal = edited;
+                (proposal.evidence, report) = check(run, &proposal.draft, proposal.id).await;
+                proposal.evidence.overridden =
+                    objection::of_edited(run, &proposal.draft, &proposal.evidence);
+                tell_checked(run, proposal.id, &proposal.evidence);
             }
         }
     }
@@ -207,11 +208,11 @@ fn may_ask_again(run: &RunContext, not_taken: u32) -> bool {
 pub(crate) async fn concluded(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    made: Proposal,
+    proposal: Proposal,
     (by, verdict): (ActorId, Verdict),
     known: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
-    let id = made.id;
+    let id = proposal.id;
     run.event(Event::ProposalReviewed {
         proposal: id,
         by,
@@ -220,15 +221,15 @@ pub(crate) async fn concluded(
     match verdict {
         Verdict::Accept => {
             agent.rejected = None;
-            let problems = made.evidence.counting().1.stopping();
+            let problems = proposal.evidence.counting().1.stopping();
             let problems: Vec<String> = problems.map(|one| one.message.clone()).collect();
             let accepted = {
                 let mut book = run.proposals();
                 book.accepted_problems.extend(problems);
-                book.accept(&made)
+                book.accept(&proposal)
             };
             match accepted {
-                Ok(()) => finish(run, agent, &made, known).await,
+                Ok(()) => finish(run, agent, &proposal, known).await,
                 Err(wrong) => Outcome::Stopped {
                     why: wrong.to_string(),
                 },
@@ -250,16 +251,16 @@ pub(crate) async fn concluded(
 pub(crate) async fn checked(
     run: &Arc<RunContext>,
     agent: &AgentState,
-    made: &mut Proposal,
+    proposal: &mut Proposal,
 ) -> Option<TestReport> {
-    made::announce(run, made);
-    let (evidence, mut report) = check(run, &made.draft, made.id).await;
-    made.evidence = evidence;
-    made.diff = own_diff(&made.draft, &before_text(run, &made.draft));
-    if is_stale(run, &made.draft) {
-        again(run, agent, made, &mut report).await;
+    made::announce(run, proposal);
+    let (evidence, mut report) = check(run, &proposal.draft, proposal.id).await;
+    proposal.evidence = evidence;
+    proposal.diff = own_diff(&proposal.draft, &before_text(run, &proposal.draft));
+    if is_stale(run, &proposal.draft) {
+        again(run, agent, proposal, &mut report).await;
     }
-    tell_checked(run, made.id, &made.evidence);
+    tell_checked(run, proposal.id, &proposal.evidence);
     report
 }
 
@@ -274,10 +275,10 @@ fn is_stale(run: &RunContext, draft: &Draft) -> bool {
 pub(crate) async fn again(
     run: &Arc<RunContext>,
     agent: &AgentState,
-    made: &mut Proposal,
+    proposal: &mut Proposal,
     report: &mut Option<TestReport>,
 ) {
-    let Ok(draft) = draft::make(run, agent, &made.change).await else {
+    let Ok(draft) = draft::make(run, agent, &proposal.change).await else {
         return;
     };
     let stage = |evidence: &Evidence| {
@@ -285,18 +286,18 @@ pub(crate) async fn again(
         let required = &run.tests().required.ids;
         joint_check::stage(tests, diagnostics, required, run.task.approval)
     };
-    let had_failed = stage(&made.evidence) == Stage::NeedsOthers;
-    (made.evidence, *report) = check(run, &draft, made.id).await;
+    let had_failed = stage(&proposal.evidence) == Stage::NeedsOthers;
+    (proposal.evidence, *report) = check(run, &draft, proposal.id).await;
     if had_failed {
         let mut state = run.proposals();
         let needs = Dependencies {
-            needs: state.applied_since(&made.draft),
+            needs: state.applied_since(&proposal.draft),
             ..Dependencies::default()
         };
-        state.depend(made.id, needs);
+        state.depend(proposal.id, needs);
     }
-    made.diff = own_diff(&draft, &before_text(run, &draft));
-    made.draft = draft;
+    proposal.diff = own_diff(&draft, &before_text(run, &draft));
+    proposal.draft = draft;
 }
 
 fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcome {
@@ -318,14 +319,14 @@ fn refused(run: &RunContext, agent: &mut AgentState, refusal: Refusal) -> Outcom
 async fn finish(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
-    made: &Proposal,
+    proposal: &Proposal,
     checked: (TestEvidence, Option<TestReport>),
 ) -> Outcome {
-    let gone = follow_up::before(run, &made.draft);
-    let landed = match apply::apply(run, made, checked).await {
+    let gone = follow_up::before(run, &proposal.draft);
+    let landed = match apply::apply(run, proposal, checked).await {
         Ok(text) => Landed::Applied { text, gone },
         Err(failure @ Failure::Conflict { .. }) => Landed::Failed(failure),
         Err(Failure::Editor { why }) => return Outcome::Stopped { why },
     };
-    ended(run, agent, made, landed)
+    ended(run, agent, proposal, landed)
 }

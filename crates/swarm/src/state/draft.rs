@@ -123,3 +123,24 @@ pub(crate) fn only_adds_imports(edit: &Edit) -> bool {
     let has_any = lines.clone().next().is_some();
     edit.range.start == edit.range.end && has_any && lines.all(is_import)
 }
+
+#[cfg(test)]
+impl Draft {
+    /// A change of `f` in `a.py`, for tests.
+    pub(crate) fn between(base: &str, text: &str) -> Draft {
+        let file = FilePath::new("a.py");
+        Draft {
+            symbols: vec![SymbolPath::new(file.clone(), "f")],
+            file,
+            base: base.into(),
+            text: text.into(),
+            losses: Vec::new(),
+            contract: Vec::new(),
+            breaking: Vec::new(),
+            epoch: Epoch::default(),
+            imports: ImportMends::default(),
+            needs_person: Vec::new(),
+            edited: false,
+        }
+    }
+}

@@ -404,3 +404,6 @@ impl ProposalBook {
         without
     }
 }
+
+#[cfg(test)]
+mod tests;
