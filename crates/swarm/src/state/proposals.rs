@@ -227,10 +227,15 @@ impl ProposalBook {
     }
 
     /// Drops the proposals for a symbol that the editor did not take, because a newer one counts.
+    /// Those whose task may ask again stay.
     fn forget_refused(&mut self, symbol: &SymbolPath) {
-        self.all.retain(|_, one| {
-            let is_refused = matches!(one.status, Status::NotApplied { .. });
-            !is_refused || one.draft.main_symbol() != *symbol
+        self.all.retain(|_, one| match one.status {
+            Status::NotApplied { is_over, .. } => !is_over || one.draft.main_symbol() != *symbol,
+            Status::Waiting(_)
+            | Status::Kept { .. }
+            | Status::Accepted
+            | Status::Applied(_)
+            | Status::Undone => true,
         });
     }
 
