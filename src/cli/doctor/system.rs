@@ -14,6 +14,7 @@ use crate::cli::languages;
 use crate::cli::services::policy;
 use starling_config::Config;
 use starling_core::TestRunner;
+use starling_platform::files::PathExt;
 use starling_runner::{Collection, ProjectTests, TestSettings, needed_variables};
 use starling_sandbox::{Confinement, Kind, Shadows, cache_dir};
 use starling_syntax::{FilePath, Language};
@@ -115,7 +116,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
     };
     let sandbox = sandbox_finding(&shadows);
     let workspace = root
-        .canonicalize()
+        .canonical()
         .map_err(|error| error.to_string())
         .and_then(|root| Workspace::open(root).map_err(|error| error.to_string()));
     let mut findings = vec![shadow, sandbox];
@@ -234,6 +235,7 @@ fn sandbox_finding(shadows: &Shadows) -> Finding {
     match shadows.confinement() {
         Some(Confinement::Namespaces) => Finding::ok("sandbox", "namespaces of our own"),
         Some(Confinement::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
+        Some(Confinement::SandboxExec) => Finding::ok("sandbox", "sandbox-exec"),
         Some(Confinement::Nothing) => Finding::warn(
             "sandbox",
             format!(

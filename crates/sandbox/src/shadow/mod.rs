@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use starling_workspace::{Overlay, ReadError, encode, inside};
 
-use crate::sandbox::{Bounds, Confinement, Plan, Tree, administrators_files};
+use crate::sandbox::{Bounds, Confinement, MECHANISMS, Plan, Tree, administrators_files, user};
 pub use container::Container;
 use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
@@ -105,7 +105,6 @@ impl Shadows {
     /// # Errors
     /// Fails if the cache directory cannot be written.
     pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
-        use Confinement::{Bubblewrap, Namespaces, Nothing};
         // The search runs in parallel with the probes, because both take equally long.
         let private = tokio::task::spawn_blocking(administrators_files);
         let private = async { private.await.map_err(io::Error::other) };
@@ -114,20 +113,12 @@ impl Shadows {
             source,
         };
         let mut refusals = Vec::new();
-        for (kind, confinement, reason) in [
-            (
-                Kind::Overlay,
-                Namespaces,
-                "overlay file systems work in user namespaces",
-            ),
-            (Kind::Copy, Namespaces, "user namespaces work"),
-            (Kind::Copy, Bubblewrap, "bubblewrap works"),
-        ] {
+        for mechanism in MECHANISMS {
             let shadows = Shadows {
                 cache: cache.to_owned(),
                 bounds: policy.bounds,
-                kind,
-                confinement: Some(confinement),
+                kind: mechanism.kind,
+                confinement: Some(mechanism.confinement),
                 reason: String::new(),
                 hidden: Vec::new(),
                 private: &[],
@@ -135,7 +126,7 @@ impl Shadows {
             };
             match shadows.probe().await {
                 Ok(()) => {
-                    refusals.push(reason.to_owned());
+                    refusals.push(mechanism.reason.to_owned());
                     let reason = refusals.join("; ");
                     let private = private.await.map_err(no_list)?;
                     return Ok(Shadows {
@@ -155,7 +146,7 @@ impl Shadows {
             bounds: policy.bounds,
             kind: Kind::Copy,
             confinement: match policy.unconfined {
-                Unconfined::Allowed => Some(Nothing),
+                Unconfined::Allowed => Some(Confinement::Nothing),
                 Unconfined::Refused => None,
             },
             reason: refusals.join("; "),
@@ -290,6 +281,7 @@ impl Shadows {
         tree: Tree,
         command: &ShadowCommand,
     ) -> Program {
+        let (user, group) = user();
         Program {
             plan: Plan {
                 confinement,
@@ -301,8 +293,8 @@ impl Shadows {
                 keep: command.keep.clone(),
                 private: self.private.to_vec(),
                 records: self.records(),
-                user: rustix::process::getuid().as_raw(),
-                group: rustix::process::getgid().as_raw(),
+                user,
+                group,
             },
             environment: command.environment.clone(),
             deadline: command.deadline,

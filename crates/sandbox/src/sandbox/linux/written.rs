@@ -65,7 +65,9 @@ fn directory(plan: &Plan) -> PathBuf {
         (Tree::Overlay { .. }, _) => plan.scratch.join("upper"),
         (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => root.clone(),
         // The command writes to its copy and to its temporary files.
-        (Tree::Copy { .. }, Confinement::Nothing) => plan.scratch.clone(),
+        (Tree::Copy { .. }, Confinement::SandboxExec | Confinement::Nothing) => {
+            plan.scratch.clone()
+        }
     }
 }
 
