@@ -16,7 +16,7 @@ use starling_config::Config;
 use starling_core::TestRunner;
 use starling_platform::files::PathExt;
 use starling_runner::{Collection, ProjectTests, TestSettings, needed_variables};
-use starling_sandbox::{Confinement, Kind, Shadows, cache_dir};
+use starling_sandbox::{Confinement, Kind, SANDBOX_ADVICE, Shadows, cache_dir};
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{HostPrograms, Overlay, Snapshot, Variables, Workspace};
 
@@ -231,7 +231,7 @@ fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
 }
 
 fn sandbox_finding(shadows: &Shadows) -> Finding {
-    let advice = "install bubblewrap or allow unprivileged user namespaces";
+    let advice = SANDBOX_ADVICE;
     match shadows.confinement() {
         Some(Confinement::Namespaces) => Finding::ok("sandbox", "namespaces of our own"),
         Some(Confinement::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),

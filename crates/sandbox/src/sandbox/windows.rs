@@ -17,6 +17,9 @@ use super::keeper::{self, Started};
 use super::plan::{Confinement, Plan};
 use super::{KEEPER, Mechanism, tried};
 
+/// What a user can do where no sandbox can be made.
+pub const SANDBOX_ADVICE: &str = "run Starling in WSL, where Linux has one";
+
 /// Nothing can make a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[];
 

@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use starling_workspace::{Overlay, ReadError, encode, inside};
 
-use crate::sandbox::{Bounds, Confinement, MECHANISMS, Plan, Tree, administrators_files, user};
+use crate::sandbox::{
+    Bounds, Confinement, MECHANISMS, Plan, SANDBOX_ADVICE, Tree, administrators_files, user,
+};
 pub use container::Container;
 use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
@@ -62,8 +64,9 @@ pub enum ShadowError {
     #[error("{}: no shadow could be made: {message}", .root.display())]
     Refused { root: PathBuf, message: String },
     #[error(
-        "no sandbox can be made here ({reason}), and nothing runs without one: install bubblewrap, \
-         allow user namespaces, or set sandbox.missing to \"allow\""
+        "no sandbox can be made here ({reason}), and nothing runs without one: {}, or \
+         set sandbox.missing to \"allow\"",
+        SANDBOX_ADVICE
     )]
     NoSandbox { reason: String },
 }
@@ -141,6 +144,9 @@ impl Shadows {
             }
         }
         refusals.dedup();
+        if refusals.is_empty() {
+            refusals.push("this system has none".to_owned());
+        }
         Ok(Shadows {
             cache: cache.to_owned(),
             bounds: policy.bounds,

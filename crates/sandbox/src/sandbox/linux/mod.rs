@@ -45,6 +45,9 @@ const SELF: &str = "/proc/self/exe";
 /// The smallest limit on processes that a PID namespace accepts.
 const LEAST: u32 = 301;
 
+/// What a user can do where no sandbox can be made.
+pub const SANDBOX_ADVICE: &str = "install bubblewrap or allow unprivileged user namespaces";
+
 /// What can make a sandbox, the best first.
 pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism {

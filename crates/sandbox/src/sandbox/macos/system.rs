@@ -18,6 +18,9 @@ use crate::sandbox::{KEEPER, Mechanism, tried};
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
+/// What a user can do where no sandbox can be made.
+pub const SANDBOX_ADVICE: &str = "use a macOS with /usr/bin/sandbox-exec";
+
 /// What can make a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[Mechanism {
     kind: Kind::Copy,
