@@ -134,11 +134,13 @@ fn root() -> &'static Path {
 /// `starling-`.
 fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
     let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
-    let names = manifest.get(table).and_then(toml::Value::as_table);
-    names
-        .into_iter()
-        .flat_map(|table| table.keys().cloned())
-        .collect()
+    // The dependencies of one system stand in tables of their own.
+    let systems = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = systems.into_iter().flat_map(toml::Table::values);
+    let tables = tables.filter_map(|system| system.get(table));
+    let tables = tables.chain(manifest.get(table));
+    let names = tables.filter_map(toml::Value::as_table);
+    names.flat_map(|names| names.keys().cloned()).collect()
 }
 
 /// Returns the crates in `crates/` with the text of their manifests.
