@@ -3,12 +3,13 @@
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     Access, AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, accessat, fchown, fgetxattr,
-    flistxattr, fremovexattr, fsetxattr,
+    flistxattr, fremovexattr, fsetxattr, fstatvfs,
 };
 use rustix::io::Errno;
 
@@ -53,6 +54,21 @@ pub fn change_marks(found: &Metadata) -> ChangeMarks {
         modified: nanos(found.mtime(), found.mtime_nsec()),
         changed: nanos(found.ctime(), found.ctime_nsec()),
     }
+}
+
+/// Returns the free bytes of the disk of a directory, or 0 if it can hold no more files, or `None`
+/// if they are unknown.
+pub fn free_space(directory: &Path) -> Option<u64> {
+    free_space_of(File::open(directory).ok()?)
+}
+
+/// Returns the free bytes of the disk of an open directory, as [`free_space`] does.
+pub fn free_space_of(directory: impl AsFd) -> Option<u64> {
+    let found = fstatvfs(directory).ok()?;
+    // A file system that reports no number of files at all has no limit on them.
+    let no_more_files = found.f_files > 0 && found.f_favail == 0;
+    let bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    Some(if no_more_files { 0 } else { bytes })
 }
 
 /// Opens a file for reading. Opening a pipe does not wait for a writer.

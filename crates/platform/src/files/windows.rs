@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal};
+use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::{MetadataExt, OpenOptionsExt, symlink_dir, symlink_file};
 use std::path::{Path, PathBuf};
 
 use winapi_util::file::{information, typ};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, GetDiskFreeSpaceExW,
 };
 
 use super::names::is_exact_on_windows;
@@ -62,6 +63,16 @@ pub fn change_marks(found: &Metadata) -> ChangeMarks {
         modified,
         changed: modified,
     }
+}
+
+/// Returns the free bytes of the disk of a directory for this user, or `None` if they are unknown.
+pub fn free_space(directory: &Path) -> Option<u64> {
+    let path: Vec<u16> = directory.as_os_str().encode_wide().chain([0]).collect();
+    let mut free = 0;
+    let none = std::ptr::null_mut();
+    // SAFETY: the path ends with a zero, `free` outlives the call, and the other results may be null.
+    let done = unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &raw mut free, none, none) };
+    (done != 0).then_some(free)
 }
 
 /// Opens a file for reading.

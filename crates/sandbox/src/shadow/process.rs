@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use starling_platform::files::free_space;
 use starling_platform::processes::{ProcessGroup, exit_code, lead_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
@@ -54,6 +55,8 @@ pub(super) enum NotRun {
     Io(io::Error),
     /// The sandbox could not be created.
     Refused(String),
+    /// The disk of the scratch directory is full.
+    DiskFull,
 }
 
 impl From<io::Error> for NotRun {
@@ -67,7 +70,7 @@ impl From<io::Error> for NotRun {
 pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let start = Instant::now();
     let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
-    let most = program.plan.bounds.output;
+    let (most, least) = (program.plan.bounds.output, program.plan.bounds.free);
     write_plan(&program.plan)?;
     let capture = Capture::new(program.cap);
     let mut child = spawn(program)?;
@@ -92,6 +95,9 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let _ = timeout(GRACE, output.rest()).await;
     let end = match (status, report_in(&scratch)) {
         (_, Some(Report::Refused(message))) => return Err(NotRun::Refused(message)),
+        (_, Some(Report::DiskFull)) => return Err(NotRun::DiskFull),
+        // On a full disk no report can be written.
+        (Ok(Some(_)), None) if is_full(&scratch, least) => return Err(NotRun::DiskFull),
         (Err(_), _) => End::TimedOut,
         (Ok(None), _) => End::OutputTooLong,
         (Ok(_), Some(Report::OutOfMemory)) => End::OutOfMemory,
@@ -105,6 +111,10 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
         output: output.into_text(),
         elapsed: start.elapsed(),
     })
+}
+
+fn is_full(scratch: &Path, least: u64) -> bool {
+    free_space(scratch).is_some_and(|free| free < least)
 }
 
 /// Waits for the child and returns its status, or `None` as soon as its output is longer than

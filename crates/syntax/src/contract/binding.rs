@@ -8,11 +8,11 @@ pub struct Arguments {
     /// The number of positional arguments.
     pub positional: usize,
     pub keywords: Vec<String>,
-    /// The call unpacks `*args` or `**kwargs`, so some arguments are unknown.
+    /// Whether the call unpacks `*args` or `**kwargs`, so that some arguments are unknown.
     pub is_open: bool,
 }
 
-/// Where the first argument of a call comes from.
+/// The source of the first argument of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
     /// The call passes the first argument explicitly.
@@ -21,18 +21,20 @@ pub enum Receiver {
     Bound,
 }
 
-/// The parameters that a call binds.
-struct Bound<'c> {
-    /// The parameter for each argument: first the positional arguments, then the keyword arguments.
+/// The result of binding the arguments of a call to parameters.
+struct BoundCall<'c> {
+    /// The parameter to which each argument is bound, first for the positional and then for the
+    /// keyword arguments.
     taken: Vec<&'c Parameter>,
-    /// The parameters that use their defaults.
+    /// The parameters without an argument, which use their defaults.
     left: Vec<&'c Parameter>,
 }
 
 impl Contract {
-    /// Returns whether a call that fits this contract has the same meaning under a newer contract:
-    /// each argument binds to the same parameter, or to a parameter renamed in place, and unbound
-    /// parameters keep their defaults. Returns `false` if the arguments are not fully known.
+    /// Returns whether a call that is valid for this contract has the same meaning under a newer
+    /// contract: each argument binds to the same parameter, or to a renamed parameter at the same
+    /// position, and the other parameters keep their defaults. Returns `false` if the arguments are
+    /// not fully known.
     pub fn call_holds(&self, newer: &Contract, call: &Arguments, receiver: Receiver) -> bool {
         let (Some(old), Some(new)) = (&self.parameters, &newer.parameters) else {
             return false;
@@ -45,7 +47,7 @@ impl Contract {
         let Some(after) = bind(new, call, receiver) else {
             return false;
         };
-        // A call that was invalid before and is valid now needs no attention.
+        // A call that was invalid before cannot break.
         let Some(before) = bind(old, call, receiver) else {
             return true;
         };
@@ -99,7 +101,7 @@ fn bind<'c>(
     parameters: &'c [Parameter],
     call: &Arguments,
     receiver: Receiver,
-) -> Option<Bound<'c>> {
+) -> Option<BoundCall<'c>> {
     let skipped = match receiver {
         Receiver::Given => 0,
         Receiver::Bound => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
@@ -129,5 +131,5 @@ fn bind<'c>(
     let is_left = |one: &&Parameter| !taken.iter().any(|other| other.name == one.name);
     let left: Vec<&Parameter> = parameters.iter().filter(is_left).collect();
     let complete = left.iter().all(|one| one.is_optional());
-    complete.then_some(Bound { taken, left })
+    complete.then_some(BoundCall { taken, left })
 }
