@@ -13,9 +13,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rpc", &[]),
     ("syntax", &["text"]),
     ("core", &["text", "syntax"]),
-    ("workspace", &["text", "syntax"]),
-    ("sandbox", &["syntax", "workspace"]),
-    ("index", &["text", "syntax", "workspace"]),
+    ("platform", &[]),
+    ("workspace", &["platform", "text", "syntax"]),
+    ("sandbox", &["platform", "syntax", "workspace"]),
+    ("index", &["platform", "text", "syntax", "workspace"]),
     ("dialogue", &["core", "workspace"]),
     (
         "swarm",
@@ -36,10 +37,20 @@ const CRATES: &[(&str, &[&str])] = &[
     ("config", &["core", "text", "workspace"]),
     ("local", &["core"]),
     ("models", &["config", "core", "local", "workspace"]),
-    ("lang", &["core", "rpc", "syntax", "text", "workspace"]),
+    (
+        "lang",
+        &["core", "platform", "rpc", "syntax", "text", "workspace"],
+    ),
     (
         "runner",
-        &["core", "index", "sandbox", "syntax", "workspace"],
+        &[
+            "core",
+            "index",
+            "platform",
+            "sandbox",
+            "syntax",
+            "workspace",
+        ],
     ),
     ("history", &["core", "swarm", "syntax", "text", "workspace"]),
     (
@@ -51,6 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "index",
             "lang",
             "models",
+            "platform",
             "rpc",
             "swarm",
             "syntax",
@@ -68,6 +80,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "core",
             "index",
             "models",
+            "platform",
             "runner",
             "sandbox",
             "server",
@@ -134,11 +147,13 @@ fn root() -> &'static Path {
 /// `starling-`.
 fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
     let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
-    let names = manifest.get(table).and_then(toml::Value::as_table);
-    names
-        .into_iter()
-        .flat_map(|table| table.keys().cloned())
-        .collect()
+    // The dependencies of one system stand in tables of their own.
+    let systems = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = systems.into_iter().flat_map(toml::Table::values);
+    let tables = tables.filter_map(|system| system.get(table));
+    let tables = tables.chain(manifest.get(table));
+    let names = tables.filter_map(toml::Value::as_table);
+    names.flat_map(|names| names.keys().cloned()).collect()
 }
 
 /// Returns the crates in `crates/` with the text of their manifests.

@@ -1,17 +1,23 @@
 //! User input during a run: keys, lines, or Ctrl-C.
 
-use std::io::{self, BufRead};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::keys::Decoder;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 /// Interval at which the key reader checks whether to stop, and whether a key was pressed alone.
 const GLANCE: Duration = Duration::from_millis(25);
@@ -100,19 +106,15 @@ impl Inputs {
         let (tell, inputs) = Inputs::channel();
         let interrupts = tell.clone();
         tokio::spawn(async move {
-            // SIGHUP and SIGTERM end a run like Ctrl-C.
-            let (Ok(mut term), Ok(mut hangup)) = (
-                signal(SignalKind::terminate()),
-                signal(SignalKind::hangup()),
-            ) else {
+            // Other requests of the system end a run like Ctrl-C.
+            let Ok(mut ends) = system::Ends::new() else {
                 return;
             };
             let mut signals = Signals::default();
             loop {
                 tokio::select! {
                     pressed = tokio::signal::ctrl_c() => if pressed.is_err() { return },
-                    _ = term.recv() => {}
-                    _ = hangup.recv() => {}
+                    () = ends.next() => {}
                 }
                 if !signals.is_new(Instant::now()) {
                     continue;
@@ -148,10 +150,10 @@ impl Drop for Inputs {
 }
 
 async fn tell_sizes(tell: mpsc::UnboundedSender<Input>) {
-    let Ok(mut sizes) = signal(SignalKind::window_change()) else {
+    let Ok(mut sizes) = system::Sizes::new() else {
         return;
     };
-    while sizes.recv().await.is_some() && tell.send(Input::Resized).is_ok() {}
+    while sizes.changed().await && tell.send(Input::Resized).is_ok() {}
 }
 
 fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool, paused: &AtomicBool) {
@@ -162,7 +164,7 @@ fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool, paused: &At
             std::thread::sleep(GLANCE);
             continue;
         }
-        let (inputs, is_last) = match read_bytes() {
+        let (inputs, is_last) = match system::read_bytes(GLANCE) {
             Ok(None) => (decoder.tick(Instant::now()), false),
             Ok(Some(bytes)) if !bytes.is_empty() => (decoder.take(&bytes, Instant::now()), false),
             Ok(Some(_)) | Err(_) => (vec![Input::Closed], true),
@@ -175,30 +177,6 @@ fn read_keys(tell: &mpsc::UnboundedSender<Input>, over: &AtomicBool, paused: &At
         if is_last {
             return;
         }
-    }
-}
-
-/// Returns the next bytes of the terminal, none at its end, or `None` if nothing comes for a while.
-fn read_bytes() -> io::Result<Option<Vec<u8>>> {
-    let stdin = rustix::stdio::stdin();
-    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-    let wait = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(GLANCE.subsec_nanos()),
-    };
-    let mut bytes = vec![0; 4096];
-    let read = match poll(&mut ready, Some(&wait)) {
-        Ok(0) | Err(Errno::INTR) => return Ok(None),
-        Ok(_) => rustix::io::read(stdin, &mut bytes),
-        Err(error) => Err(error),
-    };
-    match read {
-        Ok(length) => {
-            bytes.truncate(length);
-            Ok(Some(bytes))
-        }
-        Err(Errno::INTR | Errno::AGAIN) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -5,13 +5,13 @@
 use std::io;
 
 use anyhow::Context;
-use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 
 use super::Outcome;
 use super::args::WorldArgs;
 use super::services::services;
 use super::slices;
+use starling_platform::processes::raise_thread_niceness;
 use starling_server::{ExitKind, RestorePolicy, serve};
 
 /// Increment of the niceness of worker threads.
@@ -40,7 +40,7 @@ fn workers() -> io::Result<Runtime> {
         .thread_name("worker")
         .on_thread_start(|| {
             // On Linux this applies to the current thread and its children only.
-            if let Err(error) = nice(LESS) {
+            if let Err(error) = raise_thread_niceness(LESS) {
                 tracing::info!(%error, "a worker gives way to nobody");
             }
             slices::of_this_thread(slices::OF_WORKERS);

@@ -1,12 +1,12 @@
 //! Finds the project's root: the given directory, or one found from the current directory.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use super::WrongUse;
+use starling_platform::files::{PathExt, same_owner};
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 /// Files at the root of a project.
@@ -69,7 +69,7 @@ impl Project {
             None => std::env::current_dir().context(super::NO_DIRECTORY)?,
         };
         let wrong = |error: io::Error| WrongUse(format!("{}: {error}", path.display()));
-        let start = path.canonicalize().map_err(wrong)?;
+        let start = path.canonical().map_err(wrong)?;
         if !start.is_dir() {
             return Err(WrongUse(format!("{}: not a directory", path.display())).into());
         }
@@ -79,7 +79,7 @@ impl Project {
                 reason: Reason::Given,
             });
         }
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        let home = std::env::home_dir().and_then(|home| home.canonical().ok());
         Ok(around(start, home.as_deref()))
     }
 
@@ -112,14 +112,18 @@ pub fn root(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// project of its subdirectories, and at a directory with another owner, so that no other user can
 /// place a manifest above a project.
 fn around(start: PathBuf, home: Option<&Path>) -> Project {
-    let owner = |path: &Path| path.metadata().ok().map(|data| data.uid());
-    let of_start = owner(&start);
+    let of_start = start.metadata().ok();
+    let has_its_owner = |path: &Path| {
+        let of_path = path.metadata().ok();
+        let both = of_start.as_ref().zip(of_path.as_ref());
+        both.is_some_and(|(start, path)| same_owner(start, path))
+    };
     let places: Vec<&Path> = start
         .ancestors()
         .take_while(|place| {
             let is_start = *place == start;
             let is_end = Some(*place) == home || place.parent().is_none();
-            is_start || (!is_end && owner(place) == of_start)
+            is_start || (!is_end && has_its_owner(place))
         })
         .collect();
     let git = places.iter().find(|place| is_repository(place));
@@ -184,7 +188,7 @@ mod tests {
 
     fn bed(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
-        let home = dir.path().canonicalize().unwrap().join("home");
+        let home = dir.path().canonical().unwrap().join("home");
         for file in files {
             let path = home.join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use starling_platform::files::identity;
 use tokio::runtime::Handle;
 
 use super::Outcome;
@@ -109,7 +109,8 @@ fn say_nothing(json: bool, held: &[LockedRun], nothing: &str) -> anyhow::Result<
 
 /// Returns the program that holds a lock on a file, according to `/proc/locks`.
 fn holder(path: &Path) -> Option<String> {
-    let inode = path.metadata().ok()?.ino();
+    let found = path.metadata().ok()?;
+    let (_, inode) = identity(path, &found).ok()?.file;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     let pid = holder_in(&locks, inode)?;
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -31,6 +30,8 @@ use super::{Outcome, WrongUse, log, trust};
 use starling_core::{Approval, Dollars, Tokens, Verdict};
 use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
+use starling_platform::files::reads_null_device;
+use starling_platform::processes::end_with_parent;
 use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
 use starling_server::{RestorePolicy, WaitingRun};
 use starling_swarm::{Proof, ProposalId};
@@ -77,9 +78,7 @@ pub enum Stdin {
 /// Runs the command.
 pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     if let Some(parent) = args.end_with_parent {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have ended before the death signal was set.
-        if getppid().map(Pid::as_raw_pid) != Some(parent) {
+        if !end_with_parent(parent)? {
             anyhow::bail!("the process that started this one has ended");
         }
     }
@@ -143,11 +142,9 @@ fn not_empty(task: &str) -> Result<(), WrongUse> {
     }
 }
 
-/// Whether stdin is `/dev/null`.
+/// Whether stdin is the null device.
 fn is_empty_device() -> bool {
-    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    let stdin = rustix::fs::fstat(io::stdin()).map(id);
-    stdin.is_ok() && stdin == rustix::fs::stat("/dev/null").map(id)
+    reads_null_device(&io::stdin())
 }
 
 /// Checks for errors that would make a run fail, before the run starts.

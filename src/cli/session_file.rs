@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::WrongUse;
 use starling_ask::session::Session;
+use starling_platform::files::PathExt;
 use starling_workspace::{Snapshot, private_file, read_text, write_given};
 
 /// Maximum size in bytes of a session to resume.
@@ -91,7 +92,7 @@ fn try_to_write(path: &Path) -> io::Result<()> {
         OpenOptions::new().append(true).open(path)?;
     }
     // A file behind a link is replaced in the directory of the link's target.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = path.canonical().unwrap_or_else(|_| path.to_owned());
     let mut place = directory(&path);
     while !place.exists() {
         place = directory(place);
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn a_session_is_kept_wherever_the_user_wants_it() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap().join("project");
+        let root = dir.path().canonical().unwrap().join("project");
         fs::create_dir_all(root.join("deep")).unwrap();
         fs::write(root.join("a.py"), "x = 1\n").unwrap();
         fs::write(dir.path().join("empty.json"), "").unwrap();

@@ -2,83 +2,19 @@
 //! default) even from a thread of higher priority, unless that thread has a shorter slice. Other
 //! systems do not need this, so the functions do nothing there.
 
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod others;
+
 use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{of_all_threads, of_this_thread};
+#[cfg(not(target_os = "linux"))]
+pub(super) use others::{of_all_threads, of_this_thread};
 
 /// The slice of threads that must respond at once: Linux's minimum.
 pub(super) const SHORTEST: Duration = Duration::from_micros(100);
 /// The slice of worker threads.
 pub(super) const OF_WORKERS: Duration = Duration::from_micros(200);
-
-/// Sets the slice of this thread and its future child threads.
-pub(super) fn of_this_thread(slice: Duration) {
-    set(0, slice);
-}
-
-/// Sets the slice of all threads of this process and their future child threads.
-pub(super) fn of_all_threads(slice: Duration) {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        return of_this_thread(slice);
-    };
-    for thread in threads.flatten() {
-        if let Ok(id) = thread.file_name().to_string_lossy().parse() {
-            set(id, slice);
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn set(thread: libc::pid_t, slice: Duration) {
-    use libc::{SYS_sched_getattr, SYS_sched_setattr, sched_attr, syscall};
-
-    let size = size_of::<sched_attr>();
-    // SAFETY: all fields are integers, for which zero is a valid value.
-    let mut attr: sched_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes at most `size` bytes to `attr`, which has that size.
-    let found = unsafe { syscall(SYS_sched_getattr, thread, &mut attr, size, 0) };
-    if found != 0 || attr.sched_policy != libc::SCHED_OTHER as u32 {
-        return;
-    }
-    attr.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: the kernel reads `attr.size` bytes of `attr`, a size that the kernel itself wrote.
-    if unsafe { syscall(SYS_sched_setattr, thread, &attr, 0) } != 0 {
-        tracing::debug!(error = %std::io::Error::last_os_error(), "the slice stays as it is");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn set(_thread: i32, _slice: Duration) {}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use rustix::process::{getpriority_process, nice};
-
-    use super::*;
-
-    fn slice() -> (u64, i32) {
-        let mut attr: libc::sched_attr = unsafe { std::mem::zeroed() };
-        let size = size_of::<libc::sched_attr>();
-        let found = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &mut attr, size, 0) };
-        assert_eq!(found, 0);
-        (attr.sched_runtime, attr.sched_nice)
-    }
-
-    #[test]
-    fn a_slice_is_of_one_thread_and_what_it_starts_and_leaves_its_priority() {
-        let before = slice().0;
-        let (own, started, less) = std::thread::spawn(|| {
-            let less = nice(3).map(|_| getpriority_process(None).unwrap()).unwrap();
-            of_this_thread(OF_WORKERS);
-            let started = std::thread::spawn(slice).join().unwrap();
-            (slice(), started, less)
-        })
-        .join()
-        .unwrap();
-        assert_eq!((own.1, started.1), (less, less));
-        assert_eq!(slice().0, before, "the others keep theirs");
-        // Linux before 6.12 has no slice setting: it reads as zero.
-        if before > 0 {
-            assert_eq!(u128::from(own.0), OF_WORKERS.as_nanos());
-            assert_eq!(own.0, started.0);
-        }
-    }
-}

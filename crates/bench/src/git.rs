@@ -1,8 +1,6 @@
 //! The git operations that the benchmark needs, run as commands.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -130,9 +128,9 @@ pub(super) async fn check_out(
         "objects",
     ];
     let found = run(git(repository, places)?.arg(&tree), None).await?;
-    let mut lines = found.split(|byte| *byte == b'\n').map(OsStr::from_bytes);
+    let mut lines = found.split(|byte| *byte == b'\n');
     let objects = lines.next().unwrap_or_default();
-    let tree = lines.next().unwrap_or_default().to_string_lossy();
+    let tree = String::from_utf8_lossy(lines.next().unwrap_or_default());
     // A separate repository uses the objects of the original but none of its settings, because
     // these could name programs that modify files during checkout.
     let own = index.with_extension("repository");
@@ -155,11 +153,11 @@ pub(super) async fn check_out(
 }
 
 /// Creates an empty repository at `own` that uses the objects at `objects`.
-fn lend_objects(objects: &OsStr, own: &Path) -> std::io::Result<()> {
+fn lend_objects(objects: &[u8], own: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(own.join("objects/info"))?;
     std::fs::create_dir_all(own.join("refs"))?;
     std::fs::write(own.join("HEAD"), "ref: refs/heads/none\n")?;
-    let line = [objects.as_bytes(), b"\n"].concat();
+    let line = [objects, b"\n"].concat();
     std::fs::write(own.join("objects/info/alternates"), line)
 }
 

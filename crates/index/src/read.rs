@@ -8,6 +8,7 @@ use super::code::{Code, IndexedFile};
 use super::facts::FileFacts;
 use super::progress::Progress;
 use super::segment::{Segment, hash_of};
+use starling_platform::processes::set_thread_niceness;
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{Held, Snapshot, Stamp};
 
@@ -18,7 +19,6 @@ const MOST_THREADS: usize = 8;
 const SEGMENT_BYTES: u64 = 4 << 20;
 const LEAST_SEGMENT_BYTES: u64 = 256 << 10;
 /// Niceness (scheduling priority) of threads that read files.
-#[cfg(target_os = "linux")]
 const BEHIND: i32 = 10;
 /// Assumed size of a text whose size is unknown, in bytes.
 const TYPICAL_BYTES: u64 = 8 << 10;
@@ -132,10 +132,8 @@ fn threads() -> usize {
 
 /// Lowers the priority of the calling thread, so that threads that answer the user run first.
 fn step_back() {
-    // On Linux the priority applies only to the calling thread; on other systems it would apply to
-    // the whole process.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, BEHIND);
+    // A system that refuses only answers the user later.
+    let _ = set_thread_niceness(BEHIND);
 }
 
 /// Returns the results of `work` for all items, in order. Each started thread calls `begin` first.

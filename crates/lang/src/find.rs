@@ -2,10 +2,12 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::known::KNOWN;
+use starling_platform::files::{
+    PROGRAMS_OF_ENVIRONMENT, PYTHON_OF_ENVIRONMENT, PathExt, is_path, is_program, program_files,
+};
 use starling_workspace::HostPrograms;
 
 /// Whether programs that lie in the project may be started.
@@ -72,7 +74,10 @@ impl Places {
             None => {
                 let mut words = entry.split_whitespace();
                 let program = words.next().ok_or(NotUsed::Empty)?;
-                let name = program.rsplit('/').next().unwrap_or(program);
+                let name = program
+                    .rsplit(std::path::is_separator)
+                    .next()
+                    .unwrap_or(program);
                 (name, program, words.map(str::to_owned).collect())
             }
         };
@@ -90,7 +95,7 @@ impl Places {
     /// The project's Python: servers read the packages that are installed with it, and some run it.
     pub fn python(&self) -> Option<PathBuf> {
         let mut homes = self.homes();
-        homes.find_map(|home| self.usable(home.join("bin/python"))?.ok())
+        homes.find_map(|home| self.usable(home.join(PYTHON_OF_ENVIRONMENT))?.ok())
     }
 
     /// The interpreter that a server may start to look at packages: the project's Python; where that may
@@ -115,14 +120,17 @@ impl Places {
     }
 
     fn program(&self, program: &str) -> Result<PathBuf, NotUsed> {
-        let candidates: Vec<PathBuf> = if program.contains('/') {
+        let candidates: Vec<PathBuf> = if is_path(program) {
             vec![self.root.join(program)]
         } else {
-            let environments = self.homes().map(|home| home.join("bin"));
+            let environments = self.homes().map(|home| home.join(PROGRAMS_OF_ENVIRONMENT));
             // What stands relative in the path would be looked for in the project.
             let path = env::split_paths(&self.path).filter(|place| place.is_absolute());
             let places = environments.chain(path);
-            places.map(|place| place.join(program)).collect()
+            let files = program_files(program);
+            places
+                .flat_map(|place| files.iter().map(move |file| place.join(file)))
+                .collect()
         };
         let mut refused = None;
         for found in candidates.into_iter().filter_map(|one| self.usable(one)) {
@@ -138,13 +146,12 @@ impl Places {
 
     /// The path if a program is there, unless it may not be started.
     fn usable(&self, path: PathBuf) -> Option<Result<PathBuf, NotUsed>> {
-        let found = path.metadata().ok()?;
-        if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
+        if !is_program(&path) {
             return None;
         }
         let inside = path.starts_with(&self.root)
             || path
-                .canonicalize()
+                .canonical()
                 .is_ok_and(|real| real.starts_with(&self.root));
         if inside && self.own_programs == OwnPrograms::Refused {
             return Some(Err(NotUsed::Untrusted { path }));
@@ -155,6 +162,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
     use super::*;
@@ -177,7 +185,7 @@ mod tests {
     #[test]
     fn the_project_s_own_environment_comes_first_where_it_is_trusted() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
+        let dir = dir.path().canonical().unwrap();
         let own = dir.join("project/.venv/bin/ty");
         let on_path = dir.join("bin/ty");
         program(&own);
@@ -199,7 +207,7 @@ mod tests {
     #[test]
     fn a_link_out_of_the_project_is_no_way_into_it() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
+        let dir = dir.path().canonical().unwrap();
         let own = dir.join("project/tool");
         program(&own);
         std::fs::create_dir_all(dir.join("bin")).unwrap();
@@ -211,7 +219,7 @@ mod tests {
     #[test]
     fn a_command_is_taken_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
+        let dir = dir.path().canonical().unwrap();
         let own = dir.join("elsewhere/my-server");
         program(&own);
         let places = places(&dir, OwnPrograms::Refused);
@@ -231,7 +239,7 @@ mod tests {
     #[test]
     fn python_is_that_of_an_environment() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
+        let dir = dir.path().canonical().unwrap();
         let places = |trust| places(&dir, trust).python();
         assert_eq!(places(OwnPrograms::Allowed), None);
         let own = dir.join("project/venv/bin/python");
@@ -246,7 +254,7 @@ mod tests {
     #[test]
     fn a_server_of_a_project_that_is_not_trusted_is_told_an_interpreter_outside() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
+        let dir = dir.path().canonical().unwrap();
         let (own, tool) = (dir.join("project/.venv/bin/python"), dir.join("tool/bin"));
         program(&own);
         program(&tool.join("pylsp"));

@@ -9,7 +9,6 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -17,6 +16,7 @@ use tokio::time::timeout;
 
 use super::find::Program;
 use super::link::Link;
+use starling_platform::processes::{ProcessGroup, lead_group};
 use starling_workspace::{HostPrograms, Variables};
 
 /// How long one that says nothing more is waited for.
@@ -26,7 +26,7 @@ const LAST_WORDS: usize = 2 << 10;
 
 /// What a server gets to see of the environment: enough to find itself and the project's packages,
 /// and no secrets.
-const PASSED_ON: [&str; 12] = [
+const PASSED_ON: [&str; 19] = [
     "HOME",
     "USER",
     "LANG",
@@ -39,6 +39,14 @@ const PASSED_ON: [&str; 12] = [
     "PYTHONPATH",
     "PYENV_ROOT",
     "PYENV_VERSION",
+    // Windows: programs do not start, or do not find the user's files, without them.
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
 ];
 
 /// The variables that a server gets: none that names something in a project that is not trusted, for a
@@ -62,7 +70,8 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
     let programs = &program.others;
     let passed_on = passed_on(programs, |name| std::env::var_os(name));
     let server = programs.command(&program.path, Variables::Clean, root);
-    let mut child = Command::from(server)
+    let mut command = Command::from(server);
+    command
         .args(&program.arguments)
         .env_clear()
         .envs(passed_on)
@@ -72,11 +81,11 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
+        .kill_on_drop(true);
+    lead_group(command.as_std_mut());
+    let mut child = command.spawn()?;
     let words = Arc::default();
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let group = child.id().map(ProcessGroup::of).transpose()?;
     let (Some(output), Some(input), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -111,7 +120,7 @@ async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    group: Option<Pid>,
+    group: Option<ProcessGroup>,
     words: Words,
     listener: JoinHandle<()>,
 }
@@ -137,8 +146,7 @@ impl Process {
 
     fn kill_group(&mut self) {
         if let Some(group) = self.group.take() {
-            // Already gone is fine.
-            let _ = kill_process_group(group, Signal::KILL);
+            group.kill();
         }
     }
 }

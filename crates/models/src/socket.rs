@@ -1,16 +1,24 @@
 //! Answers from another process of this machine, over a socket file: the request as a line of JSON, the
 //! reply as another. So does an environment for training put its policy in the place of a model.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 
 use super::usage::credible;
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Tokens, WorstCase,
 };
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 /// A longer reply is none.
 const MOST_BYTES: u64 = 64 << 20;
@@ -26,7 +34,7 @@ impl SocketModel {
     }
 
     async fn asked(&self, request: &ChatRequest) -> std::io::Result<String> {
-        let mut stream = UnixStream::connect(&self.path).await?;
+        let mut stream = system::connect(&self.path).await?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         stream.write_all(&line).await?;

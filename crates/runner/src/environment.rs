@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use starling_platform::processes::variables;
+
 /// Variables that tests inherit if they are set. A name that ends in `*` matches all names with
 /// that prefix.
-const PASSES: [&str; 38] = [
+const PASSES: [&str; 46] = [
     "PATH",
     "LANG",
     "LANGUAGE",
@@ -45,6 +47,15 @@ const PASSES: [&str; 38] = [
     "RUSTUP_HOME",
     "CARGO_HOME",
     "SOURCE_DATE_EPOCH",
+    // Windows: programs do not start without them.
+    "COMSPEC",
+    "NUMBER_OF_PROCESSORS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "WINDIR",
 ];
 
 /// Parts of variable names whose values tests never inherit, whatever the configuration says.
@@ -71,7 +82,7 @@ const AT_HOME: [(&str, &str); 4] = [
 /// command.
 pub(super) fn inherited(further: &[String]) -> BTreeMap<OsString, OsString> {
     let home = std::env::home_dir();
-    passed_on(std::env::vars_os(), further, home.as_deref())
+    passed_on(variables(), further, home.as_deref())
 }
 
 fn passed_on(

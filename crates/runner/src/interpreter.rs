@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::command::quote;
 use super::environment::directories;
+use starling_platform::files::PathExt;
 use starling_sandbox::{ShadowCommand, Shadows};
 use starling_workspace::Overlay;
 
@@ -134,7 +135,7 @@ pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
         };
         found.extend(installation(&program));
         // A directory on the way may be a link, too.
-        let bin = program.parent().and_then(|bin| bin.canonicalize().ok());
+        let bin = program.parent().and_then(|bin| bin.canonical().ok());
         let resolved = bin
             .zip(program.file_name())
             .map(|(bin, name)| bin.join(name));
@@ -143,7 +144,7 @@ pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
             .ok()
             .and_then(|to| Some(program.parent()?.join(to)));
     }
-    found.extend(python.canonicalize().ok().and_then(|it| installation(&it)));
+    found.extend(python.canonical().ok().and_then(|it| installation(&it)));
     let bases: Vec<PathBuf> = found.iter().filter_map(|prefix| base(prefix)).collect();
     found.extend(bases);
     found.sort();

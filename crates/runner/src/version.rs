@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use starling_platform::files::PathExt;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 /// Returns the version of an interpreter, such as `3.9`, from its virtual environment or its file
@@ -15,7 +16,7 @@ pub(super) fn of_program(program: &Path) -> Option<String> {
     settings
         .as_deref()
         .and_then(of_settings)
-        .or_else(|| of_name(&program.canonicalize().ok()?))
+        .or_else(|| of_name(&program.canonical().ok()?))
 }
 
 /// Returns the interpreter that a command line starts with, after any variable assignments.

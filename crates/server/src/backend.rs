@@ -42,9 +42,9 @@ use super::session::{
 };
 use super::settings::ClientSettings;
 use starling_core::DocVersion;
+use starling_platform::processes::is_running;
 use starling_syntax::{FilePath, SymbolPath};
 use starling_text::Encoding;
-use starling_workspace::is_running;
 
 /// How often the client's process is checked.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(3);

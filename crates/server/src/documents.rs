@@ -19,6 +19,7 @@ use super::editor::TextHistory;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
 use starling_core::{Current, DocVersion};
+use starling_platform::files::PathExt;
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
 /// Minimum time between two parses of a document's symbols.
@@ -420,7 +421,7 @@ impl DocumentActor {
         self.openings += 1;
         let document = Document {
             uri,
-            real: path.canonicalize().ok(),
+            real: path.canonical().ok(),
             opening: OpenId(self.openings),
             version,
             text,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use super::write::sweep_in;
+use starling_platform::files::PathExt;
 use starling_syntax::FilePath;
 
 /// Returns the missing parent directories of a file, relative to the root, outermost first.
@@ -21,7 +22,7 @@ pub fn missing_directories(root: &Path, file: &FilePath) -> Vec<String> {
 /// Removes empty directories below `root`, innermost first. Skips a directory that is a link, lies
 /// behind a link, or is not written as a plain relative path.
 pub fn remove_empty_directories(root: &Path, directories: &[String]) {
-    let Ok(root) = root.canonicalize() else {
+    let Ok(root) = root.canonical() else {
         return;
     };
     for directory in directories.iter().rev() {
@@ -29,7 +30,7 @@ pub fn remove_empty_directories(root: &Path, directories: &[String]) {
         let mut parts = relative.components();
         let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
         let path = root.join(relative);
-        let leads_to_itself = || path.canonicalize().is_ok_and(|real| real == path);
+        let leads_to_itself = || path.canonical().is_ok_and(|real| real == path);
         if is_plain && path != root && leads_to_itself() {
             sweep_in(&path);
             // A directory that is not empty contains other files by now and stays.

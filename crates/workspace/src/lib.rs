@@ -34,7 +34,7 @@ pub use snapshot::{Held, Overlay, Snapshot};
 pub use stamp::Stamp;
 pub use unusual::UnusualPaths;
 pub use walk::is_environment;
-pub use write::{WriteError, is_running, sweep_leftovers, write_atomically, write_given};
+pub use write::{WriteError, sweep_leftovers, write_atomically, write_given};
 
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,7 @@ pub enum WorkspaceError {
         error: std::io::Error,
     },
 }
+use starling_platform::files::PathExt;
 
 /// A directory that the user opened.
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ impl Workspace {
         if !root.is_absolute() {
             return Err(WorkspaceError::Relative(root));
         }
-        let resolved = match root.canonicalize() {
+        let resolved = match root.canonical() {
             Ok(resolved) => resolved,
             Err(error) => return Err(WorkspaceError::Io { path: root, error }),
         };
@@ -128,13 +129,13 @@ mod tests {
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let workspace = Workspace::open(link).unwrap();
-        assert_eq!(workspace.root(), real.canonicalize().unwrap());
+        assert_eq!(workspace.root(), real.canonical().unwrap());
     }
 
     #[test]
     fn the_data_of_version_control_is_no_workspace() {
         let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().canonicalize().unwrap();
+        let base = dir.path().canonical().unwrap();
         for folder in [
             "bare.git/objects",
             "bare.git/refs",

@@ -3,10 +3,10 @@
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::encoding::DecodeError;
+use starling_platform::files::{Identity, PathExt, identity, is_exact_name};
 use starling_syntax::FilePath;
 use starling_text::is_plain_name;
 
@@ -490,7 +490,7 @@ fn plain_form(root: &Path, file: &FilePath) -> Option<String> {
         }
     }
     let plain = plain.strip_prefix(root).ok()?.to_str()?;
-    (!plain.is_empty()).then(|| plain.to_owned())
+    (!plain.is_empty()).then(|| FilePath::new(plain).as_str().to_owned())
 }
 
 /// Why a file that was asked for in another form than the plain one is not read: what it is where it
@@ -514,7 +514,7 @@ pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     if !is_plain_name(file.as_str()) {
         return Err(ReadError::Name(file.clone()));
     }
-    let plain = |part: &str| !matches!(part, "" | "." | "..");
+    let plain = |part: &str| !matches!(part, "" | "." | "..") && is_exact_name(part);
     if !file.as_str().split('/').all(plain) {
         return Err(match plain_form(root, file) {
             Some(plain) => ReadError::NotPlain {
@@ -537,7 +537,7 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     for ancestor in path.ancestors() {
         match ancestor.symlink_metadata() {
             Ok(_) => {
-                let mut real = ancestor.canonicalize()?;
+                let mut real = ancestor.canonical()?;
                 let missing = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
                 real.extend(missing);
                 return Ok(real);
@@ -551,17 +551,18 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
 
 /// Whether a file is a secret under another name: a hard link to one in its directory or above. A
 /// secret elsewhere is not looked for; that would take a walk through the whole tree.
-pub(super) fn is_linked_secret(root: &Path, real: &Path, found: &Metadata) -> bool {
+pub(super) fn is_linked_secret(root: &Path, real: &Path, found: Identity) -> bool {
     let is_same = |entry: &DirEntry| {
-        let other = entry.metadata();
-        other.is_ok_and(|other| (other.dev(), other.ino()) == (found.dev(), found.ino()))
+        let of_other = |other: Metadata| identity(&entry.path(), &other);
+        let other = entry.metadata().and_then(of_other);
+        other.is_ok_and(|other| other.file == found.file)
     };
     let holds_it = |directory: &Path| {
         let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
         entries.any(|entry| is_secret_path(&entry.path()) && is_same(&entry))
     };
     let mut directories = real.ancestors().skip(1);
-    found.nlink() > 1
+    found.links > 1
         && directories
             .by_ref()
             .take_while(|directory| directory.starts_with(root))
@@ -812,7 +813,7 @@ mod tests {
     #[test]
     fn stays_inside_the_root() {
         let dir = tempfile::tempdir().unwrap();
-        let base = dir.path().canonicalize().unwrap();
+        let base = dir.path().canonical().unwrap();
         let root = base.join("root");
         std::fs::create_dir_all(root.join("pkg")).unwrap();
         std::fs::write(base.join("outside.py"), "").unwrap();
@@ -883,7 +884,7 @@ mod tests {
     #[test]
     fn links_do_not_lead_to_secrets_or_version_control() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dir.path().canonical().unwrap();
         for directory in [".git/hooks", "sub", "certs", "bare/objects", "bare/refs"] {
             std::fs::create_dir_all(root.join(directory)).unwrap();
         }

@@ -2,13 +2,15 @@
 //! shows a text to a model or accepts a change from one checks the policy. Each check resolves
 //! links again, so that the target file decides and not its name.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use starling_platform::files::{
+    Identity, PathExt, identity, identity_of_open, open_without_following, open_without_links,
+};
 
 use super::dependencies::new_source;
 use super::encoding::reads_otherwise;
@@ -54,7 +56,7 @@ pub struct PathPolicy {
 impl PathPolicy {
     /// Creates the policy of the directory at `root`, with links in `root` resolved.
     pub fn of(root: &Path) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         PathPolicy {
             root: root.into(),
             allowed: Arc::new(Gitignore::empty()),
@@ -97,8 +99,8 @@ impl PathPolicy {
     /// through links.
     pub fn may_read(&self, file: &FilePath) -> Result<PathBuf, ReadError> {
         let real = resolve(&self.root, file)?;
-        match real.symlink_metadata() {
-            Ok(found) if is_linked_secret(&self.root, &real, &found) => {
+        match of_path(&real) {
+            Ok(found) if is_linked_secret(&self.root, &real, found) => {
                 Err(ReadError::Secret(file.clone()))
             }
             Ok(_) | Err(_) => Ok(real),
@@ -113,10 +115,7 @@ impl PathPolicy {
         let failed = |error: std::io::Error| ReadError::io(file, &error);
         let real = resolve(&self.root, file)?;
         // Do not follow a link created since the check, and do not block on a pipe.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut options = OpenOptions::new();
-        let options = options.read(true).custom_flags(flags.bits().cast_signed());
-        let opened = options.open(&real).map_err(failed)?;
+        let opened = open_without_following(&real).map_err(failed)?;
         let found = opened.metadata().map_err(failed)?;
         if !found.is_file() {
             return Err(ReadError::Io {
@@ -124,7 +123,8 @@ impl PathPolicy {
                 message: "not a file".into(),
             });
         }
-        match is_linked_secret(&self.root, &real, &found) {
+        let found = identity_of_open(&opened, &found).map_err(failed)?;
+        match is_linked_secret(&self.root, &real, found) {
             true => Err(ReadError::Secret(file.clone())),
             false => Ok(opened),
         }
@@ -136,14 +136,15 @@ impl PathPolicy {
     /// # Errors
     /// The errors of [`PathPolicy::open`].
     pub(super) fn open_listed(&self, file: &FilePath) -> Result<File, ReadError> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let path = self.root.join(file.as_str());
-        let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
         let is_as_listed = |opened: &File| {
-            let found = opened.metadata();
-            found.is_ok_and(|found| found.is_file() && found.nlink() == 1)
+            let found = opened.metadata().and_then(|found| {
+                let is_file = found.is_file();
+                Ok(is_file && identity_of_open(opened, &found)?.links == 1)
+            });
+            found.unwrap_or(false)
         };
-        match opened.map(File::from).ok().filter(is_as_listed) {
+        let opened = open_without_links(&self.root.join(file.as_str()));
+        match opened.ok().filter(is_as_listed) {
             Some(opened) => Ok(opened),
             None => self.open(file),
         }
@@ -196,8 +197,8 @@ impl PathPolicy {
         };
         let named = names.iter().find_map(in_git);
         let has_other_name = || {
-            let found = real.symlink_metadata();
-            found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+            let is_file = real.symlink_metadata().is_ok_and(|found| found.is_file());
+            is_file && of_path(&real).is_ok_and(|found| found.links > 1)
         };
         match named {
             Some(why) => WriteRule::NeedsPerson { why },
@@ -261,6 +262,11 @@ impl PathPolicy {
         let allowed = self.allowed.matched_path_or_any_parents(path, false);
         allowed.is_ignore()
     }
+}
+
+/// Returns the identity of a file that exists.
+fn of_path(path: &Path) -> io::Result<Identity> {
+    identity(path, &path.symlink_metadata()?)
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Files and directories that only their user may read, such as model prompts and replies.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-const DIRECTORY: u32 = 0o700;
-const FILE: u32 = 0o600;
+use starling_platform::files::{create_private_directory, open_private_file};
 
 /// Creates a directory of Starling and its missing parents, accessible only to this user. An
 /// existing directory is closed to other users.
@@ -14,11 +12,7 @@ const FILE: u32 = 0o600;
 /// # Errors
 /// The directory cannot be created, or belongs to another user.
 pub fn private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(DIRECTORY)
-        .create(path)?;
-    fs::set_permissions(path, Permissions::from_mode(DIRECTORY))
+    create_private_directory(path)
 }
 
 /// Creates an empty file that only this user can access. An existing file is emptied and closed to
@@ -27,17 +21,7 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The file cannot be created, or belongs to another user.
 pub fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(FILE)
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        file.set_permissions(Permissions::from_mode(FILE))?;
-    }
-    Ok(file)
+    open_private_file(path)
 }
 
 /// Replaces a file that only this user can access, in one step: it has the old content or the new
@@ -57,6 +41,9 @@ pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {

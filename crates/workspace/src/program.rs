@@ -3,15 +3,28 @@
 //! project could bring a `git` of its own, and asking for the version of git would run it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::git_names::plain;
+use starling_platform::files::{LIST_SEPARATOR, PathExt, is_path, is_program, program_files};
+use starling_platform::processes::variables;
 
 /// Variables that a program gets in [`Variables::Clean`]: the user, the language, where caches and
 /// settings lie, and how the network is reached.
-const CLEAN: [&str; 24] = [
+const CLEAN: [&str; 35] = [
+    // Windows: programs do not start, or do not find the user's files, without them.
+    "APPDATA",
+    "COMSPEC",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
+    "WINDIR",
     "HOME",
     "USER",
     "LOGNAME",
@@ -73,7 +86,7 @@ impl HostPrograms {
 
     /// The programs on a `PATH` that lie outside the project at `root`.
     pub fn on(path: &OsStr, root: &Path) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         // In the home directory or above it lie the user's own programs.
         let is_above_home = std::env::home_dir().is_some_and(|home| home.starts_with(&root));
         let mut programs = HostPrograms {
@@ -105,7 +118,7 @@ impl HostPrograms {
         let Some(root) = &self.project else {
             return false;
         };
-        let real = path.canonicalize();
+        let real = path.canonical();
         path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
     }
 
@@ -121,7 +134,7 @@ impl HostPrograms {
             let after = whole.get(at + start.len());
             part == start && after.is_none_or(|next| !is_of_name(*next))
         });
-        let is_list = whole.contains(&b':');
+        let is_list = whole.contains(&LIST_SEPARATOR);
         let leads_inside = |part: PathBuf| match part.as_os_str().is_empty() {
             // In a list it is the directory of the program.
             true => is_list,
@@ -146,18 +159,17 @@ impl HostPrograms {
     /// # Errors
     /// There is no such program, or only one that lies in the project.
     pub fn find(&self, name: &str) -> Result<PathBuf, ProgramError> {
-        if name.contains('/') {
+        if is_path(name) {
             // A person who names a path means that file, wherever it lies.
             let path = std::path::absolute(name).ok();
-            let path = path.filter(|path| is_executable(path));
+            let path = path.filter(|path| is_program(path));
             return path.ok_or_else(|| ProgramError::Missing(name.to_owned()));
         }
         let mut refused = None;
-        for place in std::env::split_paths(&self.path) {
-            let path = place.join(name);
-            if !is_executable(&path) {
-                continue;
-            }
+        let files = program_files(name);
+        let places = std::env::split_paths(&self.path);
+        let paths = places.flat_map(|place| files.iter().map(move |file| place.join(file)));
+        for path in paths.filter(|path| is_program(path)) {
             if !self.is_in_project(&path) {
                 return Ok(path);
             }
@@ -193,20 +205,17 @@ fn is_of_name(byte: u8) -> bool {
 }
 
 fn clean_variables() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| {
+    variables().filter(|(name, _)| {
         name.to_str().is_some_and(|name| {
             CLEAN.contains(&name) || CLEAN_PREFIXES.iter().any(|start| name.starts_with(start))
         })
     })
 }
 
-fn is_executable(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn program(path: &Path) {
@@ -223,7 +232,7 @@ mod tests {
     impl Bed {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let base = dir.path().canonicalize().unwrap();
+            let base = dir.path().canonical().unwrap();
             program(&base.join("project/git"));
             program(&base.join("project/.venv/bin/git"));
             Bed { dir, base }
@@ -331,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_home_directory_is_no_project() {
-        let home = std::env::home_dir().unwrap().canonicalize().unwrap();
+        let home = std::env::home_dir().unwrap().canonical().unwrap();
         let path = std::env::join_paths([home.join(".local/bin")]).unwrap();
         assert_eq!(HostPrograms::on(&path, &home).path(), path);
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use starling_platform::files::open_without_blocking;
 
 use super::encoding::decode;
 
@@ -16,8 +16,7 @@ use super::encoding::decode;
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Opening a device can have side effects, so check the kind before opening as well as after.
     require_regular(path.metadata()?.is_file())?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let file = open_without_blocking(path)?;
     require_regular(file.metadata()?.is_file())?;
     Ok(file)
 }
@@ -99,6 +98,8 @@ fn require_regular(is_file: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::Mode;
+
     use super::*;
 
     #[test]

@@ -1,10 +1,10 @@
 //! File metadata that detects changes without reading the file's text.
 
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use starling_platform::files::change_marks;
 
 /// Age at which a change is safely visible in a stamp. Two changes within this time may leave the
 /// same stamp, because file system clocks are coarse.
@@ -25,13 +25,12 @@ pub struct Stamp {
 
 impl Stamp {
     pub(super) fn of(found: &Metadata) -> Self {
-        let nanos =
-            |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
+        let marks = change_marks(found);
         Stamp {
             size: found.len(),
-            inode: found.ino(),
-            modified: nanos(found.mtime(), found.mtime_nsec()),
-            changed: nanos(found.ctime(), found.ctime_nsec()),
+            inode: marks.number,
+            modified: marks.modified,
+            changed: marks.changed,
         }
     }
 

@@ -6,20 +6,19 @@
 //! into the file itself. Meanwhile the whole new text lies beside it in a journal; if the writer is
 //! killed, the journal stays, and [`sweep_leftovers`] tells where it is.
 
-mod keep;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{Access, AtFlags, CWD};
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use starling_platform::files::{
+    PathExt, copy_metadata, identity_of_open, is_unsupported, may_write, sync_directory,
+};
+use starling_platform::processes::is_running;
 
 use super::encoding::{EncodeError, encode};
 use super::paths::{MAX_FILE_BYTES, ReadError, resolve};
@@ -71,7 +70,7 @@ pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), 
         file: file.clone(),
         reason,
     })?;
-    let target = path.canonicalize().unwrap_or(path);
+    let target = path.canonical().unwrap_or(path);
     write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
         Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
         Failed::Torn { journal, source } => WriteError::Torn {
@@ -96,7 +95,7 @@ pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
     if is_new {
         private_file(path)?;
     }
-    let target = path.canonicalize()?;
+    let target = path.canonical()?;
     let written = write_with(&SYSTEM, &target, text.as_bytes());
     if written.is_err() && is_new {
         // It is empty, and nobody else knows of it.
@@ -121,8 +120,8 @@ struct Calls {
 const SYSTEM: Calls = Calls {
     lock: File::try_lock,
     sync: File::sync_all,
-    sync_directory: |directory| File::open(directory)?.sync_all(),
-    keep: keep::make_alike,
+    sync_directory,
+    keep: copy_metadata,
     overwrite: |file, text| {
         file.set_len(0)?;
         io::Seek::rewind(file)?;
@@ -174,12 +173,9 @@ fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
 
 /// A file that nobody may write is not replaced either, not even for an administrator.
 fn require_writable(target: &Path) -> Result<(), Failed> {
-    let mode = target.metadata()?.permissions().mode();
-    let may_write = rustix::fs::accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS);
-    match may_write {
-        Ok(()) if mode & 0o222 != 0 => Ok(()),
-        Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(Failed::ReadOnly),
-        Err(error) => Err(io::Error::from(error).into()),
+    match may_write(target)? {
+        true => Ok(()),
+        false => Err(Failed::ReadOnly),
     }
 }
 
@@ -204,7 +200,8 @@ fn write_through(
         None => None,
         Some(old) => {
             let found = old.metadata()?;
-            let is_alike = found.nlink() == 1 && (calls.keep)(old, &found, &file).is_ok();
+            let is_alike = identity_of_open(old, &found)?.links == 1
+                && (calls.keep)(old, &found, &file).is_ok();
             Some(old).filter(|_| !is_alike)
         }
     };
@@ -247,13 +244,6 @@ fn write_in_place(
     }
 }
 
-/// Whether a file system lacks a call: some over the network have no locks, some of users no flush.
-fn is_unsupported(error: &io::Error) -> bool {
-    let code = error.raw_os_error().map(Errno::from_raw_os_error);
-    let unsupported = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK, Errno::INVAL];
-    code.is_some_and(|code| unsupported.contains(&code)) || error.kind() == ErrorKind::Unsupported
-}
-
 /// Hidden, so that the walk skips it; unique in and between processes.
 fn beside(target: &Path, mark: &str) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -263,12 +253,12 @@ fn beside(target: &Path, mark: &str) -> PathBuf {
 }
 
 /// The file that a leftover of this name is of, and the process that wrote it: `.NAME.starling-write-PID-N`.
-fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, Pid)> {
+fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, u32)> {
     let (target, rest) = name.strip_prefix('.')?.rsplit_once(mark)?;
     let (process, number) = rest.split_once('-')?;
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_exact = is_number(process) && is_number(number) && !number.is_empty();
-    let process = Pid::from_raw(process.parse().ok()?)?;
+    let process = process.parse().ok().filter(|process| *process > 0)?;
     (is_exact && !target.is_empty()).then_some((target, process))
 }
 
@@ -344,26 +334,16 @@ fn same_text(journal: File, target: &Path) -> io::Result<bool> {
 }
 
 /// A leftover whose writer died, opened.
-fn abandoned(path: &Path, writer: Pid) -> Option<File> {
+fn abandoned(path: &Path, writer: u32) -> Option<File> {
     let file = open_regular(path).ok()?;
     let modified = file.metadata().ok()?.modified().ok()?;
     let age = modified.elapsed().unwrap_or_default();
     let least = match file.try_lock() {
         // A writer in a container has a number that means nothing here, but holds its lock.
-        Ok(()) if is_dead(writer) => Duration::ZERO,
+        Ok(()) if !is_running(writer) => Duration::ZERO,
         Ok(()) => SWEEP_AGE,
         Err(TryLockError::Error(error)) if is_unsupported(&error) => LOCKLESS_SWEEP_AGE,
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
     };
     (age >= least).then_some(file)
-}
-
-/// Whether a process of this number runs, whoever's it is.
-pub fn is_running(process: u32) -> bool {
-    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
-    process.is_some_and(|process| !is_dead(process))
-}
-
-fn is_dead(process: Pid) -> bool {
-    matches!(test_kill_process(process), Err(Errno::SRCH))
 }

@@ -26,6 +26,7 @@ use super::project::root;
 use super::status::while_reading;
 use args::CodeArgs;
 use starling_index::Index;
+use starling_platform::files::PathExt;
 use starling_sandbox::cache_dir;
 use starling_syntax::FilePath;
 use starling_workspace::{MAX_FILE_BYTES, Overlay, Workspace, read_given};
@@ -98,7 +99,7 @@ fn file_of(index: &Index, given: &FilePath) -> FilePath {
     if files.binary_search(given).is_ok() {
         return given.clone();
     }
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let here = std::env::current_dir().and_then(|here| here.canonical());
     let path = here.map_or_else(|_| given.as_str().into(), |here| here.join(given.as_str()));
     let below = path.strip_prefix(index.snapshot().root());
     match below.ok().and_then(Path::to_str) {

@@ -14,8 +14,9 @@ use crate::cli::languages;
 use crate::cli::services::policy;
 use starling_config::Config;
 use starling_core::TestRunner;
+use starling_platform::files::PathExt;
 use starling_runner::{Collection, ProjectTests, TestSettings, needed_variables};
-use starling_sandbox::{Confinement, Kind, Shadows, cache_dir};
+use starling_sandbox::{Confinement, Kind, SANDBOX_ADVICE, Shadows, cache_dir};
 use starling_syntax::{FilePath, Language};
 use starling_workspace::{HostPrograms, Overlay, Snapshot, Variables, Workspace};
 
@@ -115,7 +116,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
     };
     let sandbox = sandbox_finding(&shadows);
     let workspace = root
-        .canonicalize()
+        .canonical()
         .map_err(|error| error.to_string())
         .and_then(|root| Workspace::open(root).map_err(|error| error.to_string()));
     let mut findings = vec![shadow, sandbox];
@@ -230,10 +231,11 @@ fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
 }
 
 fn sandbox_finding(shadows: &Shadows) -> Finding {
-    let advice = "install bubblewrap or allow unprivileged user namespaces";
+    let advice = SANDBOX_ADVICE;
     match shadows.confinement() {
         Some(Confinement::Namespaces) => Finding::ok("sandbox", "namespaces of our own"),
         Some(Confinement::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
+        Some(Confinement::SandboxExec) => Finding::ok("sandbox", "sandbox-exec"),
         Some(Confinement::Nothing) => Finding::warn(
             "sandbox",
             format!(

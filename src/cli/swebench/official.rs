@@ -11,6 +11,7 @@ use super::args::GradeArgs;
 use super::print_grades;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{Grade, Grades, Instance};
+use starling_platform::files::PathExt;
 use starling_sandbox::Scratch;
 use starling_workspace::{HostPrograms, Variables};
 
@@ -93,7 +94,7 @@ fn predictions(path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Returns an absolute path, because the package runs in another directory.
 fn whole(path: &Path) -> anyhow::Result<PathBuf> {
-    path.canonicalize()
+    path.canonical()
         .map_err(|error| WrongUse(format!("{}: {error}", path.display())).into())
 }
 

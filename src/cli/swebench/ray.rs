@@ -15,6 +15,7 @@ use super::args::RunArgs;
 use crate::cli::WrongUse;
 use starling_bench::{self as bench, Place, Record, Task};
 use starling_core::Dollars;
+use starling_platform::files::PathExt;
 use starling_sandbox::Scratch;
 use starling_workspace::{HostPrograms, Variables};
 
@@ -164,7 +165,7 @@ fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
 /// Returns an absolute path, because nodes have other working directories.
 fn whole(path: &Path) -> anyhow::Result<OsString> {
     let whole = path
-        .canonicalize()
+        .canonical()
         .map_err(|error| WrongUse(format!("{}: {error}", path.display())))?;
     Ok(whole.into())
 }

@@ -1,10 +1,14 @@
 //! One episode: the run of an instance as a process, which sends its model requests over a Unix
 //! socket.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -13,6 +17,10 @@ use crate::dataset::Task;
 use crate::run::{Finished, Runs};
 use starling_core::{ChatReply, ChatRequest};
 use starling_sandbox::Scratch;
+#[cfg(unix)]
+use unix::{Listener, Stream};
+#[cfg(windows)]
+use windows::{Listener, Stream};
 
 /// Maximum number of agents that can wait for replies.
 const WAITING: usize = 64;
@@ -46,11 +54,11 @@ impl Episode {
     /// Starts a run of a task.
     pub(super) fn begin(runs: &Runs, task: &Task, checkouts: &Checkouts) -> io::Result<Self> {
         let folder = Scratch::temporary()?;
-        let socket = folder.path().join("model");
+        let socket = Listener::bind(folder.path())?;
         let (sender, questions) = mpsc::channel(WAITING);
-        let listener = tokio::spawn(listen(UnixListener::bind(&socket)?, sender));
         let (mut runs, task, checkouts) = (runs.clone(), task.clone(), checkouts.clone());
-        let model = format!("socket:{}", socket.display());
+        let model = format!("socket:{}", socket.path.display());
+        let listener = tokio::spawn(listen(socket, sender));
         runs.arguments.extend(["--model".into(), model.into()]);
         let run = tokio::spawn(async move { runs.alone(&task, &checkouts).await });
         Ok(Episode {
@@ -96,8 +104,8 @@ impl Drop for Episode {
     }
 }
 
-async fn listen(listener: UnixListener, questions: mpsc::Sender<Asked>) {
-    while let Ok((stream, _)) = listener.accept().await {
+async fn listen(mut listener: Listener, questions: mpsc::Sender<Asked>) {
+    while let Ok(stream) = listener.accept().await {
         let questions = questions.clone();
         tokio::spawn(async move {
             // A client that has disconnected needs no reply.
@@ -106,7 +114,7 @@ async fn listen(listener: UnixListener, questions: mpsc::Sender<Asked>) {
     }
 }
 
-async fn pass_on(stream: UnixStream, questions: &mpsc::Sender<Asked>) -> io::Result<()> {
+async fn pass_on(stream: Stream, questions: &mpsc::Sender<Asked>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await?;

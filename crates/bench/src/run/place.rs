@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{Outcome, Record, Report};
 use crate::predictions::Prediction;
 use starling_core::Dollars;
+use starling_platform::files::PathExt;
 use starling_workspace::{private_directory, private_file};
 
 /// The settings that all instances of a directory share.
@@ -143,7 +144,7 @@ impl Place {
             |error| PlaceError::Disk { path, error }
         };
         fs::create_dir_all(root.join("instances")).map_err(disk(root))?;
-        let root = root.canonicalize().map_err(disk(root))?;
+        let root = root.canonical().map_err(disk(root))?;
         let lock = File::create(root.join("lock")).map_err(disk(&root))?;
         if lock.try_lock().is_err() {
             return Err(PlaceError::Taken(root));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use starling_platform::files::PathExt;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 use super::{base, base_setting};
@@ -36,7 +37,7 @@ pub(crate) fn installed(python: &Path, home: Option<&Path>) -> BTreeSet<String> 
                 places.extend(base(&prefix).filter(|_| is_open));
             }
             None => {
-                let real = python.canonicalize().ok();
+                let real = python.canonical().ok();
                 places.extend(real.as_deref().and_then(prefix_of));
                 places.extend(home.map(|home| home.join(".local")));
                 places.extend((prefix == Path::new("/usr")).then(|| "/usr/local".into()));

@@ -18,6 +18,8 @@ pub enum Confinement {
     Namespaces,
     /// The program `bwrap`, on systems where `bwrap` may create namespaces and Starling may not.
     Bubblewrap,
+    /// The program `sandbox-exec` of macOS.
+    SandboxExec,
     /// Only resource limits, because the user allowed it.
     Nothing,
 }
@@ -51,17 +53,6 @@ impl Default for Bounds {
         }
     }
 }
-
-impl Bounds {
-    /// Returns the limit on processes that the kernel enforces. It is above the watched limit, so
-    /// that the watch detects the excess first.
-    pub(super) fn ceiling_of_processes(self) -> u32 {
-        self.processes.saturating_mul(2).saturating_add(LEAST)
-    }
-}
-
-/// The smallest limit on processes that a PID namespace accepts.
-const LEAST: u32 = 301;
 
 /// The directory tree in which a command works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,10 +13,11 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::copy::copy_tree;
-use super::process::{Capture, Captured, End, Reader, code, ended};
+use super::process::{Capture, Captured, End, Reader, ended};
 use super::relocate::relocate;
 use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
 use crate::sandbox::Bounds;
+use starling_platform::processes::exit_code;
 use starling_workspace::{HostPrograms, Overlay, Variables};
 
 /// Directory of the project in a container, as in the SWE-bench images.
@@ -163,7 +164,7 @@ impl Inside<'_> {
             Err(_) => End::TimedOut,
             Ok(None) => End::OutputTooLong,
             Ok(Some(_)) if said.ends_with(NO_MEMORY) => End::OutOfMemory,
-            Ok(Some(status)) => match code(status.map_err(|error| error.to_string())?) {
+            Ok(Some(status)) => match exit_code(status.map_err(|error| error.to_string())?) {
                 // The script returns this status at its deadline.
                 TIMED_OUT if start.elapsed() >= command.deadline => End::TimedOut,
                 status => End::Exited(status),

@@ -10,6 +10,7 @@ use super::process::{self, Captured};
 use super::relocate::relocate;
 use super::{ShadowCommand, ShadowError, Shadows, blocking, lay_over, remove};
 use crate::sandbox::{Confinement, Tree};
+use starling_platform::files::{PathExt, symlink};
 use starling_workspace::Overlay;
 use starling_workspace::is_environment;
 
@@ -86,7 +87,7 @@ fn copy_environment(
 /// environments are linked, because their files are installed, not edited. Absolute links into
 /// `from` are redirected to `to`. Returns the linked environments.
 pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let without = without.iter().filter_map(|path| path.canonicalize().ok());
+    let without = without.iter().filter_map(|path| path.canonical().ok());
     let mut copy = Copy {
         from,
         to,
@@ -134,7 +135,7 @@ impl Copy<'_> {
             Ok(())
         } else if is_environment(from) {
             self.linked.push(from.to_owned());
-            std::os::unix::fs::symlink(from, to)
+            symlink(from, to)
         } else {
             self.directory(from, to)
         }
@@ -154,7 +155,7 @@ impl Copy<'_> {
             Ok(inside) => self.to.join(inside),
             Err(_) => leads,
         };
-        std::os::unix::fs::symlink(leads, to)
+        symlink(&leads, to)
     }
 }
 
@@ -171,7 +172,7 @@ fn same_times(path: &Path, found: &Metadata) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, SystemTime};
 
     use super::*;
@@ -193,9 +194,9 @@ mod tests {
             .open(from.join("pkg/a.py"))
             .unwrap();
         file.set_modified(then).unwrap();
-        symlink(from.join("pkg/a.py"), from.join("absolute")).unwrap();
-        symlink("pkg/a.py", from.join("relative")).unwrap();
-        symlink("/dev/null", from.join("outside")).unwrap();
+        symlink(&from.join("pkg/a.py"), &from.join("absolute")).unwrap();
+        symlink(Path::new("pkg/a.py"), &from.join("relative")).unwrap();
+        symlink(Path::new("/dev/null"), &from.join("outside")).unwrap();
 
         fs::write(from.join("records/1"), "").unwrap();
         copy_tree(&from, &to, &[from.join("records")]).unwrap();

@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use starling_workspace::{Overlay, ReadError, encode, inside};
 
-use crate::sandbox::{Bounds, Confinement, Plan, Tree, administrators_files};
+use crate::sandbox::{
+    Bounds, Confinement, MECHANISMS, Plan, SANDBOX_ADVICE, Tree, administrators_files, user,
+};
 pub use container::Container;
 use process::{Captured, End, NotRun, Program};
 use scratch::Scratch;
@@ -67,8 +69,9 @@ pub enum ShadowError {
     #[error("{}: no shadow could be made: {message}", .root.display())]
     Refused { root: PathBuf, message: String },
     #[error(
-        "no sandbox can be made here ({reason}), and nothing runs without one: install bubblewrap, \
-         allow user namespaces, or set sandbox.missing to \"allow\""
+        "no sandbox can be made here ({reason}), and nothing runs without one: {}, or \
+         set sandbox.missing to \"allow\"",
+        SANDBOX_ADVICE
     )]
     NoSandbox { reason: String },
 }
@@ -110,7 +113,6 @@ impl Shadows {
     /// # Errors
     /// Fails if the cache directory cannot be written.
     pub async fn open(cache: &Path, policy: Policy) -> Result<Self, ShadowError> {
-        use Confinement::{Bubblewrap, Namespaces, Nothing};
         // The search runs in parallel with the probes, because both take equally long.
         let private = tokio::task::spawn_blocking(administrators_files);
         let private = async { private.await.map_err(io::Error::other) };
@@ -119,20 +121,12 @@ impl Shadows {
             source,
         };
         let mut refusals = Vec::new();
-        for (kind, confinement, reason) in [
-            (
-                Kind::Overlay,
-                Namespaces,
-                "overlay file systems work in user namespaces",
-            ),
-            (Kind::Copy, Namespaces, "user namespaces work"),
-            (Kind::Copy, Bubblewrap, "bubblewrap works"),
-        ] {
+        for mechanism in MECHANISMS {
             let shadows = Shadows {
                 cache: cache.to_owned(),
                 bounds: policy.bounds,
-                kind,
-                confinement: Some(confinement),
+                kind: mechanism.kind,
+                confinement: Some(mechanism.confinement),
                 reason: String::new(),
                 hidden: Vec::new(),
                 private: &[],
@@ -140,7 +134,7 @@ impl Shadows {
             };
             match shadows.probe().await {
                 Ok(()) => {
-                    refusals.push(reason.to_owned());
+                    refusals.push(mechanism.reason.to_owned());
                     let reason = refusals.join("; ");
                     let private = private.await.map_err(no_list)?;
                     return Ok(Shadows {
@@ -159,12 +153,15 @@ impl Shadows {
             }
         }
         refusals.dedup();
+        if refusals.is_empty() {
+            refusals.push("this system has none".to_owned());
+        }
         Ok(Shadows {
             cache: cache.to_owned(),
             bounds: policy.bounds,
             kind: Kind::Copy,
             confinement: match policy.unconfined {
-                Unconfined::Allowed => Some(Nothing),
+                Unconfined::Allowed => Some(Confinement::Nothing),
                 Unconfined::Refused => None,
             },
             reason: refusals.join("; "),
@@ -299,6 +296,7 @@ impl Shadows {
         tree: Tree,
         command: &ShadowCommand,
     ) -> Program {
+        let (user, group) = user();
         Program {
             plan: Plan {
                 confinement,
@@ -310,8 +308,8 @@ impl Shadows {
                 keep: command.keep.clone(),
                 private: self.private.to_vec(),
                 records: self.records(),
-                user: rustix::process::getuid().as_raw(),
-                group: rustix::process::getgid().as_raw(),
+                user,
+                group,
             },
             environment: command.environment.clone(),
             deadline: command.deadline,

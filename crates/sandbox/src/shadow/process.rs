@@ -4,26 +4,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use starling_platform::files::free_space;
+use starling_platform::processes::{ProcessGroup, exit_code, lead_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::sandbox::{Plan, Report, free_space, keeper_of, report_in, write_plan};
+use crate::sandbox::{MARKER, Plan, Report, keeper_of, kill_marked, report_in, write_plan};
 
-/// Environment variable of every process in a shadow. Its value is the scratch directory.
-pub(super) const MARKER: &str = "STARLING_SHADOW";
 /// Maximum time to wait for killed processes to end.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// Maximum time to wait for a program to load.
-const LOADING: Duration = Duration::from_millis(100);
 
 /// The way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +78,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     // The pipe is taken out of the child, because `wait` would close it.
     let lifeline = child.stdin.take();
     let mut family = Family {
-        group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
+        group: child.id().map(ProcessGroup::of).transpose()?,
         scratch: scratch.clone(),
     };
     let status = timeout(deadline, ended(&mut child, &mut output, most)).await;
@@ -110,7 +104,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
         (Ok(_), Some(Report::TooManyProcesses)) => End::TooManyProcesses,
         (Ok(_), Some(Report::WroteTooMuch)) => End::WroteTooMuch,
         (Ok(_), Some(Report::Exited(status))) => End::Exited(status),
-        (Ok(Some(status)), None) => End::Exited(code(status?)),
+        (Ok(Some(status)), None) => End::Exited(exit_code(status?)),
     };
     Ok(Captured {
         end,
@@ -120,8 +114,7 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
 }
 
 fn is_full(scratch: &Path, least: u64) -> bool {
-    let free = std::fs::File::open(scratch).ok().and_then(free_space);
-    free.is_some_and(|free| free < least)
+    free_space(scratch).is_some_and(|free| free < least)
 }
 
 /// Waits for the child and returns its status, or `None` as soon as its output is longer than
@@ -144,8 +137,9 @@ pub(super) async fn ended(
 
 fn spawn(program: Program) -> io::Result<Child> {
     let scratch = &program.plan.scratch;
-    let (keeper, arguments) = keeper_of(scratch);
-    Command::new(keeper)
+    let (keeper, arguments) = keeper_of(scratch)?;
+    let mut command = Command::new(keeper);
+    command
         .args(arguments)
         .env_clear()
         .envs(program.environment)
@@ -153,84 +147,24 @@ fn spawn(program: Program) -> io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-}
-
-pub(super) fn code(status: ExitStatus) -> i32 {
-    let signal = || status.signal().map_or(-1, |signal| 128 + signal);
-    status.code().unwrap_or_else(signal)
+        .kill_on_drop(true);
+    lead_group(command.as_std_mut());
+    command.spawn()
 }
 
 /// A running command with all its processes. They are killed if it is dropped before the command
 /// has ended.
 struct Family {
-    group: Option<Pid>,
+    group: Option<ProcessGroup>,
     scratch: PathBuf,
 }
 
 impl Drop for Family {
     fn drop(&mut self) {
-        if let Some(group) = self.group {
-            // The group may already be gone, which is fine.
-            let _ = kill_process_group(group, Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
         }
         kill_marked(&self.scratch);
-    }
-}
-
-/// Kills every process whose environment names a scratch directory, including those that left the
-/// process group. Repeats until none is left, because a process can start another one after the
-/// list was read.
-pub(super) fn kill_marked(scratch: &Path) {
-    let mut mark = format!("{MARKER}=").into_bytes();
-    mark.extend_from_slice(scratch.as_os_str().as_bytes());
-    let start = Instant::now();
-    loop {
-        let marked = marked(&mark);
-        for pid in &marked {
-            let _ = kill_process(*pid, Signal::KILL);
-        }
-        if marked.is_empty() || start.elapsed() > GRACE {
-            return;
-        }
-        std::thread::yield_now();
-    }
-}
-
-fn marked(mark: &[u8]) -> Vec<Pid> {
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbered = processes.filter_map(|process| {
-        let number = process.file_name().to_str()?.parse().ok()?;
-        Some((Pid::from_raw(number)?, process.path()))
-    });
-    numbered
-        .filter(|(_, process)| carries(process, mark))
-        .map(|(pid, _)| pid)
-        .collect()
-}
-
-/// Returns whether the environment of a process contains `mark`. `process` is its directory in
-/// `/proc`. A program that is still being loaded has neither arguments nor environment, so the
-/// function waits for it.
-fn carries(process: &Path, mark: &[u8]) -> bool {
-    let read = |name| std::fs::read(process.join(name));
-    let start = Instant::now();
-    loop {
-        // The order matters: a process that has arguments now has its environment when that is read
-        // next.
-        let loading = read("cmdline").is_ok_and(|arguments| arguments.is_empty())
-            && std::fs::read_link(process.join("exe")).is_ok();
-        let Ok(environment) = read("environ") else {
-            return false;
-        };
-        if !loading || !environment.is_empty() || start.elapsed() > LOADING {
-            return environment
-                .split(|byte| *byte == 0)
-                .any(|entry| entry == mark);
-        }
-        std::thread::yield_now();
     }
 }
 

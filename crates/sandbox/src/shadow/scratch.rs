@@ -3,13 +3,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use etcetera::BaseStrategy;
 
-use super::process::kill_marked;
+use crate::sandbox::kill_marked;
+use starling_platform::files::{
+    PathExt, belongs_to_this_user, open_to_this_user, temporary_directory_of_user,
+};
 
 /// Environment variable that overrides the location of caches and scratch directories.
 const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
@@ -37,8 +39,7 @@ fn shadows_of(cache: &Path) -> PathBuf {
 /// Returns the directory to use if the cache directory is in the workspace. It is specific to the
 /// user.
 fn substitute() -> PathBuf {
-    let user = rustix::process::getuid().as_raw();
-    std::env::temp_dir().join(format!("starling-{user}"))
+    temporary_directory_of_user("starling")
 }
 
 /// A directory that belongs to this process and is removed when dropped.
@@ -95,8 +96,8 @@ impl Scratch {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let base = shadows_of(cache);
         fs::create_dir_all(&base)?;
-        let base = base.canonicalize()?;
-        if fs::metadata(&base)?.uid() != rustix::process::geteuid().as_raw() {
+        let base = base.canonical()?;
+        if !belongs_to_this_user(&fs::metadata(&base)?) {
             return Err(io::Error::other(format!(
                 "{} belongs to another user; set STARLING_CACHE_DIR",
                 base.display()
@@ -137,7 +138,7 @@ impl Drop for Scratch {
 
 fn lock_new(path: &Path) -> io::Result<File> {
     fs::create_dir(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    open_to_this_user(path)?;
     let lock = File::create_new(path.join(LOCK))?;
     lock.try_lock()?;
     // The file is gone if a sweep removed the directory before it was locked.
@@ -195,7 +196,7 @@ fn remove_tree(path: &Path) -> io::Result<()> {
 }
 
 fn open_directories(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    open_to_this_user(path)?;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -207,6 +208,8 @@ fn open_directories(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -263,7 +266,7 @@ mod tests {
         let scratch = Scratch::create(cache).unwrap();
         let mut child = std::process::Command::new("sleep")
             .arg("1000")
-            .env(super::super::process::MARKER, scratch.path())
+            .env(crate::sandbox::MARKER, scratch.path())
             .spawn()
             .unwrap();
         println!("\nheld {} {}", child.id(), scratch.path().display());

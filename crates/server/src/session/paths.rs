@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::front_end::OpenBuffers;
+use starling_platform::files::PathExt;
 use starling_syntax::FilePath;
 use starling_text::is_deceptive;
 use starling_workspace::{MAX_FILE_BYTES, load_source};
@@ -18,9 +19,9 @@ pub fn file_at(root: &Path, path: &Path) -> Option<FilePath> {
         Ok(inside) => inside.to_owned(),
         // The editor may know the same directory by a link.
         Err(_) => path
-            .canonicalize()
+            .canonical()
             .ok()?
-            .strip_prefix(root.canonicalize().ok()?)
+            .strip_prefix(root.canonical().ok()?)
             .ok()?
             .to_owned(),
     };

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::run_view::{ProposalStatus, RunView};
 use super::services::RestorePolicy;
 use starling_history::{self, DiskEditor, HistoryError, UnfinishedChange};
+use starling_platform::files::PathExt;
 use starling_swarm::{
     Event, FileChange, ProposalId, Record, RunId, Spent, Stamped, StopReason, ids,
 };
@@ -108,7 +109,7 @@ pub fn find_restorable(
         .filter(|path| is_wanted(path, wanted) && is_young(path))
         .collect();
     paths.sort();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let last = paths.into_iter().rev().take(MAX_READ);
     let mut found: Vec<RestorableRun> = last.filter_map(|path| open(path, &root)).collect();
     let mut interrupted = 0;
@@ -241,7 +242,7 @@ pub fn find_ended(trajectories: &Path, root: &Path, wanted: &RestorePolicy) -> V
         .filter(|path| !path.with_extension(FORGOTTEN_EXTENSION).exists())
         .collect();
     paths.sort();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let last = paths.into_iter().rev().take(MAX_READ);
     let mut past: Vec<EndedRun> = last
         .filter_map(|path| open_ended(&path, &root))
@@ -519,7 +520,7 @@ pub fn locked_runs(trajectories: &Path, root: &Path) -> Vec<LockedRun> {
         .filter(|path| is_young(path))
         .collect();
     paths.sort();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = root.canonical().unwrap_or_else(|_| root.to_owned());
     let last = paths.into_iter().rev().take(MAX_READ);
     last.filter_map(|path| locked_run(path, &root)).collect()
 }

@@ -1,5 +1,7 @@
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::SystemTime;
+
+use rustix::io::Errno;
 
 use super::*;
 

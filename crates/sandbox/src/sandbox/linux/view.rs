@@ -11,6 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::plan::Plan;
+use crate::sandbox::secrets::SECRETS;
 
 /// Directories that are replaced by empty ones for the command.
 pub(super) const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
@@ -23,30 +24,6 @@ const SYSTEM: [&str; 11] = [
 ];
 /// Directories in which some systems keep programs below a hidden directory.
 const PROGRAMS_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];
-/// Paths of keys in a home directory. They are hidden even if a directory around them is visible,
-/// for instance because the workspace is the home directory itself.
-const SECRETS: [&str; 20] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    ".npmrc",
-    ".git-credentials",
-    ".password-store",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/huggingface",
-    ".cache/huggingface/token",
-    ".local/share/keyrings",
-];
 /// Directories that are searched for root's private files, down to `DEPTH` levels and for at most
 /// `ENTRIES` entries.
 const ADMINISTRATED: [&str; 4] = ["/etc", "/var", "/srv", "/opt"];

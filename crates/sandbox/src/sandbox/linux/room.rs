@@ -48,7 +48,7 @@ const NOT_TO_WRITE: u32 = 0o755;
 pub(super) fn temporary(plan: &Plan) -> PathBuf {
     match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap => "/tmp".into(),
-        Confinement::Nothing => plan.scratch.join("tmp"),
+        Confinement::SandboxExec | Confinement::Nothing => plan.scratch.join("tmp"),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn in_memory(plan: &Plan) -> Vec<&'static str> {
     match plan.confinement {
         Confinement::Namespaces => vec!["/tmp"],
         Confinement::Bubblewrap => own_directories().chain(["/dev"]).collect(),
-        Confinement::Nothing => Vec::new(),
+        Confinement::SandboxExec | Confinement::Nothing => Vec::new(),
     }
 }
 

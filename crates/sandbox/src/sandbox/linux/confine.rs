@@ -30,7 +30,7 @@ pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> 
     let mut spawn = move || command.spawn().map_err(tried("starting a shell"));
     let sockets = sockets::possible();
     match plan.confinement {
-        Confinement::Nothing => spawn(),
+        Confinement::SandboxExec | Confinement::Nothing => spawn(),
         Confinement::Namespaces | Confinement::Bubblewrap => thread::scope(|scope| {
             let confined = scope.spawn(move || {
                 restrict_writing(plan).map_err(|error| format!("Landlock: {error}"))?;

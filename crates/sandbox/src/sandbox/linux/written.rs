@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use starling_platform::files::free_space_of;
 
 use super::plan::{Confinement, Plan, Tree};
 use super::watch::Excess;
@@ -53,7 +54,7 @@ impl Written {
         if self.is_over(unnamed) {
             return Some(Excess::Disk);
         }
-        let is_full = free_space(&self.directory).is_some_and(|free| free < self.free);
+        let is_full = free_space_of(&self.directory).is_some_and(|free| free < self.free);
         is_full.then_some(Excess::FullDisk)
     }
 
@@ -78,18 +79,10 @@ fn directory(plan: &Plan) -> PathBuf {
         (Tree::Overlay { .. }, _) => plan.scratch.join("upper"),
         (Tree::Copy { root }, Confinement::Namespaces | Confinement::Bubblewrap) => root.clone(),
         // The command writes to its copy and to its temporary files.
-        (Tree::Copy { .. }, Confinement::Nothing) => plan.scratch.clone(),
+        (Tree::Copy { .. }, Confinement::SandboxExec | Confinement::Nothing) => {
+            plan.scratch.clone()
+        }
     }
-}
-
-/// Returns the free bytes of the disk of a directory, or 0 if it can hold no more files, or `None`
-/// if they are unknown.
-pub(crate) fn free_space(directory: impl AsFd) -> Option<u64> {
-    let found = fstatvfs(directory).ok()?;
-    // A file system that reports no number of files at all has no limit on them.
-    let no_more_files = found.f_files > 0 && found.f_favail == 0;
-    let bytes = found.f_bavail.saturating_mul(found.f_frsize);
-    Some(if no_more_files { 0 } else { bytes })
 }
 
 /// Opens a directory, close-on-exec, so that the command does not inherit it.

@@ -69,7 +69,7 @@ fn start(plan: &Plan) -> Result<Child, String> {
         }
         Confinement::Bubblewrap => {}
         // Orphaned processes become children of the init, as they do inside a PID namespace.
-        Confinement::Nothing => set_child_subreaper(Some(Pid::INIT))
+        Confinement::SandboxExec | Confinement::Nothing => set_child_subreaper(Some(Pid::INIT))
             .map_err(|error| tried("collecting orphans")(error.into()))?,
     }
     limit(plan).map_err(tried("setting limits"))?;
@@ -110,7 +110,10 @@ fn limit(plan: &Plan) -> io::Result<()> {
             setrlimit(Resource::Nproc, at_most(processes.into()))?;
         }
         // Here the limit would count all processes of the user.
-        Confinement::Namespaces | Confinement::Bubblewrap | Confinement::Nothing => {}
+        Confinement::Namespaces
+        | Confinement::Bubblewrap
+        | Confinement::SandboxExec
+        | Confinement::Nothing => {}
     }
     Ok(())
 }
@@ -128,7 +131,7 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
     let command = Pid::from_child(child);
     let scope = match plan.confinement {
         Confinement::Namespaces | Confinement::Bubblewrap => Scope::Namespace,
-        Confinement::Nothing => Scope::Descendants,
+        Confinement::SandboxExec | Confinement::Nothing => Scope::Descendants,
     };
     let mut family = Family::of(rustix::process::getpid(), scope, room::in_memory(plan));
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();

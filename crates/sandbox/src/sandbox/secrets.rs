@@ -1,0 +1,26 @@
+//! Places of keys in home directories.
+
+/// Paths of keys in a home directory. They are hidden even if a directory around them is visible,
+/// for instance because the workspace is the home directory itself.
+pub(super) const SECRETS: [&str; 20] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pgpass",
+    ".pypirc",
+    ".npmrc",
+    ".git-credentials",
+    ".password-store",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".config/huggingface",
+    ".cache/huggingface/token",
+    ".local/share/keyrings",
+];

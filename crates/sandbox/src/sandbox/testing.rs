@@ -1,0 +1,12 @@
+//! A test binary must also act as a sandbox process, before the test harness starts its threads.
+
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+static TAKE_PART: extern "C" fn() = {
+    extern "C" fn part() {
+        super::take_part();
+    }
+    part
+};

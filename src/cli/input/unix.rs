@@ -1,0 +1,69 @@
+//! The terminal and signals on Linux and macOS.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Requests of the system to end: SIGTERM and SIGHUP.
+pub(super) struct Ends {
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Ends {
+    pub(super) fn new() -> io::Result<Ends> {
+        Ok(Ends {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next request. Cancel safe.
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+/// Changes of the terminal's size.
+pub(super) struct Sizes(Signal);
+
+impl Sizes {
+    pub(super) fn new() -> io::Result<Sizes> {
+        Ok(Sizes(signal(SignalKind::window_change())?))
+    }
+
+    /// Waits for the next change. Returns false if none can come.
+    pub(super) async fn changed(&mut self) -> bool {
+        self.0.recv().await.is_some()
+    }
+}
+
+/// Returns the next bytes of the terminal, none at its end, or `None` if nothing comes for a while.
+pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
+    let stdin = rustix::stdio::stdin();
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    let wait = Timespec {
+        tv_sec: wait.as_secs().cast_signed(),
+        tv_nsec: i64::from(wait.subsec_nanos()),
+    };
+    let mut bytes = vec![0; 4096];
+    let read = match poll(&mut ready, Some(&wait)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(None),
+        Ok(_) => rustix::io::read(stdin, &mut bytes),
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(length) => {
+            bytes.truncate(length);
+            Ok(Some(bytes))
+        }
+        Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
