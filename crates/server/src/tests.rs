@@ -11,6 +11,7 @@ mod late;
 mod lenses;
 mod plain;
 mod refused;
+mod refused_late;
 mod restart;
 mod retry;
 mod schemes;
