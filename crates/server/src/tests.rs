@@ -15,6 +15,7 @@ mod refused_late;
 mod restart;
 mod retry;
 mod schemes;
+mod spellings;
 mod undoing;
 
 use std::sync::Arc;
