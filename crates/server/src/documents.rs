@@ -186,8 +186,8 @@ impl DocumentStore {
         answer.await.map_err(|_| StoreClosed)
     }
 
-    /// Checks that a document has the text `base`, then watches for the text `after`. If the document
-    /// was not open, each text that it has until then is appended to `texts`.
+    /// Checks that a document has the text `base`, then watches for the text `after`. Each text of the
+    /// open document is appended to `texts` for as long as the caller holds it.
     pub async fn expect(
         &self,
         path: PathBuf,
@@ -273,9 +273,10 @@ impl Document {
 struct TextWatch {
     path: PathBuf,
     after: Arc<str>,
-    /// `None` for a document that was open: its version distinguishes its texts.
-    texts: Option<TextHistory>,
-    arrived: oneshot::Sender<Current>,
+    /// Receives each text for as long as somebody else holds it.
+    texts: TextHistory,
+    /// `None` when it has been sent.
+    arrived: Option<oneshot::Sender<Current>>,
 }
 
 #[derive(Debug)]
@@ -510,12 +511,12 @@ impl DocumentActor {
             None => None,
         };
         let (tell, arrived) = oneshot::channel();
-        self.watches.retain(|watch| !watch.arrived.is_closed());
+        self.watches.retain(|watch| watch.texts.is_shared());
         self.watches.push(TextWatch {
             path,
             after,
-            texts: open.is_none().then_some(texts),
-            arrived: tell,
+            texts,
+            arrived: Some(tell),
         });
         match open {
             Some((uri, version)) => Expected::Open {
@@ -532,17 +533,14 @@ impl DocumentActor {
         let Some(document) = self.open.get(path) else {
             return;
         };
-        for watch in self.watches.iter().filter(|watch| watch.path == *path) {
-            if let Some(texts) = &watch.texts {
-                texts.push(document.current().text);
+        for watch in self.watches.iter_mut().filter(|watch| watch.path == *path) {
+            let current = document.current();
+            if current.text == watch.after
+                && let Some(arrived) = watch.arrived.take()
+            {
+                reply_to(arrived, current.clone());
             }
-        }
-        let (met, left): (Vec<TextWatch>, Vec<TextWatch>) = std::mem::take(&mut self.watches)
-            .into_iter()
-            .partition(|watch| watch.path == *path && document.text == *watch.after);
-        self.watches = left;
-        for watch in met {
-            reply_to(watch.arrived, document.current());
+            watch.texts.push(current.text);
         }
     }
 }

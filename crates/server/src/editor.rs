@@ -2,8 +2,8 @@
 //! `workspace/applyEdit` requests.
 
 mod arrival;
-mod closed;
 mod late;
+mod tracked;
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -24,9 +24,9 @@ use tower_lsp::lsp_types::{
     TextEdit, Url, WorkspaceEdit,
 };
 
-use self::closed::ClosedEdit;
-pub use self::closed::TextHistory;
 use self::late::GivenUpEdits;
+pub use self::tracked::TextHistory;
+use self::tracked::{TextPair, TrackedEdit};
 use super::documents::{DocumentStore, Expected, StoreClosed};
 use super::outgoing::AFTER_ANSWER;
 use super::session::{disk_text, overlay, path_of};
@@ -42,7 +42,7 @@ use starling_workspace::{self, PathPolicy, WriteRule};
 const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
     it; close the file and open it again, then accept once more";
 
-/// How often the text of a closed file is read while an edit of it is awaited.
+/// How often the text of a file is read while it is watched for an edit that was given up.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The LSP client as the editor that holds the user's texts.
@@ -79,15 +79,11 @@ impl EditTurns {
 
 /// An edit that was sent to the client.
 struct SentEdit<'a> {
-    file: &'a FilePath,
     path: &'a Path,
-    base: &'a str,
-    after: Arc<str>,
     effect: Effect,
     /// The version of the open document for which the edit was made.
     version: Option<DocVersion>,
-    /// `None` for an open document, because its version identifies the text.
-    closed: Option<ClosedEdit>,
+    edit: TrackedEdit,
 }
 
 /// The document that an edit changes.
@@ -104,8 +100,8 @@ enum EditOutcome {
     /// The editor made the edit in another text. `texts` are that text before and after the edit,
     /// if they are known.
     Misplaced {
-        edit: ClosedEdit,
-        texts: Option<(Arc<str>, Arc<str>)>,
+        edit: TrackedEdit,
+        texts: Option<TextPair>,
     },
 }
 
@@ -133,14 +129,14 @@ impl ClientEditor {
         path: &Path,
         edit: &FileEdit,
         effect: Effect,
-        closed: &ClosedEdit,
+        tracked: &TrackedEdit,
     ) -> Result<EditTarget, ApplyError> {
         let file = &edit.file;
         let expected = self.documents.expect(
             path.to_owned(),
-            Arc::clone(&closed.base),
-            Arc::clone(&closed.after),
-            closed.texts.clone(),
+            Arc::clone(&tracked.base),
+            Arc::clone(&tracked.after),
+            tracked.texts.clone(),
         );
         match expected.await.map_err(|_| ApplyError::Gone)? {
             Expected::Stale => Err(stale(file)),
@@ -309,15 +305,15 @@ impl Editor for ClientEditor {
             () = withdrawn => return Err(ApplyError::Withdrawn),
             turn = turn.lock() => turn,
         };
-        let closed = ClosedEdit::new(
+        let tracked = TrackedEdit::new(
             file,
             &edit.base.text,
             &after,
             &edit.changes,
             self.settings.encoding,
         );
-        let target = self.target(&path, &edit, effect, &closed).await?;
-        self.given_up.send_again(&path, &after);
+        let target = self.target(&path, &edit, effect, &tracked).await?;
+        self.given_up.supersede(&path, &after);
         let EditTarget {
             uri,
             version,
@@ -328,13 +324,10 @@ impl Editor for ClientEditor {
         }
         let request = workspace_edit(&edit, effect, uri, version, &self.settings);
         let sent = SentEdit {
-            file,
             path: &path,
-            base: &edit.base.text,
-            after,
             effect,
             version,
-            closed: version.is_none().then_some(closed),
+            edit: tracked,
         };
         let outcome = self.send(&sent, request, arrived).await;
         drop(turn);

@@ -26,6 +26,7 @@ mod run_snapshots;
 mod samples;
 pub mod session;
 mod settings;
+mod spelling;
 mod symbol_markers;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

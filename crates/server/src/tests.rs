@@ -11,9 +11,11 @@ mod late;
 mod lenses;
 mod plain;
 mod refused;
+mod refused_late;
 mod restart;
 mod retry;
 mod schemes;
+mod spellings;
 mod undoing;
 
 use std::sync::Arc;

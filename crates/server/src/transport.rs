@@ -20,6 +20,7 @@ use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
+use super::spelling::UriSpellings;
 use starling_rpc::frames::{Malformed, Reader};
 
 /// Maximum number of requests that are processed at the same time.
@@ -82,10 +83,11 @@ pub(super) async fn serve<S>(
         exits: Some(exits),
         leave,
     };
+    let spellings = UriSpellings::default();
     let reading = async {
         let (ahead, messages) = mpsc::channel(READ_AHEAD);
         let ended = tokio::select! {
-            ended = dispatch(messages, service, responses, work, answers, lost) => ended,
+            ended = dispatch(messages, service, responses, work, answers, lost, &spellings) => ended,
             never = keep_reading(input, ahead, seen) => match never {},
         };
         if let Err(error) = ended {
@@ -96,7 +98,7 @@ pub(super) async fn serve<S>(
     // After the last message is read and all requests are answered, nothing more is written.
     let serving = pin!(async { join!(reading, working) });
     let outgoing = stream::select(answered, requests.map(ServerMessage::Request));
-    let writing = pin!(write(output, outgoing));
+    let writing = pin!(write(output, outgoing, &spellings));
     let written = async {
         match select(serving, writing).await {
             Either::Left((_, writing)) => writing.await,
@@ -200,6 +202,7 @@ async fn dispatch<S>(
     mut work: mpsc::Sender<Instrumented<S::Future>>,
     mut answers: mpsc::Sender<ServerMessage>,
     mut lost: impl FnMut(),
+    spellings: &UriSpellings,
 ) -> Result<(), ReadingEnded>
 where
     S: Service<Request, Response = Option<Response>>,
@@ -213,6 +216,7 @@ where
                     answers.send(ServerMessage::Response(unknown)).await?;
                     continue;
                 }
+                spellings.note(&request);
                 std::future::poll_fn(|context| service.poll_ready(context))
                     .await
                     .map_err(failed)?;
@@ -279,15 +283,16 @@ fn refusal(malformed: Malformed) -> Response {
 async fn write(
     output: impl AsyncWrite,
     mut messages: impl Stream<Item = ServerMessage> + Unpin,
+    spellings: &UriSpellings,
 ) -> io::Result<()> {
     let mut output = pin!(output);
     while let Some(message) = messages.next().await {
-        let mut bytes = framed(&message)?;
+        let mut bytes = framed(&message, spellings)?;
         // Messages that are already available are written together.
         while bytes.len() < BATCH_BYTES
             && let Some(Some(message)) = messages.next().now_or_never()
         {
-            bytes.extend(framed(&message)?);
+            bytes.extend(framed(&message, spellings)?);
         }
         output.write_all(&bytes).await?;
         output.flush().await?;
@@ -295,7 +300,12 @@ async fn write(
     Ok(())
 }
 
-fn framed(message: &ServerMessage) -> io::Result<Vec<u8>> {
-    let body = serde_json::to_string(message)?;
+fn framed(message: &ServerMessage, spellings: &UriSpellings) -> io::Result<Vec<u8>> {
+    let mut body = serde_json::to_string(message)?;
+    if !spellings.is_empty() {
+        let mut message = serde_json::from_str(&body)?;
+        spellings.respell(&mut message);
+        body = serde_json::to_string(&message)?;
+    }
     Ok(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }

@@ -1,9 +1,9 @@
-//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text
-//! arrives.
+//! Waits for the text of an edit. The client's reply is a hint: an edit is applied when its text is in
+//! the file, whatever else has changed there.
 
-use std::convert::Infallible;
 use std::future::pending;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tower_lsp::lsp_types::request::ApplyWorkspaceEdit;
 use tower_lsp::lsp_types::{ApplyWorkspaceEditParams, ApplyWorkspaceEditResponse};
 
-use super::closed::{ClosedEdit, EditPlacement};
-use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, TextError, refused, stale};
+use super::tracked::{EditPlacement, TextPair, TrackedEdit};
+use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, refused, stale};
 use crate::documents::StoreClosed;
 use crate::outgoing::{ClientRequestError, send_request};
 use crate::session::disk_text;
-use starling_core::{ApplyError, Current, Effect};
+use starling_core::{ApplyError, Current, DocVersion, Effect};
 
 /// How long the client may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,11 +26,11 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the text of an edit may take to arrive after the client has refused the edit. Some
 /// clients refuse an edit and make it all the same.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the disk is read while an edit of a closed file is in progress. A text that another
-/// program writes meanwhile has to be known to put the text right.
+pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the disk is read while an edit is in progress and its file is not open. A text that
+/// another program writes meanwhile has to be known to put the text right.
 const DISK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a text may be unexplained before the edit counts as misplaced.
+/// How long a changed text may lack an edit that the client says it has made.
 const UNCLEAR_TIMEOUT: Duration = Duration::from_secs(2);
 const TEXT_MISSING: &str = "it said that the edit was applied, but the text did not come";
 
@@ -74,24 +74,37 @@ impl EditReply {
     }
 }
 
-impl SentEdit<'_> {
-    /// Returns the current text if it is the text after the edit; otherwise why the edit is not
-    /// applied.
-    fn settled(
-        &self,
-        now: Result<Current, TextError>,
-        message: String,
-    ) -> Result<Current, ApplyError> {
-        match now {
-            Ok(current) if current.text == self.after => Ok(current),
-            Ok(current) if *current.text != *self.base => Err(stale(self.file)),
-            Ok(_) | Err(TextError::Disk(_)) => Err(refused(self.file, message)),
-            Err(TextError::StoreClosed) => Err(ApplyError::Gone),
-        }
-    }
+/// Returns whether an open document has another version than an edit was made for. A client refuses
+/// such an edit.
+pub(super) fn is_outdated(edit: Option<DocVersion>, now: Option<DocVersion>) -> bool {
+    edit.is_some() && now.is_some() && now != edit
+}
+
+/// The current text of a file, and where an edit is in it.
+pub(super) struct PlacedText {
+    pub text: Arc<str>,
+    pub version: Option<DocVersion>,
+    pub placement: EditPlacement,
+}
+
+/// What is known about an edit whose text has not arrived.
+#[derive(Default)]
+struct Waiting {
+    /// The client's reply and its time.
+    reply: Option<(EditReply, Instant)>,
+    /// Since when the text is changed and lacks the edit.
+    changed: Option<Instant>,
+}
+
+/// Whether an edit is still awaited.
+enum Progress {
+    Ended(EditOutcome),
+    /// For so long at most.
+    Waits(Duration),
 }
 
 impl ClientEditor {
+    /// Sends an edit and waits for its text.
     pub(super) async fn send(
         &self,
         sent: &SentEdit<'_>,
@@ -99,36 +112,106 @@ impl ClientEditor {
         mut arrived: oneshot::Receiver<Current>,
     ) -> EditOutcome {
         let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
-        let reply = tokio::select! {
-            biased;
-            Ok(current) = &mut arrived => return EditOutcome::Known(Ok(current)),
-            never = self.note_disk(sent) => match never {},
-            reply = reply => reply,
-        };
-        let reply = EditReply::of(reply);
-        if let (Some(edit), EditReplyKind::Applied) = (&sent.closed, reply.kind) {
-            edit.claim();
+        let mut reply = pin!(reply);
+        if sent.effect == Effect::Delete {
+            let reply = EditReply::of(reply.await);
+            return EditOutcome::Known(self.deletion(sent, reply).await);
         }
-        match &sent.closed {
-            _ if sent.effect == Effect::Delete => {
-                EditOutcome::Known(self.deletion(sent, reply).await)
+        let mut waiting = Waiting::default();
+        let mut changes = self.documents.changes();
+        loop {
+            let Ok(now) = self.placement(sent.path, &sent.edit).await else {
+                return EditOutcome::Known(Err(ApplyError::Gone));
+            };
+            let longest = match self.progress(sent, &mut waiting, now) {
+                Progress::Ended(outcome) => return outcome,
+                Progress::Waits(longest) => longest,
+            };
+            tokio::select! {
+                biased;
+                came = &mut arrived => {
+                    return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
+                }
+                answer = &mut reply, if waiting.reply.is_none() => {
+                    let reply = EditReply::of(answer);
+                    if reply.kind == EditReplyKind::Applied {
+                        sent.edit.claim();
+                    }
+                    waiting.reply = Some((reply, Instant::now()));
+                }
+                changed = changes.changed() => if changed.is_err() {
+                    return EditOutcome::Known(Err(ApplyError::Gone));
+                },
+                () = self.next_disk_text(sent) => {}
+                () = sleep(longest) => {}
             }
-            Some(edit) => self.arrival_in_closed(sent, edit, reply, arrived).await,
-            None => EditOutcome::Known(self.arrival_in_open(sent, reply, arrived).await),
         }
     }
 
-    /// Records the texts that a closed file has on disk while an edit of it is in progress.
-    async fn note_disk(&self, sent: &SentEdit<'_>) -> Infallible {
-        let Some(edit) = &sent.closed else {
-            return pending().await;
+    /// Returns whether an edit is still awaited. Only an edit that the client cannot make any more is
+    /// sent again: the document is open and has changed, so the client refuses the old version, or
+    /// the file that was to be created is there.
+    fn progress(&self, sent: &SentEdit<'_>, waiting: &mut Waiting, now: PlacedText) -> Progress {
+        let placement = match now.placement {
+            EditPlacement::InPlace => return Progress::Ended(EditOutcome::in_place(sent, now)),
+            EditPlacement::Misplaced(ref pair) => {
+                return Progress::Ended(EditOutcome::misplaced(sent, Some(pair.clone())));
+            }
+            placement @ (EditPlacement::Absent | EditPlacement::Unclear) => placement,
         };
+        let is_changed = now.text != sent.edit.base;
+        let changed = is_changed.then(|| waiting.changed.unwrap_or_else(Instant::now));
+        waiting.changed = changed;
+        let Some((reply, replied)) = &waiting.reply else {
+            return Progress::Waits(REPLY_TIMEOUT);
+        };
+        let is_outdated =
+            is_outdated(sent.version, now.version) || self.is_blocked(sent, is_changed);
+        let is_claimed = reply.kind == EditReplyKind::Applied;
+        let mut left = reply.timeout().saturating_sub(replied.elapsed());
+        if is_claimed && let Some(since) = changed {
+            let patience = UNCLEAR_TIMEOUT.saturating_sub(since.max(*replied).elapsed());
+            left = left.min(patience);
+        }
+        if !left.is_zero() && (is_claimed || !is_outdated) {
+            return Progress::Waits(left);
+        }
+        let is_skipped = is_outdated && placement == EditPlacement::Absent;
+        if is_claimed && is_changed && !is_skipped {
+            if placement == EditPlacement::Absent {
+                self.watch_given_up_edit(sent, is_outdated);
+            }
+            return Progress::Ended(EditOutcome::misplaced(sent, None));
+        }
+        self.watch_given_up_edit(sent, is_outdated);
+        let file = &sent.edit.file;
+        let error = match is_outdated && is_changed {
+            true => stale(file),
+            false => refused(file, reply.message.clone()),
+        };
+        Progress::Ended(EditOutcome::Known(Err(error)))
+    }
+
+    /// Returns whether a file that was to be created exists, and the client then refuses to create it.
+    fn is_blocked(&self, sent: &SentEdit<'_>, is_changed: bool) -> bool {
+        is_changed && sent.effect == Effect::Create && self.settings.refuses_existing
+    }
+
+    /// Waits until the file of an edit has a new text on disk while it is not open.
+    async fn next_disk_text(&self, sent: &SentEdit<'_>) {
         let mut polls = interval(DISK_INTERVAL);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             polls.tick().await;
-            if let Ok(text) = disk_text(sent.path.to_owned()).await {
-                edit.texts.push(text.into());
+            match self.documents.read(sent.path.to_owned()).await {
+                Ok(None) => {}
+                Ok(Some(_)) => continue,
+                Err(StoreClosed) => return pending().await,
+            }
+            if let Ok(text) = disk_text(sent.path.to_owned()).await
+                && sent.edit.texts.push(text.into())
+            {
+                return;
             }
         }
     }
@@ -141,145 +224,55 @@ impl ClientEditor {
             match tokio::fs::try_exists(sent.path).await {
                 Ok(false) => {
                     return Ok(Current {
-                        text: Arc::clone(&sent.after),
+                        text: Arc::clone(&sent.edit.after),
                         version: None,
                     });
                 }
                 Ok(true) | Err(_) if began.elapsed() >= patience => {
-                    return Err(refused(sent.file, reply.message));
+                    return Err(refused(&sent.edit.file, reply.message));
                 }
                 Ok(true) | Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
 
-    /// Waits for the text of an open document after any reply. If the text does not arrive in time,
-    /// the edit counts as refused.
-    async fn arrival_in_open(
-        &self,
-        sent: &SentEdit<'_>,
-        reply: EditReply,
-        mut arrived: oneshot::Receiver<Current>,
-    ) -> Result<Current, ApplyError> {
-        let began = Instant::now();
-        let mut changes = self.documents.changes();
-        loop {
-            let now = self.read(sent.path).await;
-            let version = now.as_ref().ok().and_then(|now| now.version);
-            let settled = sent.settled(now, reply.message.clone());
-            if settled.is_ok() {
-                return settled;
-            }
-            // The document may have had the text for a moment before the user typed on.
-            if let Ok(current) = arrived.try_recv() {
-                return Ok(current);
-            }
-            // The document changed otherwise, if only in its version, so the refusal was right.
-            let is_over = reply.kind != EditReplyKind::Applied && version != sent.version;
-            let left = reply.timeout().saturating_sub(began.elapsed());
-            if left.is_zero() || is_over {
-                if let Err(ApplyError::Refused { .. }) = settled {
-                    self.watch_given_up_edit(sent, arrived);
-                }
-                return settled;
-            }
-            tokio::select! {
-                biased;
-                came = &mut arrived => return came.map_err(|_| ApplyError::Gone),
-                changed = changes.changed() => if changed.is_err() {
-                    return Err(ApplyError::Gone);
-                },
-                () = sleep(left) => {}
-            }
-        }
-    }
-
-    /// Waits for the text of a file that was not open, in its buffer or on disk, after any reply.
-    /// If the text does not arrive in time, the edit counts as refused. It is not sent again,
-    /// because it could still arrive.
-    async fn arrival_in_closed(
-        &self,
-        sent: &SentEdit<'_>,
-        edit: &ClosedEdit,
-        reply: EditReply,
-        mut arrived: oneshot::Receiver<Current>,
-    ) -> EditOutcome {
-        let (began, mut unclear) = (Instant::now(), None);
-        let mut changes = self.documents.changes();
-        let mut polls = interval(POLL_INTERVAL);
-        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            match self.placement(sent.path, edit).await {
-                Err(StoreClosed) => return EditOutcome::Known(Err(ApplyError::Gone)),
-                Ok((_, EditPlacement::InPlace)) => return EditOutcome::in_place(edit),
-                Ok((_, EditPlacement::Misplaced { before, after })) => {
-                    return EditOutcome::misplaced(edit, Some((before, after)));
-                }
-                Ok((now, EditPlacement::Unclear | EditPlacement::Absent))
-                    if reply.kind == EditReplyKind::Refused && now != edit.base =>
-                {
-                    let came = arrived.try_recv().map_err(|_| stale(sent.file));
-                    return EditOutcome::Known(came);
-                }
-                Ok((now, EditPlacement::Absent)) if now == edit.base => unclear = None,
-                Ok((_, placement @ (EditPlacement::Unclear | EditPlacement::Absent))) => {
-                    let since: Instant = *unclear.get_or_insert_with(Instant::now);
-                    if reply.kind == EditReplyKind::Applied && since.elapsed() >= UNCLEAR_TIMEOUT {
-                        if placement == EditPlacement::Absent {
-                            self.watch_given_up_edit(sent, arrived);
-                        }
-                        return EditOutcome::misplaced(edit, None);
-                    }
-                }
-            }
-            if began.elapsed() >= reply.timeout() {
-                break;
-            }
-            tokio::select! {
-                biased;
-                came = &mut arrived => {
-                    return EditOutcome::Known(came.map_err(|_| ApplyError::Gone));
-                }
-                changed = changes.changed() => if changed.is_err() {
-                    return EditOutcome::Known(Err(ApplyError::Gone));
-                },
-                never = self.note_disk(sent) => match never {},
-                _ = polls.tick() => {}
-            }
-        }
-        self.watch_given_up_edit(sent, arrived);
-        EditOutcome::Known(Err(refused(sent.file, reply.message)))
-    }
-
-    /// Returns the current text of a file that was not open when an edit was sent, and the edit's
-    /// placement in it.
+    /// Returns the current text of a file and an edit's placement in it.
     pub(super) async fn placement(
         &self,
         path: &Path,
-        edit: &ClosedEdit,
-    ) -> Result<(Arc<str>, EditPlacement), StoreClosed> {
+        edit: &TrackedEdit,
+    ) -> Result<PlacedText, StoreClosed> {
         let open = self.documents.read(path.to_owned()).await?;
         let disk = disk_text(path.to_owned()).await.ok().map(Arc::from);
         let (now, disk) = match open {
-            Some(current) => (current.text, disk),
-            None => (disk.unwrap_or_else(|| "".into()), None),
+            Some(current) => (current, disk),
+            None => {
+                let text = disk.unwrap_or_else(|| "".into());
+                let version = None;
+                (Current { text, version }, None)
+            }
         };
-        let placement = edit.placement(&now, disk.as_ref());
-        Ok((now, placement))
+        let placement = edit.placement(&now.text, disk.as_ref());
+        Ok(PlacedText {
+            text: now.text,
+            version: now.version,
+            placement,
+        })
     }
 }
 
 impl EditOutcome {
-    fn in_place(edit: &ClosedEdit) -> EditOutcome {
-        // Text that was typed elsewhere in the file belongs to the user, not to the edit.
+    fn in_place(sent: &SentEdit<'_>, now: PlacedText) -> EditOutcome {
+        let is_exact = now.text == sent.edit.after;
         EditOutcome::Known(Ok(Current {
-            text: Arc::clone(&edit.after),
-            version: None,
+            // Text that was typed elsewhere in the file belongs to the user, not to the edit.
+            text: Arc::clone(&sent.edit.after),
+            version: now.version.filter(|_| is_exact),
         }))
     }
 
-    fn misplaced(edit: &ClosedEdit, texts: Option<(Arc<str>, Arc<str>)>) -> EditOutcome {
-        let edit = edit.clone();
+    fn misplaced(sent: &SentEdit<'_>, texts: Option<TextPair>) -> EditOutcome {
+        let edit = sent.edit.clone();
         EditOutcome::Misplaced { edit, texts }
     }
 }

@@ -1,21 +1,18 @@
-//! Edits that arrive late or in the wrong place. Each is taken back, or the user is told.
-
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tower_lsp::lsp_types::MessageType;
 
-use super::closed::{ClosedEdit, EditPlacement};
+use super::arrival::{REFUSAL_TIMEOUT, is_outdated};
+use super::tracked::{EditPlacement, TextPair, TrackedEdit};
 use super::{ClientEditor, POLL_INTERVAL, SentEdit};
 use crate::documents::StoreClosed;
 use crate::window::seen;
-use starling_core::{ApplyError, Current, Editor, Effect};
+use starling_core::{ApplyError, DocVersion, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
-use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
 
 /// How long the client's texts are watched for an edit that was given up.
@@ -23,39 +20,41 @@ const WATCH_DURATION: Duration = Duration::from_secs(600);
 
 /// Edits that count as not applied and may still arrive.
 #[derive(Debug, Clone, Default)]
-pub(super) struct GivenUpEdits(Arc<Mutex<Vec<GivenUpEdit>>>);
+pub(super) struct GivenUpEdits(Arc<Mutex<Vec<Arc<GivenUpEdit>>>>);
 
+/// An edit that counts as not applied and may still arrive.
 #[derive(Debug)]
 struct GivenUpEdit {
     path: PathBuf,
-    after: Arc<str>,
-    /// Fired when the same edit is sent again. A text that arrives after that belongs to the new
-    /// edit.
-    sent_again: CancellationToken,
+    edit: TrackedEdit,
+    /// The version of the open document for which the edit was made.
+    version: Option<DocVersion>,
+    since: Instant,
+    /// Whether another edit of the file was sent. The texts until its end are not this edit's.
+    is_superseded: AtomicBool,
+    /// Whether the edit is recognized only where the editor makes it before our eyes, because its
+    /// lines may be in the text for another reason.
+    is_exact: AtomicBool,
 }
 
 impl GivenUpEdits {
-    fn watch(&self, path: &Path, after: &Arc<str>) -> CancellationToken {
-        let sent_again = CancellationToken::new();
-        self.lock().push(GivenUpEdit {
-            path: path.to_owned(),
-            after: Arc::clone(after),
-            sent_again: sent_again.clone(),
-        });
-        sent_again
+    /// Tells the watches of a file that another edit leads to the text `after`.
+    pub(super) fn supersede(&self, path: &Path, after: &Arc<str>) {
+        let all = self.lock().clone();
+        for one in all.iter().filter(|one| one.path == path) {
+            let placement = one.edit.placement(after, None);
+            if placement != EditPlacement::Absent || one.edit.is_in(after) {
+                one.is_exact.store(true, Ordering::Relaxed);
+            }
+            one.is_superseded.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// Stops watching for an edit that is sent again.
-    pub(super) fn send_again(&self, path: &Path, after: &str) {
-        let mut all = self.lock();
-        let same = |one: &&GivenUpEdit| one.path == path && *one.after == *after;
-        all.iter()
-            .filter(same)
-            .for_each(|one| one.sent_again.cancel());
-        all.retain(|one| !one.sent_again.is_cancelled());
+    fn remove(&self, edit: &Arc<GivenUpEdit>) {
+        self.lock().retain(|one| !Arc::ptr_eq(one, edit));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<GivenUpEdit>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<GivenUpEdit>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,8 +65,8 @@ impl ClientEditor {
     pub(super) async fn take_back_misplaced(
         &self,
         path: &Path,
-        edit: ClosedEdit,
-        texts: Option<(Arc<str>, Arc<str>)>,
+        edit: TrackedEdit,
+        texts: Option<TextPair>,
     ) -> ApplyError {
         let file = &edit.file;
         let moved = "the file changed while the editor made Starling's edit, so the edit came into the \
@@ -77,7 +76,7 @@ impl ClientEditor {
             message,
         };
         let why = match texts {
-            Some((before, after)) => {
+            Some(TextPair { before, after }) => {
                 let inverse = ChangeSet::between(&after, &before);
                 let editor: Arc<dyn Editor> = Arc::new(self.clone());
                 let label = "undo an edit in the wrong place";
@@ -89,7 +88,7 @@ impl ClientEditor {
             }
             None => "the text before it is not known".to_owned(),
         };
-        let now = self.placement(path, &edit).await.map(|(now, _)| now);
+        let now = self.placement(path, &edit).await.map(|now| now.text);
         let now = now.unwrap_or_else(|StoreClosed| Arc::clone(&edit.base));
         let lines = |(first, last): (usize, usize)| match first == last {
             true => format!(", line {first}"),
@@ -115,130 +114,124 @@ impl ClientEditor {
         misplaced(format!("{moved}, and could not be taken back ({why})"))
     }
 
-    /// Watches for an edit that counts as refused. If the client still applies it, it is taken back
-    /// or the user is told.
-    pub(super) fn watch_given_up_edit(
-        &self,
-        sent: &SentEdit<'_>,
-        arrived: oneshot::Receiver<Current>,
-    ) {
+    /// Watches for an edit that counts as not applied. If the client still applies it, it is taken
+    /// back or the user is told.
+    pub(super) fn watch_given_up_edit(&self, sent: &SentEdit<'_>, is_outdated: bool) {
         let purpose = match sent.effect {
             Effect::Change => Purpose::TakeBack,
             Effect::Create => Purpose::TakeBackFile,
             // No text shows that a file was deleted.
             Effect::Delete => return,
         };
-        let late = LateEdit {
-            file: sent.file.clone(),
+        let late = Arc::new(GivenUpEdit {
             path: sent.path.to_owned(),
-            base: sent.base.into(),
-            after: Arc::clone(&sent.after),
-            closed: sent.closed.clone(),
-        };
+            edit: sent.edit.clone(),
+            version: sent.version,
+            since: Instant::now(),
+            is_superseded: AtomicBool::new(false),
+            is_exact: AtomicBool::new(is_outdated),
+        });
+        self.given_up.lock().push(Arc::clone(&late));
         let editor = self.clone();
-        let sent_again = self.given_up.watch(sent.path, &sent.after);
         tokio::spawn(async move {
-            let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late, arrived));
-            let came = sent_again.run_until_cancelled(comes).await;
-            sent_again.cancel();
-            let Some(Ok(Some((before, after)))) = came else {
-                return;
-            };
-            let file = &late.file;
-            let inverse = ChangeSet::between(&after, &before);
-            let client = editor.client.clone();
-            let editor: Arc<dyn Editor> = Arc::new(editor);
-            let label = "undo an edit that came too late";
-            let sent = sending::send(&editor, file, &after, &inverse, label, purpose).await;
-            let (kind, what) = match sent {
-                Ok(_) => (MessageType::INFO, "it was taken back".to_owned()),
-                Err(failure) => (
-                    MessageType::WARNING,
-                    format!(
-                        "it could not be taken back ({}), so it stands in the text and counts as not \
-                         applied: take it back yourself, or leave it",
-                        failure.why()
-                    ),
-                ),
-            };
-            let message = format!(
-                "{file}: the editor made Starling's edit late, when it already counted as not applied; {what}"
-            );
-            tracing::warn!("{message}");
-            client.show_message(kind, seen(&message)).await;
+            let comes = timeout(WATCH_DURATION, editor.wait_for_arrival(&late)).await;
+            editor.given_up.remove(&late);
+            if let Ok(Some(pair)) = comes {
+                editor.take_back_late(&late.edit, pair, purpose).await;
+            }
         });
     }
 
-    /// Waits for an edit that was given up. Returns the texts before and after it. Once an open
-    /// document changes otherwise, the edit cannot arrive: its version is old and the client
-    /// refuses it.
-    async fn wait_for_arrival(
-        &self,
-        late: &LateEdit,
-        mut arrived: oneshot::Receiver<Current>,
-    ) -> Option<(Arc<str>, Arc<str>)> {
-        let as_sent = (Arc::clone(&late.base), Arc::clone(&late.after));
+    /// Takes back an edit that arrived after it was given up, and tells the user.
+    async fn take_back_late(self, edit: &TrackedEdit, pair: TextPair, purpose: Purpose<'static>) {
+        let file = &edit.file;
+        let inverse = ChangeSet::between(&pair.after, &pair.before);
+        let client = self.client.clone();
+        let editor: Arc<dyn Editor> = Arc::new(self);
+        let label = "undo an edit that came too late";
+        let sent = sending::send(&editor, file, &pair.after, &inverse, label, purpose).await;
+        let (kind, what) = match sent {
+            Ok(_) => (MessageType::INFO, "it was taken back".to_owned()),
+            Err(failure) => (
+                MessageType::WARNING,
+                format!(
+                    "it could not be taken back ({}), so it stands in the text and counts as not \
+                     applied: take it back yourself, or leave it",
+                    failure.why()
+                ),
+            ),
+        };
+        let message = format!(
+            "{file}: the editor made Starling's edit late, when it already counted as not applied; {what}"
+        );
+        tracing::warn!("{message}");
+        client.show_message(kind, seen(&message)).await;
+    }
+
+    /// Waits for an edit that was given up. Returns the texts before and after it.
+    async fn wait_for_arrival(&self, late: &GivenUpEdit) -> Option<TextPair> {
         let mut changes = self.documents.changes();
         let mut polls = interval(POLL_INTERVAL);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let turn = self.turns.of(&late.path);
         loop {
+            {
+                // What arrives while another edit is on its way is taken for that edit.
+                let _turn = turn.lock().await;
+                match self.look_for(late).await {
+                    Ok(Look::Made(pair)) => return Some(pair),
+                    Ok(Look::Impossible) | Err(StoreClosed) => return None,
+                    Ok(Look::Open) => {}
+                }
+            }
             tokio::select! {
                 biased;
-                came = &mut arrived => return came.ok().map(|_| as_sent),
                 changed = changes.changed() => if changed.is_err() {
                     return None;
                 },
                 _ = polls.tick() => {}
             }
-            let Some(edit) = &late.closed else {
-                match self.documents.read(late.path.clone()).await {
-                    Ok(Some(current)) if current.text == late.base => continue,
-                    Ok(Some(_) | None) => return arrived.try_recv().ok().map(|_| as_sent),
-                    Err(StoreClosed) => return None,
-                }
-            };
-            match self.placement(&late.path, edit).await {
-                Err(StoreClosed) => return None,
-                Ok((_, EditPlacement::InPlace)) => return Some(as_sent),
-                Ok((_, EditPlacement::Misplaced { before, after })) => {
-                    return Some((before, after));
-                }
-                Ok((now, EditPlacement::Absent | EditPlacement::Unclear))
-                    if late.is_in(edit, &now) =>
-                {
-                    return Some(as_sent);
-                }
-                Ok((_, EditPlacement::Absent | EditPlacement::Unclear)) => {}
-            }
         }
+    }
+
+    async fn look_for(&self, late: &GivenUpEdit) -> Result<Look, StoreClosed> {
+        let edit = &late.edit;
+        let now = self.placement(&late.path, edit).await?;
+        if late.is_superseded.swap(false, Ordering::Relaxed) {
+            edit.texts.restart(now.text);
+            return Ok(Look::Open);
+        }
+        edit.texts.push(Arc::clone(&now.text));
+        let is_outdated = is_outdated(late.version, now.version);
+        let as_sent = || TextPair {
+            before: Arc::clone(&edit.base),
+            after: Arc::clone(&edit.after),
+        };
+        let made = match now.placement {
+            _ if is_outdated || late.is_exact.load(Ordering::Relaxed) => edit.made_since(),
+            EditPlacement::InPlace => Some(as_sent()),
+            EditPlacement::Misplaced(pair) => Some(pair),
+            EditPlacement::Absent | EditPlacement::Unclear => edit.is_in(&now.text).then(as_sent),
+        };
+        if let Some(pair) = made {
+            // Two edits that were given up may be the same: one of them takes it back.
+            self.given_up.supersede(&late.path, &now.text);
+            return Ok(Look::Made(pair));
+        }
+        // A client that respects versions refuses the edit of an open document that has changed.
+        let is_over = is_outdated && late.since.elapsed() >= REFUSAL_TIMEOUT;
+        Ok(if is_over {
+            Look::Impossible
+        } else {
+            Look::Open
+        })
     }
 }
 
-/// An edit that was given up.
-struct LateEdit {
-    file: FilePath,
-    path: PathBuf,
-    base: Arc<str>,
-    after: Arc<str>,
-    closed: Option<ClosedEdit>,
-}
-
-impl LateEdit {
-    /// Returns whether a text contains the edit, possibly among later changes.
-    fn is_in(&self, edit: &ClosedEdit, text: &Arc<str>) -> bool {
-        if *text == self.base || !edit.lacks_removed_lines(text) {
-            return false;
-        }
-        let inverse = ChangeSet::between(&self.after, &self.base);
-        let without = carry(&self.file, &self.after, &inverse, text).map(|undo| undo.apply(text));
-        match without {
-            Ok(Ok(without)) => without != **text,
-            // The user may have typed over the edit: it is present if it cannot be applied again
-            // either.
-            Ok(Err(_)) | Err(_) => {
-                let change = ChangeSet::between(&self.base, &self.after);
-                carry(&self.file, &self.base, &change, text).is_err() && edit.has_added_line(text)
-            }
-        }
-    }
+/// What a look at the texts says of an edit that was given up.
+enum Look {
+    Made(TextPair),
+    /// It can no longer arrive.
+    Impossible,
+    Open,
 }

@@ -181,7 +181,7 @@ async fn uncertain_document_accepts_edits_after_reopening() {
 }
 
 /// A run that sends one edit like the swarm, over the current text, and reports the result.
-fn sending(after: fn(&str) -> String) -> RunStarter {
+pub(super) fn sending(after: fn(&str) -> String) -> RunStarter {
     scripted(move |scene: RunScript| async move {
         let name = file(if after(BASE) == NEW { "new.py" } else { "a.py" });
         let base: std::sync::Arc<str> = match after(BASE) == NEW {
@@ -209,16 +209,16 @@ fn sending(after: fn(&str) -> String) -> RunStarter {
 
 const NEW: &str = "x = 1\n";
 
-fn inserted(text: &str) -> String {
+pub(super) fn inserted(text: &str) -> String {
     text.replacen("    return 1", "    log()\n    return 1", 1)
 }
 
-fn replaced(text: &str) -> String {
+pub(super) fn replaced(text: &str) -> String {
     text.replacen("return 1", "yield 1", 1)
 }
 
 /// Applies the edit of a request at its lines and columns, as an editor does.
-fn edited(text: &str, params: &Value) -> String {
+pub(super) fn edited(text: &str, params: &Value) -> String {
     let operations = params["edit"]["documentChanges"].as_array().unwrap();
     let edits = operations.iter().find_map(|one| one["edits"].as_array());
     let mut rope = ropey::Rope::from_str(text);
@@ -303,16 +303,16 @@ async fn reports_unclear_edit_once() {
     );
 }
 
-fn removed(text: &str) -> String {
+pub(super) fn removed(text: &str) -> String {
     text.replacen("    return 3\n", "", 1)
 }
 
-async fn pass(milliseconds: u64) {
+pub(super) async fn pass(milliseconds: u64) {
     tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
 }
 
 /// Fails if the server asks for an edit within a minute.
-async fn asks_for_no_edit(client: &mut TestClient) {
+pub(super) async fn asks_for_no_edit(client: &mut TestClient) {
     let more = client.next_of("workspace/applyEdit");
     let more = tokio::time::timeout(std::time::Duration::from_secs(60), more).await;
     assert!(more.is_err(), "{more:?}");

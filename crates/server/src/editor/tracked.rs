@@ -1,10 +1,11 @@
-//! Edits of files that are not open. Such an edit has no version: the editor applies it at its
-//! lines and columns to whatever text it finds. Therefore the resulting text is compared with the
-//! text that the edit should have made.
+//! Finds an edit in the texts of its file. An editor may make an edit at its lines and columns in
+//! whatever text it finds: a file that is not open has no version, an open document may be closed
+//! meanwhile, and some editors ignore the version. Therefore the texts of the file are compared with
+//! what the edit makes of each of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ropey::Rope;
 
@@ -14,31 +15,46 @@ use starling_text::{ByteRange, ChangeSet, Edit, Encoding, Position, offset_of, p
 /// Maximum number of texts that are remembered; older ones are dropped.
 const MAX_TEXTS: usize = 16;
 
-/// The texts that a document has had since an edit was sent.
+/// The texts that a file has had since an edit was sent.
 #[derive(Debug, Clone, Default)]
 pub struct TextHistory(Arc<Mutex<Vec<Arc<str>>>>);
 
 impl TextHistory {
-    pub fn push(&self, text: Arc<str>) {
-        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Adds the current text. Returns whether it differs from the last one.
+    pub fn push(&self, text: Arc<str>) -> bool {
+        let mut texts = self.lock();
         if texts.last() == Some(&text) {
-            return;
+            return false;
         }
         if texts.len() == MAX_TEXTS {
             texts.remove(0);
         }
         texts.push(text);
+        true
+    }
+
+    /// Forgets all texts but the current one.
+    pub fn restart(&self, text: Arc<str>) {
+        *self.lock() = vec![text];
+    }
+
+    /// Returns whether another handle of this history exists.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 
     fn all(&self) -> Vec<Arc<str>> {
-        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        texts.clone()
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An edit of a file that was not open when it was sent.
+/// An edit that was sent, and the texts that its file has had since.
 #[derive(Debug, Clone)]
-pub struct ClosedEdit {
+pub struct TrackedEdit {
     pub file: FilePath,
     pub base: Arc<str>,
     pub after: Arc<str>,
@@ -58,6 +74,13 @@ struct PositionedEdit {
     insert: String,
 }
 
+/// The texts of a file directly before and after an edit was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPair {
+    pub before: Arc<str>,
+    pub after: Arc<str>,
+}
+
 /// Where an edit is in the texts of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditPlacement {
@@ -65,36 +88,35 @@ pub enum EditPlacement {
     Absent,
     InPlace,
     /// The editor applied the edit to another text, where it has the wrong position.
-    Misplaced {
-        before: Arc<str>,
-        after: Arc<str>,
-    },
+    Misplaced(TextPair),
     /// The text contains lines of the edit, and it is unknown how the editor applied it.
     Unclear,
 }
 
-impl ClosedEdit {
+impl TrackedEdit {
     pub fn new(
         file: &FilePath,
         base: &Arc<str>,
         after: &Arc<str>,
         changes: &ChangeSet,
         encoding: Encoding,
-    ) -> ClosedEdit {
+    ) -> TrackedEdit {
         let rope = Rope::from_str(base);
         let place = |edit: &Edit| PositionedEdit {
             start: position_of(&rope, edit.range.start, encoding),
             end: position_of(&rope, edit.range.end, encoding),
             insert: edit.insert.clone(),
         };
-        ClosedEdit {
+        let texts = TextHistory::default();
+        texts.restart(Arc::clone(base));
+        TrackedEdit {
             file: file.clone(),
             base: Arc::clone(base),
             after: Arc::clone(after),
             changes: changes.clone(),
             positioned: changes.edits().iter().map(place).collect(),
             encoding,
-            texts: TextHistory::default(),
+            texts,
             is_claimed: Arc::default(),
         }
     }
@@ -114,14 +136,10 @@ impl ClosedEdit {
         if texts.last() != Some(now) {
             texts.push(Arc::clone(now));
         }
-        for (at, after) in texts.iter().enumerate().rev() {
-            let earlier = texts[..at].iter().rev().chain(disk).cloned();
-            let unmade = self.text_before(after);
-            let applied_to =
-                |before: &Arc<str>| self.applied_to(before).as_deref() == Some(&**after);
-            if let Some(before) = earlier.chain(unmade).find(applied_to) {
-                return self.check_position(before, Arc::clone(after));
-            }
+        let before_all = disk.map(std::slice::from_ref).unwrap_or_default();
+        let seen = self.last_made(before_all, &texts);
+        if let Some(pair) = seen.or_else(|| self.last_reconstructed(&texts)) {
+            return self.check_position(pair);
         }
         if *now == self.base {
             EditPlacement::Absent
@@ -136,7 +154,7 @@ impl ClosedEdit {
 
     /// Returns whether a text is the result of the edit, rebased over an earlier text.
     fn is_rebased_in(&self, text: &str) -> bool {
-        if !self.lacks_removed_lines(text) {
+        if !self.lacks_removed_lines(text) || !self.has_all_added_lines(text) {
             return false;
         }
         let made = MadeChange {
@@ -153,12 +171,79 @@ impl ClosedEdit {
         })
     }
 
-    fn check_position(&self, before: Arc<str>, after: Arc<str>) -> EditPlacement {
-        let wanted = carry(&self.file, &self.base, &self.changes, &before);
-        let wanted = wanted.ok().and_then(|changes| changes.apply(&before).ok());
-        match wanted.as_deref() == Some(&*after) {
+    /// Returns the last text that equals what an editor makes of an earlier one by this edit.
+    /// `before_all` are texts that are earlier than all others.
+    fn last_made(&self, before_all: &[Arc<str>], texts: &[Arc<str>]) -> Option<TextPair> {
+        let made = |before: &Arc<str>| (Arc::clone(before), self.applied_to(before));
+        let before_all: Vec<_> = before_all.iter().map(made).collect();
+        let made: Vec<_> = texts.iter().map(made).collect();
+        let pairs = texts.iter().enumerate().rev().map(|(at, after)| {
+            let mut earlier = made[..at].iter().rev().chain(&before_all);
+            let before =
+                earlier.find(|(before, made)| before != after && made.as_deref() == Some(&**after));
+            before.map(|(before, _)| TextPair {
+                before: Arc::clone(before),
+                after: Arc::clone(after),
+            })
+        });
+        pairs.flatten().next()
+    }
+
+    /// Returns a text that was made by this edit although the text before it is not known.
+    fn last_reconstructed(&self, texts: &[Arc<str>]) -> Option<TextPair> {
+        let is_claimed = self.is_claimed.load(Ordering::Relaxed);
+        let mut after = texts.iter().rev().filter(|after| {
+            // Without a claim, a short insertion could stand there by chance.
+            **after != self.base && (is_claimed || self.has_added_line(after))
+        });
+        after.find_map(|after| {
+            let before = self.text_before(after)?;
+            let is_made = self.applied_to(&before).as_deref() == Some(&**after);
+            is_made.then(|| TextPair {
+                before,
+                after: Arc::clone(after),
+            })
+        })
+    }
+
+    /// Returns the texts around this edit if it was made since the history began. A text that was
+    /// there before is the editor's undo or redo.
+    pub fn made_since(&self) -> Option<TextPair> {
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        for text in self.texts.all() {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        self.last_made(&[], &texts)
+    }
+
+    /// Returns whether a text contains the edit, possibly among later changes.
+    pub fn is_in(&self, text: &Arc<str>) -> bool {
+        if *text == self.base || !self.lacks_removed_lines(text) {
+            return false;
+        }
+        let inverse = ChangeSet::between(&self.after, &self.base);
+        let without = carry(&self.file, &self.after, &inverse, text).map(|undo| undo.apply(text));
+        match without {
+            Ok(Ok(without)) => without != **text && self.has_all_added_lines(text),
+            // The user may have typed over the edit: it is present if it cannot be applied again
+            // either.
+            Ok(Err(_)) | Err(_) => {
+                let change = ChangeSet::between(&self.base, &self.after);
+                carry(&self.file, &self.base, &change, text).is_err() && self.has_added_line(text)
+            }
+        }
+    }
+
+    fn check_position(&self, pair: TextPair) -> EditPlacement {
+        let wanted = carry(&self.file, &self.base, &self.changes, &pair.before);
+        let wanted = wanted
+            .ok()
+            .and_then(|changes| changes.apply(&pair.before).ok());
+        match wanted.as_deref() == Some(&*pair.after) {
             true => EditPlacement::InPlace,
-            false => EditPlacement::Misplaced { before, after },
+            false => EditPlacement::Misplaced(pair),
         }
     }
 
@@ -226,6 +311,14 @@ impl ClosedEdit {
         None
     }
 
+    /// Returns whether a text contains each line that the edit adds more often than the base.
+    fn has_all_added_lines(&self, text: &str) -> bool {
+        let (base, after, now) = (counts(&self.base), counts(&self.after), counts(text));
+        let before = |line: &str| base.get(line).copied().unwrap_or_default();
+        let mut added = after.iter().filter(|(line, count)| **count > before(line));
+        added.all(|(line, _)| now.get(line).is_some_and(|count| *count > before(line)))
+    }
+
     /// Returns whether a text contains none of the lines that the edit removes.
     pub fn lacks_removed_lines(&self, text: &str) -> bool {
         let count = |text: &str, line: &str| text.lines().filter(|one| *one == line).count();
@@ -265,22 +358,31 @@ impl ClosedEdit {
     }
 }
 
+/// Returns how often each line is in a text.
+fn counts(text: &str) -> HashMap<&str, usize> {
+    let mut counts = HashMap::new();
+    for line in text.lines() {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const BASE: &str = "import os\n\n\ndef f(x):\n    y = x + 1\n    z = y * 2\n    return z\n";
 
-    fn edit(was: &str, is: &str) -> ClosedEdit {
+    fn edit(was: &str, is: &str) -> TrackedEdit {
         let after = BASE.replacen(was, is, 1);
         assert_ne!(after, BASE);
         let changes = ChangeSet::between(BASE, &after);
         let file = FilePath::new("a.py");
         let encoding = Encoding::Utf16;
-        ClosedEdit::new(&file, &BASE.into(), &after.into(), &changes, encoding)
+        TrackedEdit::new(&file, &BASE.into(), &after.into(), &changes, encoding)
     }
 
-    fn inserting() -> ClosedEdit {
+    fn inserting() -> TrackedEdit {
         edit("    return z\n", "    log(z)\n    return z\n")
     }
 
@@ -297,10 +399,10 @@ mod tests {
         ] {
             let before = above(BASE);
             let after: Arc<str> = edit.applied_to(&before).unwrap().into();
-            let misplaced = EditPlacement::Misplaced {
+            let misplaced = EditPlacement::Misplaced(TextPair {
                 before: Arc::clone(&before),
                 after: Arc::clone(&after),
-            };
+            });
             // The earlier text is known from the disk or from the document.
             assert_eq!(edit.placement(&after, Some(&before)), misplaced);
             edit.texts.push(before);
@@ -319,10 +421,10 @@ mod tests {
             // The user may have removed it.
             assert_eq!(edit.placement(&after, None), EditPlacement::Absent);
             edit.claim();
-            let misplaced = EditPlacement::Misplaced {
+            let misplaced = EditPlacement::Misplaced(TextPair {
                 before,
                 after: Arc::clone(&after),
-            };
+            });
             assert_eq!(edit.placement(&after, None), misplaced);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
         }
@@ -343,7 +445,10 @@ mod tests {
         let before = above(BASE);
         let after: Arc<str> = edit.applied_to(&before).unwrap().into();
         let placement = edit.placement(&after, None);
-        assert_eq!(placement, EditPlacement::Misplaced { before, after });
+        assert_eq!(
+            placement,
+            EditPlacement::Misplaced(TextPair { before, after })
+        );
     }
 
     #[test]
@@ -370,6 +475,34 @@ mod tests {
             assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
             assert_eq!(edit.placement(&above(BASE), None), EditPlacement::Absent);
         }
+    }
+
+    #[test]
+    fn line_that_was_there_before_is_not_the_edit() {
+        let line = "    z = y * 2\n";
+        let edit = edit(line, &line.repeat(2));
+        for text in [edit.base.clone(), above(BASE), above(&above(BASE))] {
+            assert_eq!(edit.placement(&text, None), EditPlacement::Absent, "{text}");
+        }
+        edit.claim();
+        assert_eq!(edit.placement(&edit.base, None), EditPlacement::Absent);
+    }
+
+    #[test]
+    fn redone_edit_is_not_made_again() {
+        let edit = inserting();
+        edit.texts.restart(Arc::clone(&edit.after));
+        for text in [&edit.base, &edit.after] {
+            edit.texts.push(Arc::clone(text));
+            assert_eq!(edit.made_since(), None);
+        }
+        let twice: Arc<str> = edit.applied_to(&edit.after).unwrap().into();
+        edit.texts.push(Arc::clone(&twice));
+        let pair = TextPair {
+            before: Arc::clone(&edit.after),
+            after: twice,
+        };
+        assert_eq!(edit.made_since(), Some(pair));
     }
 
     #[test]

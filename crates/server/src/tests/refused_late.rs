@@ -1,0 +1,306 @@
+//! Edits that the editor refuses and makes all the same, or makes for an old version, while the text
+//! changes elsewhere: each is made once, and what is told is what is in the file.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::begin;
+use super::late::{
+    asks_for_no_edit, edited, inserted, pass, removed, replaced, sending, set, told, write,
+};
+use super::lenses::{client, full, open, project};
+use super::restart::{event_of, restarted, trajectory};
+use crate::samples::{BASE, asked};
+use crate::testing::*;
+use starling_rpc::Incoming;
+
+type Change = fn(&str) -> String;
+
+const ABOVE: Change = |text| format!("import re\n{text}");
+const BELOW: Change = |text| format!("{text}# mine\n");
+
+fn refusals() -> [Result<Value, String>; 2] {
+    let refusal = json!({"applied": false, "failureReason": "busy"});
+    [Ok(refusal), Err("busy".to_owned())]
+}
+
+fn refusal() -> Result<Value, String> {
+    let [refusal, _] = refusals();
+    refusal
+}
+
+fn applied() -> Result<Value, String> {
+    Ok(json!({"applied": true}))
+}
+
+fn disk(client: &TestClient) -> String {
+    std::fs::read_to_string(client.folder.path().join("a.py")).unwrap()
+}
+
+fn close(client: &TestClient) {
+    let closed = json!({"textDocument": {"uri": client.uri()}});
+    client.connection.notify("textDocument/didClose", closed);
+}
+
+/// Makes the next edit on disk, as an editor does in a file that is not open.
+async fn make_on_disk(client: &mut TestClient) -> String {
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let text = edited(&disk(client), &params);
+    write(client, &text);
+    client.connection.reply(id, applied());
+    text
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_edit_of_a_changed_file_is_applied_once() {
+    for (reply, change) in refusals().into_iter().zip([inserted as Change, replaced]) {
+        for is_cancelled in [false, true] {
+            let mut client = client(sending(change), project());
+            client.initialize(full()).await;
+            let run = begin(&client, "x").await;
+            let (id, params) = client.next_of("workspace/applyEdit").await;
+            client.connection.reply(id, reply.clone());
+            pass(200).await;
+            write(&client, &BELOW(BASE));
+            if is_cancelled {
+                client.execute("starling.cancel", json!({"run": run})).await;
+            }
+            pass(1_000).await;
+            write(&client, &edited(&BELOW(BASE), &params));
+            let told = told(&mut client).await;
+            assert!(told.starts_with("Ok(Sent"), "{is_cancelled}: {told}");
+            asks_for_no_edit(&mut client).await;
+            assert_eq!(disk(&client), BELOW(&change(BASE)));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_edit_in_the_wrong_place_is_taken_back() {
+    for change in [inserted as Change, replaced, removed] {
+        let mut client = client(sending(change), project());
+        client.initialize(full()).await;
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        client.connection.reply(id, refusal());
+        pass(200).await;
+        write(&client, &ABOVE(BASE));
+        pass(1_000).await;
+        write(&client, &edited(&ABOVE(BASE), &params));
+        assert_eq!(make_on_disk(&mut client).await, ABOVE(BASE));
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Err(Conflict"), "{told}");
+        asks_for_no_edit(&mut client).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_edit_of_a_changed_file_is_not_sent_again() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    write(&client, &BELOW(BASE));
+    let began = Instant::now();
+    client.connection.reply(id, refusal());
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Err(Editor"), "{told}");
+    assert!(told.contains("busy"), "{told}");
+    assert!(began.elapsed().as_secs() >= 2, "{:?}", began.elapsed());
+    // What comes later still is taken back and told.
+    pass(5_000).await;
+    write(&client, &edited(&BELOW(BASE), &params));
+    assert_eq!(make_on_disk(&mut client).await, BELOW(BASE));
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(said.ends_with("it was taken back"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_that_is_accepted_again_is_not_mistaken_for_the_first() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    begin(&client, "x").await;
+    let (id, first) = client.next_of("workspace/applyEdit").await;
+    write(&client, &ABOVE(BASE));
+    client.connection.reply(id, refusal());
+    let given_up = told(&mut client).await;
+    assert!(given_up.starts_with("Err(Editor"), "{given_up}");
+    begin(&client, "y").await;
+    let after = make_on_disk(&mut client).await;
+    assert_eq!(after, ABOVE(&replaced(BASE)));
+    let second = told(&mut client).await;
+    assert!(second.starts_with("Ok(Sent"), "{second}");
+    asks_for_no_edit(&mut client).await;
+    // The first edit arrives after all, in the wrong place.
+    let twice = edited(&after, &first);
+    assert_ne!(twice, after);
+    write(&client, &twice);
+    assert_eq!(make_on_disk(&mut client).await, after);
+    let (_, said) = client.next_of("window/showMessage").await;
+    let said = said["message"].as_str().unwrap();
+    assert!(said.ends_with("it was taken back"), "{said}");
+    asks_for_no_edit(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_of_a_document_that_was_closed_meanwhile_is_put_right() {
+    for reply in [applied(), refusal()] {
+        let mut client = client(sending(replaced), project());
+        client.initialize(full()).await;
+        open(&client, BASE);
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        let began = Instant::now();
+        set(&client, 2, &ABOVE(BASE));
+        write(&client, &ABOVE(BASE));
+        close(&client);
+        pass(200).await;
+        write(&client, &edited(&ABOVE(BASE), &params));
+        client.connection.reply(id, reply);
+        assert_eq!(make_on_disk(&mut client).await, ABOVE(BASE));
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Err(Conflict"), "{told}");
+        assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
+        asks_for_no_edit(&mut client).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_of_a_document_that_was_closed_meanwhile_counts_as_applied() {
+    for reply in [applied(), refusal()] {
+        let mut client = client(sending(replaced), project());
+        client.initialize(full()).await;
+        open(&client, BASE);
+        begin(&client, "x").await;
+        let (id, params) = client.next_of("workspace/applyEdit").await;
+        let began = Instant::now();
+        set(&client, 2, &BELOW(BASE));
+        write(&client, &BELOW(BASE));
+        close(&client);
+        client.connection.reply(id, reply);
+        pass(500).await;
+        write(&client, &edited(&BELOW(BASE), &params));
+        let told = told(&mut client).await;
+        assert!(told.starts_with("Ok(Sent"), "{told}");
+        assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
+        asks_for_no_edit(&mut client).await;
+        assert_eq!(disk(&client), BELOW(&replaced(BASE)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_of_an_open_document_is_recognized_among_typed_text() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    let began = Instant::now();
+    // This editor ignores the version.
+    set(&client, 2, &BELOW(BASE));
+    set(&client, 3, &edited(&BELOW(BASE), &params));
+    client.connection.reply(id, applied());
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok(Sent"), "{told}");
+    assert!(began.elapsed().as_secs() < 1, "{:?}", began.elapsed());
+    asks_for_no_edit(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_for_an_old_version_that_arrives_beside_the_new_one_is_taken_back() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    let (id, first) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, refusal());
+    set(&client, 2, &ABOVE(BASE));
+    let (id, second) = client.next_of("workspace/applyEdit").await;
+    let after = edited(&ABOVE(BASE), &second);
+    set(&client, 3, &after);
+    client.connection.reply(id, applied());
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok(Sent"), "{told}");
+    pass(600).await;
+    let twice = edited(&after, &first);
+    set(&client, 4, &twice);
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    assert_eq!(edited(&twice, &params), after);
+    set(&client, 5, &after);
+    client.connection.reply(id, applied());
+    asks_for_no_edit(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn redo_of_an_edit_that_was_sent_again_stays() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, refusal());
+    let typed = BELOW(BASE);
+    set(&client, 2, &typed);
+    let (id, second) = client.next_of("workspace/applyEdit").await;
+    let after = edited(&typed, &second);
+    set(&client, 3, &after);
+    client.connection.reply(id, applied());
+    let told = told(&mut client).await;
+    assert!(told.starts_with("Ok(Sent"), "{told}");
+    for (version, text) in (4..).zip([&typed, &after, &typed, &after]) {
+        pass(300).await;
+        set(&client, version, text);
+    }
+    asks_for_no_edit(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_that_the_editor_skipped_is_sent_again_soon() {
+    let mut client = client(sending(replaced), project());
+    client.initialize(full()).await;
+    open(&client, BASE);
+    begin(&client, "x").await;
+    let (id, _) = client.next_of("workspace/applyEdit").await;
+    let began = Instant::now();
+    set(&client, 2, &BELOW(BASE));
+    // Neovim answers so when the buffer is newer than the edit.
+    client.connection.reply(id, applied());
+    let (_, again) = client.next_of("workspace/applyEdit").await;
+    assert_eq!(edited(&BELOW(BASE), &again), BELOW(&replaced(BASE)));
+    assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn refused_undo_of_a_changed_file_is_made_once() {
+    let folder = project();
+    trajectory(folder.path(), "r1", folder.path(), asked(&[(1, "a.py::f")]));
+    let mut client = restarted(folder).await;
+    event_of(&mut client, "review_asked").await;
+    let about = json!({"run": "r1", "proposal": 1});
+    client.execute("starling.accept", about).await;
+    let after = make_on_disk(&mut client).await;
+    event_of(&mut client, "run_finished").await;
+    let undo = json!({"command": "starling.undo", "arguments": [{"run": "r1"}]});
+    let undone = client.connection.request("workspace/executeCommand", undo);
+    let (id, params) = client.next_of("workspace/applyEdit").await;
+    client.connection.reply(id, refusal());
+    pass(100).await;
+    write(&client, &BELOW(&after));
+    pass(600).await;
+    write(&client, &edited(&BELOW(&after), &params));
+    undone.await.unwrap();
+    let undone = loop {
+        match client.next().await {
+            Incoming::Request { method, params, .. } if method == "workspace/applyEdit" => {
+                panic!("sent again: {params}");
+            }
+            Incoming::Notification { method, params } if method == "starling/undone" => {
+                break params;
+            }
+            Incoming::Request { .. } | Incoming::Notification { .. } => {}
+        }
+    };
+    assert_eq!(undone["proposals"], json!([1]), "{undone}");
+    assert_eq!(disk(&client), BELOW(BASE));
+}
