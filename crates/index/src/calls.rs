@@ -39,11 +39,7 @@ pub struct BadCall {
 /// Returns the calls that do not fit in `after` and did in `before`, of which only `changed` files differ: in
 /// those files, and wherever something is called that takes other arguments now. In the order of files
 /// and text.
-pub(super) fn newly_bad(
-    before: World<'_>,
-    after: World<'_>,
-    changed: &[FilePath],
-) -> Vec<BadCall> {
+pub(super) fn newly_bad(before: World<'_>, after: World<'_>, changed: &[FilePath]) -> Vec<BadCall> {
     let (mut earlier, mut later) = (Calls::of(before), Calls::of(after));
     let wanted = changed_names(&mut earlier, &mut later, changed);
     let mut files: Vec<FilePath> = changed.to_vec();
@@ -348,7 +344,10 @@ fn fields(tree: &SymbolTree, class: &Symbol) -> Option<Vec<Parameter>> {
     for statement in body.named_children(&mut cursor) {
         let statement = match statement.kind() {
             "expression_statement" => statement.named_child(0)?,
-            "function_definition" | "decorated_definition" | "class_definition" | "comment"
+            "function_definition"
+            | "decorated_definition"
+            | "class_definition"
+            | "comment"
             | "pass_statement" => continue,
             // What stands under a condition may be there or not.
             _ => return None,
@@ -377,8 +376,8 @@ fn fields(tree: &SymbolTree, class: &Symbol) -> Option<Vec<Parameter>> {
             true => value.is_none(),
             false => !options.contains("default"),
         };
-        let is_keyword = options.contains("kw_only=True")
-            || by_keyword && !options.contains("kw_only=False");
+        let is_keyword =
+            options.contains("kw_only=True") || by_keyword && !options.contains("kw_only=False");
         found.push(Parameter {
             name: statement.child_by_field_name("left").map(text)?,
             kind: match is_keyword {

@@ -75,7 +75,10 @@ fn what_does_not_fit_is_found() {
         ("Box()", "without `size`, and needs it"),
         ("Box(1, True)", "with 2 arguments by position, and takes 1"),
         ("made.put()", "without `thing`, and needs it"),
-        ("made.put(1, 2, 3)", "with 3 arguments by position, and takes 2"),
+        (
+            "made.put(1, 2, 3)",
+            "with 3 arguments by position, and takes 2",
+        ),
         ("box.put(1, to=2)", "with `to=`, and has no such parameter"),
         ("box.lid.put()", "without `thing`, and needs it"),
         ("Box(1).put()", "without `thing`, and needs it"),
@@ -87,7 +90,11 @@ fn what_does_not_fit_is_found() {
     ];
     let definitions = "def f(a, b, c=1):\n    return a\n\n\ndef g(a, *, k):\n    return a\n\n\ndef h(a, /):\n    return a\n";
     for (call, expected) in table {
-        assert_eq!(misfit(definitions, call).as_deref(), Some(expected), "{call}");
+        assert_eq!(
+            misfit(definitions, call).as_deref(),
+            Some(expected),
+            "{call}"
+        );
     }
 }
 
@@ -232,12 +239,24 @@ class Plain:
 ";
     for (call, expected) in [
         ("Point()", Some("without `x`, and needs it")),
-        ("Point(1, 2, [], True)", Some("with 4 arguments by position, and takes 3")),
-        ("Point(1, seen=True)", Some("with `seen=`, and has no such parameter")),
-        ("Point(1, COUNT=1)", Some("with `COUNT=`, and has no such parameter")),
+        (
+            "Point(1, 2, [], True)",
+            Some("with 4 arguments by position, and takes 3"),
+        ),
+        (
+            "Point(1, seen=True)",
+            Some("with `seen=`, and has no such parameter"),
+        ),
+        (
+            "Point(1, COUNT=1)",
+            Some("with `COUNT=`, and has no such parameter"),
+        ),
         ("Point(1, 2, tags=[])", None),
         ("Solid(1, 2, [], 4)", None),
-        ("Solid(1, 2, [], 4, 5)", Some("with 5 arguments by position, and takes 4")),
+        (
+            "Solid(1, 2, [], 4, 5)",
+            Some("with 5 arguments by position, and takes 4"),
+        ),
         ("Heir()", Some("without `x`, and needs it")),
         ("Named(name=1)", None),
         ("Named(1)", Some("with 1 argument by position, and takes 0")),
@@ -307,7 +326,8 @@ fn what_did_not_fit_before_is_nobodys_doing() {
     ];
     let changed = |text: &str| bad(&files, &[("m.py", text)]);
     assert_eq!(changed("def f(a, b):\n    return a\n"), [""; 0]);
-    let more = "from m import f\n\n\ndef g():\n    return f() + f(1, 2)\n\n\ndef h():\n    return f()\n";
+    let more =
+        "from m import f\n\n\ndef g():\n    return f() + f(1, 2)\n\n\ndef h():\n    return f()\n";
     assert_eq!(bad(&files, &[("user.py", more)]).len(), 2);
 }
 

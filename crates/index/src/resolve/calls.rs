@@ -183,7 +183,10 @@ impl<S: Source> Resolver<'_, S> {
         });
         let defs: Vec<Def> = defs.collect();
         let mut known: FxHashSet<String> = FxHashSet::default();
-        let mut next: Vec<String> = classes.iter().map(|one| one.base_name().to_owned()).collect();
+        let mut next: Vec<String> = classes
+            .iter()
+            .map(|one| one.base_name().to_owned())
+            .collect();
         while let Some(name) = next.pop() {
             if !known.insert(name.clone()) {
                 continue;
@@ -238,12 +241,17 @@ impl<S: Source> Resolver<'_, S> {
             Access::Object(heirs) | Access::SomeClass(heirs) => Some(heirs),
         };
         let receiver = match (role, access) {
-            (FunctionRole::Property, _) | (FunctionRole::ClassMethod, Access::Plain) => return None,
+            (FunctionRole::Property, _) | (FunctionRole::ClassMethod, Access::Plain) => {
+                return None;
+            }
             (FunctionRole::StaticMethod, _)
             | (FunctionRole::Plain, Access::Plain | Access::Class | Access::SomeClass(_)) => {
                 Receiver::Given
             }
-            (FunctionRole::ClassMethod, Access::Class | Access::SomeClass(_) | Access::Object(_))
+            (
+                FunctionRole::ClassMethod,
+                Access::Class | Access::SomeClass(_) | Access::Object(_),
+            )
             | (FunctionRole::Plain, Access::Object(_)) => Receiver::Bound,
         };
         Some((receiver, heirs))
@@ -467,9 +475,8 @@ impl<S: Source> Resolver<'_, S> {
         let Variable { file, scope, name } = variable;
         let names = self.names(file);
         let binding = *only(names.bindings(scope, name))?;
-        let is_declared = |found: &crate::names::Occurrence| {
-            found.role == Role::Declared && found.name == name
-        };
+        let is_declared =
+            |found: &crate::names::Occurrence| found.role == Role::Declared && found.name == name;
         if names.occurrences().iter().any(is_declared) {
             return None;
         }
