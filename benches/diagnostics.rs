@@ -18,7 +18,7 @@ use starling_lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
-/// Number of changed files, and number of changes to each.
+/// Number of files that are changed, and number of changes to each file.
 const FILES: usize = 12;
 const CHANGES: usize = 5;
 
@@ -31,16 +31,16 @@ fn main() {
         Ok(names) => names.split(',').map(str::to_owned).collect(),
         Err(_) => known_servers(),
     };
-    let root = root.canonicalize().expect("the tree");
+    let root = root.canonicalize().expect("the tree exists");
     let snapshot = Workspace::open(root)
-        .expect("a folder")
+        .expect("the directory can be opened")
         .snapshot(Overlay::new());
     let files = sample(&snapshot);
     println!(
         "{:<24} {:>9} {:>12} {:>12} {:>10} {:>10} {:>8}",
         "server", "first ms", "file ms", "gate ms", "worst ms", "unknown", "changes"
     );
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
     for server in servers {
         runtime.block_on(measure(&server, &snapshot, &files));
     }
@@ -63,7 +63,7 @@ fn sample(snapshot: &Snapshot) -> Vec<(FilePath, Arc<str>)> {
 }
 
 async fn measure(server: &str, snapshot: &Snapshot, files: &[(FilePath, Arc<str>)]) {
-    let cache = tempfile::tempdir().expect("a temporary directory");
+    let cache = tempfile::tempdir().expect("a temporary directory can be created");
     let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
     if let Err(why) = places.find(server) {
         println!("{server:<24} {why}");
@@ -92,8 +92,8 @@ async fn measure(server: &str, snapshot: &Snapshot, files: &[(FilePath, Arc<str>
         for change in 0..CHANGES {
             let changed =
                 format!("{text}\n\ndef changed_{change}():\n    return missing_{change}\n");
-            // The gate requests the text before the change, which the server already knows, and the
-            // text after it.
+            // The checks of a proposal request diagnostics for the text before the change, which
+            // the server already knows, and for the text after the change.
             let before = ask(Arc::clone(text)).await;
             gates.push(before + ask(changed.into()).await);
         }

@@ -1,5 +1,6 @@
 //! Compares the time for the complete check of a proposal with the time for its tests alone. The
-//! check includes the shadow, diagnostics and selected tests.
+//! check runs diagnostics and the selected tests, in a shadow (a copy of the tree with the proposed
+//! texts).
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django STARLING_BENCH_PYTHON=path/to/environment/bin/python \
@@ -7,9 +8,9 @@
 //! ```
 //!
 //! The benchmark searches the tree for a function whose nearest tests take about SECONDS in a shell
-//! without a sandbox (one second by default). Then it alternates between the check of a proposal for
-//! this function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked up
-//! on `PATH`.
+//! without a sandbox (one second by default). Then it alternates between the check of a proposal
+//! for this function and its tests alone. The tree is not modified. SERVER (default `ty`) is looked
+//! up on `PATH`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +31,7 @@ use starling_workspace::{Overlay, Snapshot, Workspace};
 
 const TIMES: usize = 9;
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Comment that marks a changed line, at the end of the line.
+/// Comment at the end of a line that marks it as changed.
 const MARK: &str = "  # changed";
 /// Maximum number of functions to try.
 const TRIED: usize = 60;
@@ -42,7 +43,9 @@ fn main() {
         variable("STARLING_BENCH_TREE"),
         variable("STARLING_BENCH_PYTHON"),
     ) else {
-        println!("set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON");
+        println!(
+            "set STARLING_BENCH_TREE to a checkout of Django and STARLING_BENCH_PYTHON to its Python"
+        );
         return;
     };
     let given: Vec<String> = std::env::args()
@@ -52,28 +55,28 @@ fn main() {
     let server = given.first().map_or("ty", String::as_str);
     let seconds = given
         .get(1)
-        .map_or(1.0, |text| text.parse().expect("a number"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let root = root.canonicalize().expect("the tree");
+        .map_or(1.0, |text| text.parse().expect("the argument is a number"));
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
+    let root = root.canonicalize().expect("the tree exists");
     runtime.block_on(measure(&root, &python, server, seconds));
 }
 
 async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
-    let cache = tempfile::tempdir_in("target").expect("a directory");
-    let cache = cache.path().canonicalize().expect("its real path");
+    let cache = tempfile::tempdir_in("target").expect("a temporary directory can be created");
+    let cache = cache.path().canonicalize().expect("the directory exists");
     let snapshot = Workspace::open(root.to_owned())
-        .expect("a folder")
+        .expect("the directory can be opened")
         .snapshot(Overlay::new());
     let shadows = Shadows::open(&cache, Policy::default())
         .await
-        .expect("shadows");
+        .expect("shadow directories can be created");
     println!("{:?}: {}", shadows.kind(), shadows.reason());
     let settings = TestSettings {
         python: Some(python.to_owned()),
         ..TestSettings::default()
     };
     let tests = ProjectTests::detect(&snapshot, shadows, settings).await;
-    let tests = Arc::new(Noted {
+    let tests = Arc::new(RecordingTestRunner {
         tests,
         command: Mutex::default(),
     });
@@ -100,10 +103,10 @@ async fn measure(root: &Path, python: &Path, server: &str, seconds: f64) {
     say("the check", &mut checks);
 }
 
-/// Returns a change of a function whose nearest tests pass in about this time.
+/// Returns a change of a function whose nearest tests pass in about `seconds`.
 async fn chosen(
     checker: &Checker,
-    tests: &Noted,
+    tests: &RecordingTestRunner,
     snapshot: &Snapshot,
     index: &Index,
     seconds: f64,
@@ -161,9 +164,13 @@ fn brief(evidence: &Evidence) -> String {
     format!("check {} ms, {tests}, {diagnostics}", evidence.millis)
 }
 
-/// Runs the gate's last test command in a shell, on the unchanged tree.
-fn by_itself(tests: &Noted, root: &Path) -> Duration {
-    let line = tests.command.lock().expect("no panic").clone();
+/// Runs the last test command of the check in a shell, on the unchanged tree.
+fn by_itself(tests: &RecordingTestRunner, root: &Path) -> Duration {
+    let line = tests
+        .command
+        .lock()
+        .expect("no thread panicked while it held the lock")
+        .clone();
     let began = Instant::now();
     Command::new("/bin/sh")
         .args(["-c", &line])
@@ -173,7 +180,7 @@ fn by_itself(tests: &Noted, root: &Path) -> Duration {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .expect("a shell");
+        .expect("the shell starts");
     began.elapsed()
 }
 
@@ -200,14 +207,14 @@ fn service(snapshot: &Snapshot, server: &str) -> LanguageServers {
     ServerPool::new(cache).service(snapshot, &places, &wanted)
 }
 
-/// The project's tests. Records the last command.
-struct Noted {
+/// The project's test runner, which records its last command.
+struct RecordingTestRunner {
     tests: ProjectTests,
     command: Mutex<String>,
 }
 
 #[async_trait]
-impl TestRunner for Noted {
+impl TestRunner for RecordingTestRunner {
     fn command(&self) -> Option<String> {
         self.tests.command()
     }
@@ -224,7 +231,7 @@ impl TestRunner for Noted {
         let report = self.tests.run(request).await;
         self.command
             .lock()
-            .expect("no panic")
+            .expect("no thread panicked while it held the lock")
             .clone_from(&report.command);
         report
     }

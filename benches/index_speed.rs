@@ -1,4 +1,5 @@
-//! Measures how long the index takes: cold, warm, after one change, and for a few queries.
+//! Measures how long the index takes to open without a cache, with a cache and after one change,
+//! and how long a few queries take.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench index_speed -- path/to/tree
@@ -14,20 +15,18 @@ use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
 const RUNS: usize = 5;
-/// The longest file with at most this number of lines is changed.
+/// Maximum number of lines of the file that is changed. The longest such file is used.
 const CHANGED_LINES: usize = 2_800;
 
 fn main() {
     let Some(root) = std::env::args().skip(1).find(|arg| !arg.starts_with("--")) else {
-        eprintln!("give the path of a tree after --");
+        eprintln!("usage: cargo bench --bench index_speed -- PATH");
         return;
     };
-    let root = PathBuf::from(root)
-        .canonicalize()
-        .expect("the tree is there");
-    let workspace = Workspace::open(root).expect("a folder");
+    let root = PathBuf::from(root).canonicalize().expect("the tree exists");
+    let workspace = Workspace::open(root).expect("the directory can be opened");
     for _ in 0..RUNS {
-        let cache = tempfile::tempdir().expect("a temporary directory");
+        let cache = tempfile::tempdir().expect("a temporary directory can be created");
         let open = || {
             let start = Instant::now();
             let snapshot = workspace.snapshot(Overlay::new());
@@ -69,7 +68,10 @@ fn questions(index: &Index) -> String {
         .max_by_key(|file| lines(file))
         .expect("a Python file")
         .clone();
-    let text = index.snapshot().read(&largest).expect("it was read");
+    let text = index
+        .snapshot()
+        .read(&largest)
+        .expect("the snapshot has the text of the file");
     let changed: std::sync::Arc<str> = format!("{text}\nx = 1\n").into();
     let after = index.after(index.snapshot().with(largest.clone(), Some(changed)));
     let change = timed(|| after.warm());

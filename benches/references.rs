@@ -1,6 +1,6 @@
-//! Prints the references of symbols in a folder as lines of JSON, which
-//! `benches/references/measure.py` compares with a language server. A stored index that is reopened
-//! answers the queries.
+//! Prints the references of symbols in a directory as lines of JSON, which
+//! `benches/references/measure.py` compares with those of a language server. The queries are
+//! answered from a stored index that is reopened.
 //!
 //! ```sh
 //! echo "pkg/a.py::A.f" | cargo bench --no-default-features --bench references -- path/to/repository
@@ -19,10 +19,10 @@ fn main() {
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
     let Some(folder) = folder else {
-        eprintln!("which folder? references FOLDER < symbols");
+        eprintln!("usage: references DIRECTORY < symbols (one symbol path for each line)");
         return;
     };
-    let cache = tempfile::tempdir().expect("a temporary directory");
+    let cache = tempfile::tempdir().expect("a temporary directory can be created");
     let start = Instant::now();
     let built = open(Path::new(&folder), cache.path()).report();
     let cold = start.elapsed();
@@ -57,7 +57,7 @@ fn main() {
 }
 
 fn open(folder: &Path, cache: &Path) -> Index {
-    let workspace = Workspace::open(folder.to_owned()).expect("a folder");
+    let workspace = Workspace::open(folder.to_owned()).expect("the directory can be opened");
     Index::open(workspace.snapshot(Overlay::new()), cache.to_owned())
 }
 

@@ -1,5 +1,6 @@
-//! Measures the cost of a shadow with its sandbox: the time from the call to the end of a command
-//! that does nothing, including the shadow's removal, compared with the same command alone.
+//! Measures the cost of a shadow (a copy of the tree in which tests run) and its sandbox: the time
+//! for a command that does nothing, including the creation and removal of the shadow, compared with
+//! the same command alone.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench shadow
@@ -23,19 +24,19 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
+        .expect("the Tokio runtime starts");
     runtime.block_on(measure(tree.into()));
 }
 
 async fn measure(tree: PathBuf) {
-    let workspace = Workspace::open(tree).expect("a workspace");
+    let workspace = Workspace::open(tree).expect("the workspace can be opened");
     let snapshot = workspace.snapshot(Overlay::new());
     let file = snapshot.files().first().expect("a file").clone();
     let overlay = Overlay::from([(file, Some("changed".into()))]);
-    let cache = tempfile::tempdir_in("target").expect("a directory");
-    let cache = cache.path().canonicalize().expect("its real path");
+    let cache = tempfile::tempdir_in("target").expect("a temporary directory can be created");
+    let cache = cache.path().canonicalize().expect("the directory exists");
     let shadows = Shadows::open(&cache, Policy::default()).await;
-    let shadows = shadows.expect("shadows can be made");
+    let shadows = shadows.expect("shadow directories can be created");
     println!(
         "{:?} in {:?}: {}",
         shadows.kind(),
@@ -57,7 +58,7 @@ async fn measure(tree: PathBuf) {
         Command::new("/bin/sh")
             .args(["-c", "true"])
             .status()
-            .expect("a shell");
+            .expect("the shell starts");
         alone.push(start.elapsed());
         let start = Instant::now();
         let done = shadows.run(workspace.root(), &overlay, &command).await;

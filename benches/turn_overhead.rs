@@ -1,5 +1,5 @@
 //! Measures Starling's own overhead, without models and tests, on a tree of the size of Django's: a
-//! run through the real command line whose model replies come from a recording.
+//! run of the `starling` command whose model replies come from a recording.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench turn_overhead
@@ -18,22 +18,22 @@ const FILES: usize = 2_800;
 const RUNS: usize = 5;
 
 fn main() {
-    let bed = tempfile::tempdir().expect("a temporary directory");
+    let bed = tempfile::tempdir().expect("a temporary directory can be created");
     let root = tree(bed.path());
     std::fs::write(
         root.join("starling_bench.py"),
         "def slow(x):\n    return x\n",
     )
-    .expect("a file");
+    .expect("the file can be written");
     let tape = bed.path().join("tape.jsonl");
-    std::fs::write(&tape, recording()).expect("the recording");
+    std::fs::write(&tape, recording()).expect("the recording can be written");
     println!(
         "{:>4} {:>7} {:>12} {:>12} {:>14}",
         "run", "turns", "start ms", "per turn ms", "whole run ms"
     );
     for run in 1..=RUNS {
         let events = events(&root, &tape, bed.path());
-        let figures = Figures::of(&events);
+        let figures = RunOverhead::of(&events);
         println!(
             "{run:>4} {:>7} {:>12} {:>12.1} {:>14}",
             figures.turns, figures.start, figures.per_turn, figures.whole
@@ -42,7 +42,7 @@ fn main() {
             root.join("starling_bench.py"),
             "def slow(x):\n    return x\n",
         )
-        .expect("a file");
+        .expect("the file can be written");
     }
     println!(
         "start: from the request to the first model call, the index of the whole tree included"
@@ -63,11 +63,12 @@ fn tree(bed: &Path) -> PathBuf {
     }
     for at in 0..FILES {
         let folder = root.join(format!("package{}/part{}", at % 40, at % 7));
-        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::create_dir_all(&folder).expect("the directory can be created");
         let functions: String = (0..40)
             .map(|n| format!("def work_{at}_{n}(first, second=None):\n    \"\"\"Does {n}.\"\"\"\n    return [first, second, {n}]\n\n\n"))
             .collect();
-        std::fs::write(folder.join(format!("module{at}.py")), functions).expect("a file");
+        std::fs::write(folder.join(format!("module{at}.py")), functions)
+            .expect("the file can be written");
     }
     root
 }
@@ -141,7 +142,8 @@ fn events(root: &Path, tape: &Path, cache: &Path) -> Vec<Value> {
         .stderr(Stdio::inherit())
         .output()
         .expect("starling runs");
-    // The test command `true` proves nothing, so the exit status is 3.
+    // The test command `true` does not run any test, so the change is not verified and the exit
+    // status is 3.
     assert_eq!(
         output.status.code(),
         Some(3),
@@ -150,19 +152,20 @@ fn events(root: &Path, tape: &Path, cache: &Path) -> Vec<Value> {
     );
     String::from_utf8_lossy(&output.stdout)
         .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON line"))
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
         .collect()
 }
 
-struct Figures {
+/// The overhead of one run. Times are in milliseconds.
+struct RunOverhead {
     turns: usize,
     start: u64,
     per_turn: f64,
     whole: u64,
 }
 
-impl Figures {
-    fn of(events: &[Value]) -> Figures {
+impl RunOverhead {
+    fn of(events: &[Value]) -> RunOverhead {
         let kind = |event: &Value| {
             event["event"]["event"]
                 .as_str()
@@ -198,7 +201,7 @@ impl Figures {
             .map(|(start, end)| end - start)
             .sum();
         let rest = whole - start - model - (tests - before).min(whole - start);
-        Figures {
+        RunOverhead {
             turns: starts.len(),
             start,
             per_turn: rest as f64 / starts.len().max(1) as f64,

@@ -16,10 +16,22 @@ const CRATES: &[(&str, &[&str])] = &[
     ("workspace", &["text", "syntax"]),
     ("sandbox", &["syntax", "workspace"]),
     ("index", &["text", "syntax", "workspace"]),
-    ("swarm", &["core", "index", "syntax", "text", "workspace"]),
+    ("dialogue", &["core", "workspace"]),
+    (
+        "swarm",
+        &["core", "dialogue", "index", "syntax", "text", "workspace"],
+    ),
     (
         "ask",
-        &["core", "index", "swarm", "syntax", "text", "workspace"],
+        &[
+            "core",
+            "dialogue",
+            "index",
+            "swarm",
+            "syntax",
+            "text",
+            "workspace",
+        ],
     ),
     ("config", &["core", "text", "workspace"]),
     ("local", &["core"]),
@@ -91,6 +103,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("syntax", &["std::fs", "async fn"]),
     ("rpc", &["std::fs"]),
     ("core", &["std::fs::write"]),
+    ("dialogue", &["std::fs", "std::process"]),
     ("swarm", &["tokio::process", "std::process"]),
     // `ask` is read-only, so it must not name anything that changes files.
     (

@@ -452,7 +452,10 @@ fn wrong_use_says_what_where_and_what_to_do() {
             &["definition", "shop/cart.py:4:99"],
             "the line ends before this column",
         ),
-        (&["definition", "shop/cart.py:2:1"], "no name stands here"),
+        (
+            &["definition", "shop/cart.py:2:1"],
+            "there is no name at this position",
+        ),
         (
             &["definition", "shop/no.py:1:1"],
             "shop/no.py: no such file",

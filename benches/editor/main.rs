@@ -1,14 +1,14 @@
-//! Measures how fast the shipped server answers an editor while it reads a large project and eight
-//! agents work.
+//! Measures how fast the language server of the release build answers an editor while it indexes a
+//! large project and eight agents work.
 //!
 //! ```sh
 //! STARLING_BENCH_TREE=path/to/django cargo bench --no-default-features --bench editor
 //! ```
 //!
-//! For comparison, each round also sends a line to `cat` and back, which shows the latency of the
+//! For comparison, each round also sends a byte to `cat` and back, which shows the latency of the
 //! busy machine itself. `STARLING_BENCH_SERVER` names another binary to measure. The tree is not
-//! modified. The model is a recording: its agents propose immediately, each for one function of an
-//! open file of 3,000 lines that the benchmark types into.
+//! modified. The model's replies are a recording: each agent immediately proposes a change of one
+//! function in an open file of 3,000 lines, in which the benchmark types.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,19 +29,22 @@ use tokio::sync::Notify;
 const STARTS: usize = 20;
 const LINES: usize = 3_000;
 const AGENTS: usize = 8;
-/// Real models are slower; this benchmark measures the load.
+/// Pause between two rounds. It is short, because the benchmark measures the server under load.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Events that the server sent, counted by kind.
+/// Numbers of events that the server has sent, by kind.
 #[derive(Default)]
-struct Heard {
+struct ServerEvents {
     events: Mutex<BTreeMap<String, usize>>,
     news: Notify,
 }
 
-impl Heard {
+impl ServerEvents {
     fn count(&self, event: &str) -> usize {
-        let events = self.events.lock().expect("a reader that did not panic");
+        let events = self
+            .events
+            .lock()
+            .expect("no thread panicked while it held the lock");
         events.get(event).copied().unwrap_or_default()
     }
 
@@ -53,41 +56,48 @@ impl Heard {
         };
         let deadline = Duration::from_secs(120);
         if tokio::time::timeout(deadline, so).await.is_err() {
-            let events = self.events.lock().expect("a reader that did not panic");
-            panic!("{count} {event} never came: {events:?}");
+            let events = self
+                .events
+                .lock()
+                .expect("no thread panicked while it held the lock");
+            panic!("{event} arrived fewer than {count} times in 120 s: {events:?}");
         }
     }
 }
 
 /// Measures the machine's own latency with `cat`.
-struct Echo {
+struct CatProcess {
     child: Child,
 }
 
-impl Echo {
-    fn start() -> Echo {
+impl CatProcess {
+    fn start() -> CatProcess {
         let child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .expect("cat");
-        Echo { child }
+            .expect("cat starts");
+        CatProcess { child }
     }
 
     async fn ask(&mut self) {
         let (input, output) = (self.child.stdin.as_mut(), self.child.stdout.as_mut());
-        let (input, output) = (input.expect("piped"), output.expect("piped"));
+        let (input, output) = (
+            input.expect("the stream is piped"),
+            output.expect("the stream is piped"),
+        );
         input.write_all(b"x").await.expect("cat listens");
         let mut byte = [0; 1];
         output.read_exact(&mut byte).await.expect("cat answers");
     }
 }
 
+/// A running language server, with the connection to it and the events that it has sent.
 struct Server {
     child: Child,
     connection: Connection,
-    heard: Arc<Heard>,
+    heard: Arc<ServerEvents>,
 }
 
 impl Server {
@@ -106,16 +116,19 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let (input, output) = (child.stdout.take(), child.stdin.take());
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(ServerEvents::default());
         let told = Arc::clone(&heard);
         let connection = Connection::open(
-            input.expect("piped"),
-            output.expect("piped"),
+            input.expect("the stream is piped"),
+            output.expect("the stream is piped"),
             move |connection, incoming, _| match incoming {
                 Incoming::Request { id, .. } => connection.reply(id, Ok(Value::Null)),
                 Incoming::Notification { params, .. } => {
                     if let Some(event) = params["event"]["event"].as_str() {
-                        let mut events = told.events.lock().expect("no panic");
+                        let mut events = told
+                            .events
+                            .lock()
+                            .expect("no thread panicked while it held the lock");
                         *events.entry(event.to_owned()).or_default() += 1;
                         told.news.notify_waiters();
                         told.news.notify_one();
@@ -149,7 +162,7 @@ impl Server {
 
     /// Returns resident memory in MiB: current and peak.
     fn memory(&self) -> (u64, u64) {
-        let pid = self.child.id().expect("it runs");
+        let pid = self.child.id().expect("the server runs");
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let of = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -169,10 +182,10 @@ fn main() {
         println!("set STARLING_BENCH_TREE to a checkout, for example of Django");
         return;
     };
-    let root = root.canonicalize().expect("the tree");
-    let bed = tempfile::tempdir().expect("a temporary directory");
+    let root = root.canonicalize().expect("the tree exists");
+    let bed = tempfile::tempdir().expect("a temporary directory can be created");
     let open = recording::write(&bed.path().join("recording.jsonl"), AGENTS, LINES);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
     runtime.block_on(async {
         starts(&root, bed.path()).await;
         under_load(&root, bed.path(), open).await;
@@ -205,8 +218,8 @@ async fn under_load(root: &Path, bed: &Path, text: String) {
         "test": "printf 'Ran 1 test in 0.001s\\n\\nOK\\n' >&2",
     });
     let reply = execute(&server, "starling.run", argument).await;
-    let mut measured = Measured::default();
-    let mut echo = Echo::start();
+    let mut measured = Latencies::default();
+    let mut echo = CatProcess::start();
     let mut version = 1;
     while server.heard.count("review_asked") < AGENTS {
         assert!(began.elapsed() < Duration::from_secs(180), "no reviews");
@@ -226,7 +239,7 @@ async fn under_load(root: &Path, bed: &Path, text: String) {
         "indexing and {AGENTS} agents took {:.1} s ({samples} rounds), then 1000 rounds over what waits",
         at_work.as_secs_f64()
     );
-    let Measured {
+    let Latencies {
         echo,
         empty,
         change,
@@ -256,8 +269,9 @@ async fn execute(server: &Server, command: &str, argument: Value) -> Value {
     server.ask("workspace/executeCommand", params).await
 }
 
+/// The measured latencies of each kind of request, and the number of lenses in the last reply.
 #[derive(Default)]
-struct Measured {
+struct Latencies {
     echo: Vec<Duration>,
     empty: Vec<Duration>,
     change: Vec<Duration>,
@@ -265,11 +279,11 @@ struct Measured {
     lenses: usize,
 }
 
-impl Measured {
+impl Latencies {
     async fn step(
         &mut self,
         server: &Server,
-        echo: &mut Echo,
+        echo: &mut CatProcess,
         document: &Value,
         version: &mut i32,
     ) {
@@ -282,8 +296,8 @@ impl Measured {
         server.ask("textDocument/codeLens", elsewhere).await;
         self.empty.push(began.elapsed());
 
-        // The text is typed at the end, outside of all proposals. Every eighth change is a new
-        // line.
+        // The benchmark types at the end of the file, outside of all proposals. Every eighth change
+        // is a new line.
         *version += 1;
         let text = if *version % 8 == 0 { "\n" } else { "#" };
         let at = json!({"line": 1_000_000, "character": 0});

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// The file exists only in the buffer, not in the tree.
+/// The changed file. It exists only in the buffer, not in the tree.
 pub const FILE: &str = "starling_bench_of_an_editor.py";
 
 fn old(at: usize) -> String {

@@ -1,13 +1,13 @@
-//! Breaks a good change in one way.
+//! Introduces one defect into a good change.
 
 use starling_syntax::{FilePath, ParameterKind, SymbolKind, SymbolTree};
 use starling_text::ChangeSet;
 
 use crate::{added, tree};
 
-/// The defect of a variant.
+/// The kind of defect in a broken variant of a good change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DefectKind {
     MissingImport,
     WrongName,
     WrongArguments,
@@ -16,56 +16,59 @@ pub enum Kind {
     InvertedCondition,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] = [
-        Kind::MissingImport,
-        Kind::WrongName,
-        Kind::WrongArguments,
-        Kind::Syntax,
-        Kind::DroppedReturn,
-        Kind::InvertedCondition,
+impl DefectKind {
+    pub const ALL: [DefectKind; 6] = [
+        DefectKind::MissingImport,
+        DefectKind::WrongName,
+        DefectKind::WrongArguments,
+        DefectKind::Syntax,
+        DefectKind::DroppedReturn,
+        DefectKind::InvertedCondition,
     ];
 
     /// Returns whether static checks can detect the defect. Otherwise only tests can.
-    pub fn shows(self) -> bool {
+    pub fn is_visible_to_static_checks(self) -> bool {
         match self {
-            Kind::MissingImport | Kind::WrongName | Kind::WrongArguments | Kind::Syntax => true,
-            Kind::DroppedReturn | Kind::InvertedCondition => false,
+            DefectKind::MissingImport
+            | DefectKind::WrongName
+            | DefectKind::WrongArguments
+            | DefectKind::Syntax => true,
+            DefectKind::DroppedReturn | DefectKind::InvertedCondition => false,
         }
     }
 
     pub fn words(self) -> &'static str {
         match self {
-            Kind::MissingImport => "missing import",
-            Kind::WrongName => "wrong name",
-            Kind::WrongArguments => "wrong argument count",
-            Kind::Syntax => "syntax error",
-            Kind::DroppedReturn => "dropped return",
-            Kind::InvertedCondition => "inverted condition",
+            DefectKind::MissingImport => "missing import",
+            DefectKind::WrongName => "wrong name",
+            DefectKind::WrongArguments => "wrong argument count",
+            DefectKind::Syntax => "syntax error",
+            DefectKind::DroppedReturn => "dropped return",
+            DefectKind::InvertedCondition => "inverted condition",
         }
     }
 }
 
-/// Returns the good text with this defect. If static checks can detect the defect, returns at most
-/// one text. Otherwise returns one text for every possible line in the functions that the change
-/// touches: first the changed lines, then the others by distance.
-pub fn variants(file: &FilePath, old: &str, good: &str, kind: Kind) -> Vec<String> {
+/// Returns variants of the good text with this kind of defect. If static checks can detect the
+/// defect, returns at most one variant. Otherwise returns one variant for every possible line in
+/// the functions that the change touches: first the changed lines, then the others by distance.
+pub fn variants(file: &FilePath, old: &str, good: &str, kind: DefectKind) -> Vec<String> {
     let tree = tree(file, good);
     let is_code = |line: &usize| is_code(&tree, *line);
     let added: Vec<usize> = added(old, good);
     let lines: Vec<usize> = added.iter().copied().filter(is_code).collect();
     let one: Option<String> = match kind {
-        Kind::MissingImport => missing_import(good),
-        Kind::WrongName => lines.iter().find_map(|line| wrong_name(good, *line)),
-        Kind::WrongArguments => wrong_arguments(&tree, &lines),
-        Kind::Syntax => lines.iter().rev().find_map(|line| unclosed(good, *line)),
-        Kind::DroppedReturn => return in_functions(&tree, old, good, dropped_return),
-        Kind::InvertedCondition => return in_functions(&tree, old, good, inverted),
+        DefectKind::MissingImport => missing_import(good),
+        DefectKind::WrongName => lines.iter().find_map(|line| wrong_name(good, *line)),
+        DefectKind::WrongArguments => wrong_arguments(&tree, &lines),
+        DefectKind::Syntax => lines.iter().rev().find_map(|line| unclosed(good, *line)),
+        DefectKind::DroppedReturn => return in_functions(&tree, old, good, dropped_return),
+        DefectKind::InvertedCondition => return in_functions(&tree, old, good, inverted),
     };
     one.into_iter().collect()
 }
 
-/// Returns one text for each line of the touched functions that `break_line` can break.
+/// Returns one variant for each line of the touched functions that `break_line` can break.
 fn in_functions(
     tree: &SymbolTree,
     old: &str,
@@ -93,7 +96,7 @@ fn in_functions(
     sites.into_iter().filter_map(broken).collect()
 }
 
-/// Computes the value of a `return` but does not return it.
+/// Removes the `return` of a line, so that its value is computed but not returned.
 fn dropped_return(line: &str) -> Option<String> {
     let code = line.trim_start();
     let value = code.strip_prefix("return ")?;
@@ -101,7 +104,7 @@ fn dropped_return(line: &str) -> Option<String> {
     (value.trim() != "None").then(|| format!("{indent}{value}"))
 }
 
-/// Negates a condition that is on one line.
+/// Negates the condition of an `if`, `elif` or `while` that is on one line.
 fn inverted(line: &str) -> Option<String> {
     let code = line.trim_start();
     let indent = &line[..line.len() - code.len()];
@@ -179,7 +182,7 @@ fn missing_import(text: &str) -> Option<String> {
     Some(with_line(text, at, None))
 }
 
-/// Misspells a name that is read on the line.
+/// Misspells a name that the line reads.
 fn wrong_name(text: &str, at: usize) -> Option<String> {
     const WORDS: &str = "and as assert async await break class continue def del elif else except \
         False finally for from global if import in is lambda None nonlocal not or pass raise return \
@@ -224,7 +227,8 @@ fn wrong_name(text: &str, at: usize) -> Option<String> {
     None
 }
 
-/// Adds an argument too many to a call, near the change, of a function in the same file.
+/// Adds too many arguments to the call nearest to the change whose function is defined in the same
+/// file.
 fn wrong_arguments(tree: &SymbolTree, near: &[usize]) -> Option<String> {
     let text: &str = tree.text();
     let functions = tree.symbols().iter().filter(|symbol| {

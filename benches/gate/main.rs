@@ -1,5 +1,6 @@
-//! Measures which changes the gate stops. Known good changes must pass, and broken variants of them
-//! must not. The gate uses diagnostics alone, or also the tests that it selects.
+//! Measures which changes the gate (the checks that a proposal must pass) stops. Known good changes
+//! must pass, and broken variants of them must be stopped. The checks are diagnostics, optionally
+//! together with the selected tests.
 //!
 //! ```sh
 //! cargo bench --no-default-features --features bench --bench gate -- INSTANCES CHECKOUTS SERVER [COUNT]
@@ -14,9 +15,10 @@
 //! instances that have an environment, in a fixed arbitrary order, and the same number of broken
 //! variants. Each kind of variant occurs equally often, and each variant comes from another
 //! instance. A dropped return or an inverted condition is in a function that the change touches;
-//! the first place where the hidden tests fail is used. If a good change is stopped only by tests
-//! that pass after the change rewrites them, these tests are called outdated, because they test the
-//! old behaviour. Results are saved in `ROWS`, and an interrupted measurement continues from there.
+//! the first variant for which the hidden tests fail is used. If a good change is stopped only by
+//! tests that pass in their version after the change, these tests are reported as outdated, because
+//! they test the old behaviour. Results are saved in `ROWS`, and an interrupted measurement is
+//! resumed from there.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,12 +37,12 @@ use starling_sandbox::{Policy, Shadows, take_part};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Overlay;
 
-use broken::Kind;
-use patch::Patched;
-use project::{Project, Shared, with};
-use rows::{GOOD, Row, Rows, Said};
+use broken::DefectKind;
+use patch::PatchedFile;
+use project::{Project, SharedSettings, with};
+use rows::{CheckResult, GOOD, Row, Rows};
 
-/// Maximum number of places to try for one broken variant.
+/// Maximum number of variants to try until the hidden tests fail.
 const PLACES: usize = 6;
 /// Seed for the order of the instances.
 const SEED: u64 = 4;
@@ -57,17 +59,18 @@ fn main() {
     };
     let count = rest
         .first()
-        .map_or(60, |count| count.parse().expect("a number"));
-    let text = std::fs::read_to_string(instances).expect("the instances");
+        .map_or(60, |count| count.parse().expect("the argument is a number"));
+    let text = std::fs::read_to_string(instances).expect("the file of instances can be read");
     let all: Vec<Value> = text
         .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
         .collect();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Runtime::new().expect("the Tokio runtime starts");
     let checkouts = Path::new(checkouts);
     let rows = match &rest[rest.len().min(1)..] {
         [environments, cache, rows] => {
-            let environments = read_environments(Path::new(environments)).expect("environments");
+            let environments =
+                read_environments(Path::new(environments)).expect("the environments can be read");
             let rows = Rows::open(Some(Path::new(rows)));
             runtime.block_on(async {
                 let shared = shared(server, Path::new(cache)).await;
@@ -83,27 +86,33 @@ fn main() {
     rows.print();
 }
 
-async fn shared(server: &str, cache: &Path) -> Shared {
-    std::fs::create_dir_all(cache).expect("the cache");
-    let cache: PathBuf = cache.canonicalize().expect("its real path");
+async fn shared(server: &str, cache: &Path) -> SharedSettings {
+    std::fs::create_dir_all(cache).expect("the cache directory can be created");
+    let cache: PathBuf = cache.canonicalize().expect("the directory exists");
     let shadows = Shadows::open(&cache, Policy::default()).await;
-    Shared {
+    SharedSettings {
         server: server.to_owned(),
-        shadows: shadows.expect("shadows"),
+        shadows: shadows.expect("shadow directories can be created"),
         cache,
     }
 }
 
-/// Checks every kind of variant that diagnostics can detect. The instances are spread over the
-/// whole list, because instances of one repository are adjacent.
-async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count: usize) -> Rows {
+/// Checks the good change and every kind of variant that diagnostics can detect, for `count`
+/// instances. These are spread over the whole list, because instances of one repository are
+/// adjacent.
+async fn by_diagnostics(
+    shared: &SharedSettings,
+    all: &[Value],
+    checkouts: &Path,
+    count: usize,
+) -> Rows {
     let mut rows = Rows::open(None);
     let step = (all.len() / count).max(1);
     for instance in all.iter().step_by(step).take(count) {
         let id = string(instance, "instance_id");
         let root = checkouts.join(id);
         let Some(change) = patch::apply_one(string(instance, "patch"), &root) else {
-            println!("{id}: its patch is not one of one Python file");
+            println!("{id}: its patch does not change exactly one Python file");
             continue;
         };
         let project = Project::open(shared, &root, None).await;
@@ -112,7 +121,10 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
             .check_text(&change.file, Arc::clone(&change.new))
             .await;
         rows.add(Row::of(id, GOOD, &good));
-        for kind in Kind::ALL.into_iter().filter(|kind| kind.shows()) {
+        for kind in DefectKind::ALL
+            .into_iter()
+            .filter(|kind| kind.is_visible_to_static_checks())
+        {
             for text in broken::variants(&change.file, &change.old, &change.new, kind) {
                 let evidence = project.checker.check_text(&change.file, text.into()).await;
                 rows.add(Row::of(id, kind.words(), &evidence));
@@ -123,7 +135,7 @@ async fn by_diagnostics(shared: &Shared, all: &[Value], checkouts: &Path, count:
 }
 
 async fn with_tests(
-    shared: &Shared,
+    shared: &SharedSettings,
     mut all: Vec<Value>,
     checkouts: &Path,
     environments: &BTreeMap<String, Environment>,
@@ -135,13 +147,13 @@ async fn with_tests(
         xxhash_rust::xxh3::xxh3_64_with_seed(string(one, "instance_id").as_bytes(), SEED)
     };
     all.sort_by_key(place);
-    let each = count.div_ceil(Kind::ALL.len());
+    let each = count.div_ceil(DefectKind::ALL.len());
     for (at, instance) in all.iter().enumerate() {
         let id = string(instance, "instance_id");
         let root = checkouts.join(id);
-        let is_full = |kind: &Kind| rows.count(kind.words()) >= each;
+        let is_full = |kind: &DefectKind| rows.count(kind.words()) >= each;
         let wants_good = rows.count(GOOD) < count && !rows.has(id, true);
-        let wants_broken = !Kind::ALL.iter().all(is_full) && !rows.has(id, false);
+        let wants_broken = !DefectKind::ALL.iter().all(is_full) && !rows.has(id, false);
         let change = patch::apply_one(string(instance, "patch"), &root);
         let (Some(change), true) = (change, wants_good || wants_broken) else {
             continue;
@@ -152,15 +164,16 @@ async fn with_tests(
             let evidence = project.checker.check_text(&change.file, text).await;
             let mut row = Row::of(id, GOOD, &evidence);
             let broken = evidence.tests.broken();
-            if let (Said::Stops, Some((_, good))) = (row.tests, hidden(instance, &root, &change))
+            if let (CheckResult::Stops, Some((_, good))) =
+                (row.tests, hidden(instance, &root, &change))
                 && project.are_outdated(broken, &good).await
             {
-                row.tests = Said::Outdated;
+                row.tests = CheckResult::Outdated;
             }
             rows.add(row);
         }
-        let mut kinds = Kind::ALL;
-        kinds.rotate_left(at % Kind::ALL.len());
+        let mut kinds = DefectKind::ALL;
+        kinds.rotate_left(at % DefectKind::ALL.len());
         for kind in kinds.into_iter().filter(|_| wants_broken) {
             if rows.count(kind.words()) < each
                 && let Some(text) = variant(&project, instance, &root, &change, kind).await
@@ -174,16 +187,17 @@ async fn with_tests(
     rows
 }
 
-/// Returns a text that really has this defect.
+/// Returns a variant with this kind of defect, for which the hidden tests fail if only tests can
+/// detect the defect.
 async fn variant(
     project: &Project<'_>,
     instance: &Value,
     root: &Path,
-    change: &Patched,
-    kind: Kind,
+    change: &PatchedFile,
+    kind: DefectKind,
 ) -> Option<Arc<str>> {
     let mut texts = broken::variants(&change.file, &change.old, &change.new, kind).into_iter();
-    if kind.shows() {
+    if kind.is_visible_to_static_checks() {
         return texts.next().map(Arc::from);
     }
     let (hidden, good) = hidden(instance, root, change)?;
@@ -196,8 +210,8 @@ async fn variant(
     None
 }
 
-/// Returns the hidden tests, alone and together with the good change.
-fn hidden(instance: &Value, root: &Path, change: &Patched) -> Option<(Overlay, Overlay)> {
+/// Returns the texts of the hidden tests, and these texts together with the good change.
+fn hidden(instance: &Value, root: &Path, change: &PatchedFile) -> Option<(Overlay, Overlay)> {
     let tests = patch::apply(string(instance, "test_patch"), root)?;
     let texts = tests.into_iter().map(|one| (one.file, Some(one.new)));
     let hidden: Overlay = texts.collect();
@@ -209,7 +223,8 @@ fn string<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Returns the lines of a text that another text lacks, counted from 0.
+/// Returns the numbers of the lines in the new text that the old text does not contain, counted
+/// from 0.
 fn added(old: &str, new: &str) -> Vec<usize> {
     let known: std::collections::HashSet<&str> = old.lines().collect();
     let lines = new.lines().enumerate();

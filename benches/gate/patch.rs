@@ -1,36 +1,36 @@
-//! Applies a patch to the texts of a tree.
+//! Applies a patch to the files of a tree, in memory.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use starling_syntax::FilePath;
 
-/// Consecutive lines and their replacement.
+/// A block of consecutive lines and their replacement.
 struct Hunk<'p> {
-    /// First line before the patch, counted from 0.
+    /// Number of the first line in the text before the patch, counted from 0.
     start: usize,
     old: Vec<&'p str>,
     new: Vec<&'p str>,
 }
 
-/// A file that a patch changes.
-pub struct Patched {
+/// A file that a patch changes, with its texts before and after.
+pub struct PatchedFile {
     pub file: FilePath,
-    /// Empty if the file is new.
+    /// The text before the patch. Empty if the file is new.
     pub old: Arc<str>,
     pub new: Arc<str>,
 }
 
 /// Returns the single Python file that a patch changes, or `None` if the patch changes other files
 /// or does not apply.
-pub fn apply_one(patch: &str, root: &Path) -> Option<Patched> {
+pub fn apply_one(patch: &str, root: &Path) -> Option<PatchedFile> {
     let mut all = apply(patch, root)?;
     let one = all.pop().filter(|_| all.is_empty())?;
     (one.file.as_str().ends_with(".py") && !one.old.is_empty()).then_some(one)
 }
 
 /// Returns all files that a patch changes or creates, or `None` if it does not apply.
-pub fn apply(patch: &str, root: &Path) -> Option<Vec<Patched>> {
+pub fn apply(patch: &str, root: &Path) -> Option<Vec<PatchedFile>> {
     let mut parts: Vec<Vec<&str>> = Vec::new();
     for line in patch.lines() {
         if line.starts_with("diff --git ") {
@@ -43,7 +43,7 @@ pub fn apply(patch: &str, root: &Path) -> Option<Vec<Patched>> {
     parts.iter().map(|part| of_file(part, root)).collect()
 }
 
-fn of_file(part: &[&str], root: &Path) -> Option<Patched> {
+fn of_file(part: &[&str], root: &Path) -> Option<PatchedFile> {
     let path = part.iter().find_map(|line| line.strip_prefix("+++ b/"))?;
     let file = FilePath::new(path.trim_end());
     let is_new = part.contains(&"--- /dev/null");
@@ -62,7 +62,7 @@ fn of_file(part: &[&str], root: &Path) -> Option<Patched> {
     }
     let new = lines.join("\n").into();
     let old = old.as_str().into();
-    Some(Patched { file, old, new })
+    Some(PatchedFile { file, old, new })
 }
 
 fn hunks<'p>(part: &[&'p str]) -> Option<Vec<Hunk<'p>>> {

@@ -1,4 +1,4 @@
-//! One instance: its tree, its gate, and the hidden tests that decide whether a variant is really
+//! One instance: its tree, its checks, and the hidden tests that decide whether a variant is really
 //! broken.
 
 use std::collections::BTreeSet;
@@ -24,14 +24,15 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const LONG: Duration = Duration::from_secs(600);
 
 /// Settings and services that all instances share.
-pub struct Shared {
+pub struct SharedSettings {
     pub server: String,
     pub cache: PathBuf,
     pub shadows: Shadows,
 }
 
+/// An instance's tree with its checks and, if tests are run, its Python environment.
 pub struct Project<'s> {
-    shared: &'s Shared,
+    shared: &'s SharedSettings,
     root: PathBuf,
     environment: Option<(&'s Environment, PathBuf)>,
     pub checker: Checker,
@@ -39,20 +40,23 @@ pub struct Project<'s> {
 
 impl<'s> Project<'s> {
     pub async fn open(
-        shared: &'s Shared,
+        shared: &'s SharedSettings,
         root: &Path,
         environment: Option<&'s Environment>,
     ) -> Project<'s> {
-        let root = root.canonicalize().expect("a checkout");
+        let root = root.canonicalize().expect("the checkout exists");
         let environment = match environment {
             Some(one) => {
-                let python = one.built(&shared.cache).await.expect("an environment");
+                let python = one
+                    .built(&shared.cache)
+                    .await
+                    .expect("the Python environment can be built");
                 Some((one, python))
             }
             None => None,
         };
         let snapshot = Workspace::open(root.clone())
-            .expect("a folder")
+            .expect("the directory can be opened")
             .snapshot(Overlay::new());
         let tests: Arc<dyn TestRunner> = match &environment {
             Some((_, python)) => {
@@ -75,7 +79,7 @@ impl<'s> Project<'s> {
         }
     }
 
-    /// Returns whether the hidden tests, which pass with the good texts, fail with the broken ones.
+    /// Returns whether hidden tests that pass with the good texts fail with the broken ones.
     pub async fn is_broken(&self, good: &Overlay, broken: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;
@@ -93,7 +97,8 @@ impl<'s> Project<'s> {
             ))
     }
 
-    /// Returns whether these tests pass with the good texts in the version after the change.
+    /// Returns whether these tests pass with the good texts in their version after the change, so
+    /// that the version before the change is outdated.
     pub async fn are_outdated(&self, tests: &[String], good: &Overlay) -> bool {
         let Some((environment, _)) = &self.environment else {
             return false;
@@ -107,12 +112,15 @@ impl<'s> Project<'s> {
     }
 
     async fn hidden(&self, command: &str, texts: &Overlay) -> TestReport {
-        let (environment, python) = self.environment.as_ref().expect("it was asked for");
+        let (environment, python) = self
+            .environment
+            .as_ref()
+            .expect("tests run only with an environment");
         let settings = TestSettings {
             command: Some(environment.line(command, python, &self.root)),
             ..TestSettings::default()
         };
-        let workspace = Workspace::open(self.root.clone()).expect("a folder");
+        let workspace = Workspace::open(self.root.clone()).expect("the directory can be opened");
         let snapshot = workspace.snapshot(Overlay::new());
         let tests = ProjectTests::detect(&snapshot, self.shared.shadows.clone(), settings).await;
         let overlay = texts
@@ -140,7 +148,7 @@ fn failing(report: &TestReport) -> BTreeSet<String> {
     cases.map(|case| case.id.clone()).collect()
 }
 
-fn service(shared: &Shared, snapshot: &Snapshot) -> LanguageServers {
+fn service(shared: &SharedSettings, snapshot: &Snapshot) -> LanguageServers {
     let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
     let wanted = Wanted {
         fast: vec![shared.server.clone()],

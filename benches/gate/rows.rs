@@ -1,4 +1,4 @@
-//! The results: one line of JSON for each change, and a table of all.
+//! The results: one line of JSON for each checked change, and a summary table.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -8,16 +8,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use starling_swarm::{DiagnosticEvidence, Evidence, TestEvidence};
 
-/// Maximum number of broken tests to name.
-const SAID: usize = 20;
+/// Maximum number of broken tests that a result lists.
+const MOST_BROKEN_TESTS: usize = 20;
 /// Name of the change without a defect.
 pub const GOOD: &str = "the good change";
 
+/// The result of one kind of check (diagnostics or tests) for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Said {
+pub enum CheckResult {
     Passes,
     Stops,
-    /// The only failing tests pass after the change rewrites them, so they test the old behaviour.
+    /// The only failing tests pass in their version after the change, so the tests before the
+    /// change expect the old behaviour.
     Outdated,
     Unknown,
 }
@@ -27,9 +29,9 @@ pub enum Said {
 pub struct Row {
     pub instance: String,
     pub what: String,
-    pub diagnostics: Said,
-    pub tests: Said,
-    /// Short reasons why the change is stopped or the result is unknown.
+    pub diagnostics: CheckResult,
+    pub tests: CheckResult,
+    /// The reasons why the change is stopped or the result is unknown.
     pub said: String,
     pub passed: usize,
     pub millis: u64,
@@ -41,11 +43,11 @@ impl Row {
         let diagnostics = match &evidence.diagnostics {
             DiagnosticEvidence::Absent => {
                 said.push("no language server".to_owned());
-                Said::Unknown
+                CheckResult::Unknown
             }
             DiagnosticEvidence::Unknown { reason } => {
                 said.push(reason.clone());
-                Said::Unknown
+                CheckResult::Unknown
             }
             DiagnosticEvidence::Known { .. } => {
                 let stopping = evidence.diagnostics.stopping();
@@ -56,13 +58,13 @@ impl Row {
         let (tests, passed) = match &evidence.tests {
             TestEvidence::Unknown { reason } => {
                 said.push(reason.clone());
-                (Said::Unknown, 0)
+                (CheckResult::Unknown, 0)
             }
             TestEvidence::Known { broken, passed, .. } => {
-                said.extend(broken.iter().take(SAID).cloned());
+                said.extend(broken.iter().take(MOST_BROKEN_TESTS).cloned());
                 match (broken.is_empty(), passed) {
-                    // No test ran to its end both with and without the change.
-                    (true, 0) => (Said::Unknown, 0),
+                    // No test ran to completion both with and without the change.
+                    (true, 0) => (CheckResult::Unknown, 0),
                     (none, passed) => (passes(none), *passed),
                 }
             }
@@ -79,18 +81,18 @@ impl Row {
     }
 
     fn stops(&self) -> bool {
-        self.diagnostics == Said::Stops || self.tests == Said::Stops
+        self.diagnostics == CheckResult::Stops || self.tests == CheckResult::Stops
     }
 }
 
-fn passes(yes: bool) -> Said {
+fn passes(yes: bool) -> CheckResult {
     match yes {
-        true => Said::Passes,
-        false => Said::Stops,
+        true => CheckResult::Passes,
+        false => CheckResult::Stops,
     }
 }
 
-/// All rows, including those of an earlier part of the measurement.
+/// All results, including those of an interrupted measurement.
 pub struct Rows {
     file: Option<PathBuf>,
     all: Vec<Row>,
@@ -103,7 +105,7 @@ impl Rows {
         Rows {
             file: file.map(Path::to_owned),
             all: lines
-                .map(|line| serde_json::from_str(line).expect("a row"))
+                .map(|line| serde_json::from_str(line).expect("a row is valid JSON"))
                 .collect(),
         }
     }
@@ -123,9 +125,10 @@ impl Rows {
             row.instance, row.what, row.diagnostics, row.tests, row.passed, row.millis, row.said
         );
         if let Some(file) = &self.file {
-            let line = serde_json::to_string(&row).expect("a row");
+            let line = serde_json::to_string(&row).expect("a row is valid JSON");
             let opened = OpenOptions::new().append(true).create(true).open(file);
-            writeln!(opened.expect("the file of rows"), "{line}").expect("written");
+            writeln!(opened.expect("the file of rows can be opened"), "{line}")
+                .expect("the row can be written");
         }
         self.all.push(row);
     }
@@ -149,7 +152,12 @@ impl Rows {
         );
         for (what, rows) in kinds {
             let count = |fits: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| fits(row)).count();
-            let by = |row: &Row| (row.diagnostics == Said::Stops, row.tests == Said::Stops);
+            let by = |row: &Row| {
+                (
+                    row.diagnostics == CheckResult::Stops,
+                    row.tests == CheckResult::Stops,
+                )
+            };
             println!(
                 "{what:<22} {:>6} {:>8} {:>12} {:>6} {:>6} {:>9} {:>14} {:>13}",
                 rows.len(),
@@ -157,9 +165,9 @@ impl Rows {
                 count(&|row| by(row) == (true, false)),
                 count(&|row| by(row) == (false, true)),
                 count(&|row| by(row) == (true, true)),
-                count(&|row| row.tests == Said::Outdated),
-                count(&|row| row.diagnostics == Said::Unknown),
-                count(&|row| row.tests == Said::Unknown),
+                count(&|row| row.tests == CheckResult::Outdated),
+                count(&|row| row.diagnostics == CheckResult::Unknown),
+                count(&|row| row.tests == CheckResult::Unknown),
             );
         }
     }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How long a client waits for answers after a keystroke while the index is made for the first time.
+"""Measures how long an editor waits for replies after a keystroke while the index is built for the first time.
 
     keystrokes.py STARLING [--files 6000] [--rounds 3] [--rate 20]
 
-Makes a project of so many Python files, and in each round starts `starling lsp` twice and asks it a question,
-which needs the index: with an empty cache, and with the index of that time (the control). In both it types one character after the other, `rate` a
-second, and after each asks for lenses, code actions and a hover, as editors do. Counted are the keystrokes
-until the cold index is there; the control types as many. Prints the median, the 99th percentile and the
-worst of both in milliseconds, and the ratio of the percentiles.
+Creates a project of `--files` Python files. Each round starts `starling lsp` twice and asks it a question, which
+needs the index: first with an empty cache, then with a stored index (the control). In both cases, the script types
+`--rate` characters per second, and requests lenses, code actions and a hover after each, as editors do. It measures
+the keystrokes until the index is built, and the same number in the control. Prints the median, the 99th percentile
+and the maximum of both in milliseconds, and the ratio of the percentiles.
 """
 import argparse, json, os, pathlib, shutil, statistics, subprocess, tempfile, threading, time
 
@@ -28,7 +28,8 @@ def make(root, files):
 
 class Client:
     def __init__(self, starling, root, cache):
-        # Nobody listens there: the question fails when the index is made, which it needs first.
+        # No server listens on this port. The question fails, but only after the index was built for
+        # it.
         env = dict(os.environ, STARLING_CACHE_DIR=str(cache), OPENAI_BASE_URL="http://127.0.0.1:9/v1", OPENAI_API_KEY="x")
         self.process = subprocess.Popen(
             [starling, "lsp", "--model", "openai:none"], cwd=root, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -75,7 +76,7 @@ class Client:
 
 
 def type_on(starling, root, cache, rate, until):
-    """Milliseconds until the last of the answers to each keystroke."""
+    """Returns the milliseconds from each keystroke to the last reply to its requests."""
     client = Client(starling, root, cache)
     uri = (root / "main.py").as_uri()
     client.wait(client.ask("initialize", processId=None, rootUri=root.as_uri(), capabilities={

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How fast a tree is indexed, against aider's repository map of the same tree in the same run.
+"""Measures how fast a tree is indexed, compared with aider's repository map of the same tree in the same run.
 
     speed.py --tree DIR [--larger DIR] [--copies N] [--starling BIN] [--aider PYTHON] [--rounds N]
 
-DIR is never written to: it is copied into a temporary directory. Prints seconds and peak memory of a
-cold and a warm `starling index`, of aider's first map, their ratios; and whether cost grows with size:
-the cost per MB of source on DIR, on --larger (another tree), and on N copies of DIR side by side.
-Of several rounds the best counts; the machine may have other work. --aider is a Python in whose
-environment aider-chat is installed.
+DIR is not modified: it is copied into a temporary directory. Prints the seconds and the peak memory of a
+cold and a warm `starling index` and of aider's first map, and their ratios. To show how the cost grows with
+size, also prints the cost per MB of source for DIR, for --larger (another tree), and for N copies of DIR.
+The best of several rounds counts, because the machine may have other work. --aider is the Python of an
+environment in which aider-chat is installed.
 """
 
 import argparse
@@ -34,8 +34,8 @@ def options():
     return parser.parse_args()
 
 
-class Bed:
-    """Copies of trees and a cache of their own."""
+class TestDirectory:
+    """A temporary directory with copies of trees and a separate cache."""
 
     def __init__(self, args, folder):
         self.starling = os.path.abspath(args.starling)
@@ -70,13 +70,14 @@ def best(once, rounds):
 
 
 def aider(python, root):
-    """One cold map of aider's, in a process of its own: its seconds and its peak memory."""
+    """Creates one cold map with aider in a separate process. Returns its seconds and its peak memory."""
     script = os.path.join(HERE, "..", "map", "aider_map.py")
     request = json.dumps({"root": root, "text": "", "tokens": [1024]}) + "\n"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     done = subprocess.run([python, script], input=request, capture_output=True, text=True, check=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    # The maximum of all children: known only where this one was the largest.
+    # `ru_maxrss` is the maximum of all child processes, so the peak is known only if it has
+    # increased.
     return {"seconds": json.loads(done.stdout)["seconds"], "peak": peak * 1024 if peak > before else None}
 
 
@@ -87,9 +88,9 @@ def show(name, report):
           f"  source {report['bytes'] / MB:6.1f} MB{'  from cache' if report['from_cache'] else ''}", flush=True)
 
 
-def against_aider(bed, python, root, cold):
+def against_aider(directory, python, root, cold):
     first = aider(python, root)
-    for _ in range(1, min(bed.rounds, 3)):
+    for _ in range(1, min(directory.rounds, 3)):
         again = aider(python, root)
         first["seconds"] = min(first["seconds"], again["seconds"])
     memory = f"  peak {first['peak'] / MB:7.1f} MB" if first["peak"] else ""
@@ -100,17 +101,17 @@ def against_aider(bed, python, root, cold):
     print()
 
 
-def growth(bed, args, base):
+def growth(directory, args, base):
     trees = []
     if args.larger:
-        trees.append(("larger tree, cold", bed.copy(args.larger, "larger")))
+        trees.append(("larger tree, cold", directory.copy(args.larger, "larger")))
     if args.copies:
         for number in range(args.copies):
-            bed.copy(args.tree, os.path.join("copies", f"copy{number}"))
-        trees.append((f"{args.copies} copies, cold", os.path.join(bed.folder, "copies")))
+            directory.copy(args.tree, os.path.join("copies", f"copy{number}"))
+        trees.append((f"{args.copies} copies, cold", os.path.join(directory.folder, "copies")))
     per_mb = base["wall"] / base["bytes"]
     for name, root in trees:
-        report = bed.cold(root)
+        report = directory.cold(root)
         show(name, report)
         print(f"  cost per MB, to the tree's own: {report['wall'] / report['bytes'] / per_mb:.2f}")
 
@@ -118,14 +119,14 @@ def growth(bed, args, base):
 def main():
     args = options()
     with tempfile.TemporaryDirectory() as folder:
-        bed = Bed(args, folder)
-        root = bed.copy(args.tree, "tree")
-        cold = bed.cold(root)
+        directory = TestDirectory(args, folder)
+        root = directory.copy(args.tree, "tree")
+        cold = directory.cold(root)
         show("starling index, cold", cold)
-        show("starling index, warm", bed.warm(root))
+        show("starling index, warm", directory.warm(root))
         if args.aider:
-            against_aider(bed, args.aider, root, cold)
-        growth(bed, args, cold)
+            against_aider(directory, args.aider, root, cold)
+        growth(directory, args, cold)
 
 
 main()

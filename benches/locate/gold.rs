@@ -1,4 +1,5 @@
-//! The files and symbols that a patch touches. Symbols are those of the file before the patch.
+//! Prints the files and symbols that a patch changes. Symbols are those of the file before the
+//! patch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,8 +15,8 @@ pub fn print(instances: &[Value], checkouts: &Path) {
         let id = string(instance, "instance_id");
         let (mut files, mut symbols, mut modules) = (Vec::new(), Vec::new(), Vec::new());
         for (file, hunks) in files_of(string(instance, "patch")) {
-            let text =
-                std::fs::read_to_string(checkouts.join(id).join(&file)).expect("the old file");
+            let text = std::fs::read_to_string(checkouts.join(id).join(&file))
+                .expect("the patched file exists in the checkout");
             for name in touched(&file, &text, &hunks) {
                 let path = format!("{file}::{name}");
                 if name.is_empty() {
@@ -33,6 +34,7 @@ pub fn print(instances: &[Value], checkouts: &Path) {
     }
 }
 
+/// A hunk of a patch, whose lines keep their sign (`+`, `-` or a space).
 struct Hunk<'p> {
     /// First line, counted from 0.
     start: usize,
@@ -90,7 +92,7 @@ fn place(lines: &[&str], hunk: &Hunk<'_>) -> usize {
     (0..lines.len())
         .filter(fits)
         .min_by_key(|start| start.abs_diff(hunk.start))
-        .expect("the patch fits")
+        .expect("the patch applies to the file")
 }
 
 /// Returns the names of the innermost symbols that contain a removed line or would contain an added

@@ -1,13 +1,13 @@
-"""Makes instances for learning out of the histories of repositories: the message of a small fix is the
-text, the tree before it is where to look.
+"""Creates training instances for `locate` from the histories of repositories: the message of a commit with a
+small fix is the task, and the tree before the commit is searched.
 
     python benches/locate/history.py GIT_DIRECTORIES... OUT
 
-`GIT_DIRECTORIES` are clones, bare or not, each in `OWNER+NAME/repo` or with any other path; `OUT` gets
-`instances.jsonl` and a tree for each instance, in the form that the bench target reads. A commit is taken if
-it changes a few lines of one Python file outside tests and its message tells of something that was
-wrong in some words without naming the file. Which ones of those are taken depends on their hashes alone.
-No repository may be one on which locating is measured: those are refused.
+`GIT_DIRECTORIES` are clones, bare or not, with any paths, for example `OWNER+NAME/repo`. The script writes
+`instances.jsonl` and a tree for each instance to `OUT`, in the format that the bench target reads. A commit is
+used if it changes a few lines of one Python file outside of tests, and its message describes a defect in
+enough words without naming the file. Among these commits, the hashes alone decide which are used.
+Repositories on which `locate` is measured are rejected.
 
 The weights were learnt on mypy, sqlalchemy, celery, scrapy, networkx, keystone, pip, ipython, dask,
 twisted, scipy and django-rest-framework: 526 instances, 3.6 GB.
@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 
 EACH = 46
-# Later commits are left out, so that the same ones are taken again.
+# Later commits are left out, so that every run takes the same commits.
 UNTIL = "2026-08-31"
 FEWEST_WORDS, MOST_WORDS = 45, 600
 MOST_LINES, MOST_HUNKS = 40, 4
-# More than this much Python makes a tree too dear.
+# Maximum size of the Python files in a tree, in bytes. Larger trees take too much disk space.
 LARGEST_TREE = 25_000_000
 MEASURED = set(
     "django sympy matplotlib scikit-learn pytest sphinx astropy requests pylint xarray seaborn flask".split()
@@ -50,7 +50,7 @@ def git(directory, *arguments):
 
 
 def commits(directory):
-    """Hash, message and changed files of each commit with one parent."""
+    """Returns the hash, the message and the changed files of each commit with one parent."""
     form = "--format=%x01%H%x02%B%x03"
     log = git(directory, "log", "--no-merges", f"--until={UNTIL}", form, "--name-status", "--no-renames")
     for entry in log.decode(errors="replace").split("\x01")[1:]:
@@ -66,7 +66,7 @@ def cleaned(message):
 
 
 def text_of(message, path):
-    """The message as a task's text, if it can be one."""
+    """Returns the commit message as the text of a task, or None if it is not suitable."""
     text = cleaned(message)
     names_file = Path(path).name in text or "Revert" in text[:20]
     told = FEWEST_WORDS <= len(text.split()) <= MOST_WORDS and WRONG.search(text)
@@ -122,7 +122,7 @@ def main():
         for directory in directories:
             name = directory.parent.name if directory.name in ("repo", ".git") else directory.name
             if MEASURED & set(re.split(r"[+/]", name)):
-                sys.exit(f"{name} is one that locating is measured on")
+                sys.exit(f"{name} is a repository on which `locate` is measured: remove it from the arguments")
             for instance in instances(directory, name, out):
                 lines.write(json.dumps(instance) + "\n")
 

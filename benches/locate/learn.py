@@ -1,18 +1,18 @@
-"""Learns the weights of `locate` from the rows that the bench target writes, and says how well they do.
+"""Learns the weights of `locate` from the rows that the bench target writes, and prints how good they are.
 
     python benches/locate/learn.py ROWS HISTORY_ROWS [crates/index/src/locate/weights.rs]
 
-Three linear models. Each makes what the change touched likely (softmax), with a penalty on large
-weights; a feature that is evidence may not count against a candidate. One is of files among all files;
-one of symbols among all symbols, where the score of a symbol's file is one more feature; one of symbols
-among those of the right files alone. The score of a symbol is the mean of two views: the logarithm of
-its likelihood by the second model, and of the likelihood of its file times its own in there.
+There are three linear models. Each maximizes the likelihood (softmax) of the files or symbols that the change
+edits, with a penalty on large weights; a feature that is evidence cannot have a negative weight. The first model
+ranks files among all files. The second ranks symbols among all symbols, with the score of a symbol's file as
+another feature. The third ranks symbols among the symbols of the right files. The score of a symbol is the mean
+of two log-likelihoods: the one of the second model, and the sum of those of its file and of the third model.
 
-`ROWS` are of the instances on which locating is measured, `HISTORY_ROWS` of those that `history.py`
-makes of other repositories: there are more of these, and weights learnt on both hold elsewhere. Figures are
-of the measured ones alone, in the sample and held out: learnt on the history only, with each repository
-left out in turn, and by random folds. A repository's name is used for these groups alone. Needs
-numpy, nothing else.
+`ROWS` is the directory of rows for the instances on which `locate` is measured, `HISTORY_ROWS` of those for the
+instances that `history.py` creates from other repositories. There are more of the latter, and weights that are
+learned from both generalize better. Figures are for the measured instances only, both on the training data and
+held out: with weights learned from the history only, with each repository left out in turn, and with random
+folds. The name of a repository is used only for these groups. Requires numpy.
 """
 import json
 import sys
@@ -21,21 +21,23 @@ from pathlib import Path
 import numpy as np
 
 PENALTY = {"files": 60.0, "symbols": 120.0, "inside": 60.0}
-# What the history cannot teach: its texts do not name the file.
+# Features that the history instances cannot teach, because their texts do not name the file.
 UNTAUGHT = {"path", "link"}
-# What an instance of the history counts against a measured one.
+# Weight of a history instance, relative to a measured one.
 HISTORY = {"files": 0.3, "symbols": 0.6}
 FOLDS = 10
-# Candidates to tell the right ones from: those that look best at first sight.
+# Number of candidates among which the right ones are distinguished: those with the best rough
+# scores.
 HARD = 80
-# A symbol's file is at most this much worse than the best file.
+# The score of a symbol's file counts as at most this much worse than that of the best file.
 FLOOR = -6.0
-# What may count against a candidate: its kind and place, not what the text says of it.
+# Features that may have a negative weight: the kind and position of a candidate, not the evidence
+# in the text.
 FREE = set(
     "size test init apart depth private class method dunder initialiser nested code usage".split()
 ) | {"module body", "first place"}
-# What is certain where it is there, but rare: large weights are held against these from here on, not
-# from zero.
+# Evidence that is rare but nearly certain: large weights are penalized relative to these values,
+# not relative to zero.
 PRIOR = {"path": 3.0, "module": 1.5, "dotted": 3.0, "inside": 1.0, "link": 2.0, "frame": 2.0}
 RANKS = (1, 3, 5, 10, 20)
 
@@ -68,14 +70,14 @@ class Rows:
         return chosen | self.y[span]
 
     def inside(self):
-        """The candidates that stand in the right files."""
+        """Returns which candidates are in the right files."""
         pairs = zip(self.spans, self.files)
         return np.concatenate([np.isin(files, files[self.y[span]]) for span, files in pairs])
 
 
 def learn(rows, x, chosen, among, penalty):
-    """Weights under which the touched candidates of the chosen instances are likely among some others:
-    Newton's method."""
+    """Returns the weights that maximize the likelihood of the right candidates of the chosen instances among the
+    other candidates, by Newton's method."""
     chosen = [i for i in chosen if rows.y[rows.spans[i]].any()]
     spans, weights = [rows.spans[i] for i in chosen], rows.weights[chosen]
     hard = [np.flatnonzero(among[span]) + span.start for span in spans]
@@ -122,7 +124,7 @@ def learn(rows, x, chosen, among, penalty):
 
 
 def with_files(files, symbols, of_files):
-    """The features of symbols, with the score of their file less that of the best file."""
+    """Returns the features of symbols with one more column: the score of their file minus that of the best file."""
     scores = files.x @ of_files
     column = np.zeros((len(symbols.x), 1))
     for i, (span, own) in enumerate(zip(files.spans, symbols.spans)):
@@ -133,7 +135,7 @@ def with_files(files, symbols, of_files):
 
 
 def fit(files, symbols, chosen):
-    """The weights of the three models."""
+    """Returns the weights of the three models."""
     of_files = learn(files, files.x, chosen, files.hard, PENALTY["files"])
     both, _ = with_files(files, symbols, of_files)
     of_symbols = learn(symbols, both, chosen, symbols.hard, PENALTY["symbols"])
@@ -141,7 +143,7 @@ def fit(files, symbols, chosen):
 
 
 def scores(files, symbols, weights):
-    """Of all files and all symbols."""
+    """Returns the scores of all files and of all symbols."""
     of_files, of_symbols, inside = weights
     both, of_file = with_files(files, symbols, of_files)
     inside = symbols.x @ inside
@@ -155,7 +157,7 @@ def scores(files, symbols, weights):
 
 
 def ranks(rows, scores, chosen):
-    """The rank of the best touched candidate of each instance, from 1."""
+    """Returns the rank of the best right candidate of each instance, counted from 1."""
     found = {}
     for i in chosen:
         s, y = scores[rows.spans[i]], rows.y[rows.spans[i]]
@@ -169,7 +171,7 @@ def recall(found):
 
 
 def evaluate(files, symbols, groups, everyone):
-    """Each group is ranked by what all others teach."""
+    """Ranks each group with the weights that are learned from all other groups, and returns the recall."""
     file_ranks, symbol_ranks = {}, {}
     for group in groups:
         of_files, of_symbols = scores(files, symbols, fit(files, symbols, sorted(everyone - set(group))))
@@ -179,7 +181,8 @@ def evaluate(files, symbols, groups, everyone):
 
 
 def report(files, symbols, measured, repositories):
-    """Prints how well locating does on the measured instances, the first ones; the weights of all."""
+    """Prints how well `locate` works on the measured instances, which come first. Returns the weights learned
+    from all instances."""
     everyone, first = set(range(len(files.spans))), list(range(measured))
     say = lambda how, found: print(f"{how:24} files {found[0]} | symbols {found[1]}", flush=True)
     for rows in (files, symbols):
@@ -201,17 +204,24 @@ def report(files, symbols, measured, repositories):
 
 def write(path, files, symbols, weights):
     of_files, of_symbols, inside = weights
-    lines = ["//! Written by `benches/locate/learn.py`.", ""]
+    lines = [
+        "//! Weights of the features of [`super::features`]. Generated by `benches/locate/learn.py`; do not",
+        "//! edit by hand.",
+        "",
+    ]
     for title, what, names, own in (
         ("FILE", "a file", files.names, of_files),
-        ("SYMBOL", "a symbol", symbols.names, of_symbols),
-        ("INSIDE", "a symbol, against the others of its file", symbols.names, inside),
+        ("SYMBOL", "a symbol, compared with all symbols", symbols.names, of_symbols),
+        ("INSIDE", "a symbol, compared with the other symbols of its file", symbols.names, inside),
     ):
-        lines.append(f"/// What each feature of {what} is worth.")
+        lines.append(f"/// Weight of each feature of {what}.")
         lines.append(f"pub(super) const {title}: [(&str, f32); {len(names)}] = [")
         lines += [f'    ("{name}", {weight:.4f}),' for name, weight in zip(names, own)]
         lines += ["];", ""]
-    lines.append("/// What the score of its file is worth to a symbol, and how far below the best it counts.")
+    lines += [
+        "/// Weight of a file's score in the score of its symbols, and the lowest file score that counts,",
+        "/// relative to the best file.",
+    ]
     lines.append(f"pub(super) const OF_FILE: (f32, f32) = ({of_symbols[-1]:.4f}, {FLOOR:.1f});")
     Path(path).write_text("\n".join(lines) + "\n")
 

@@ -1,6 +1,6 @@
-//! Measures how well `locate` finds the code that a change touched, on instances of a benchmark,
-//! and how well the tests of a change are selected. Also writes the rows from which the weights of
-//! `locate` are learned.
+//! Measures how well `locate` finds the code that a change edits, and how well the tests of a
+//! change are selected, on the instances of a benchmark. Also writes the rows from which the
+//! weights of `locate` are learned.
 //!
 //! ```sh
 //! cargo bench --no-default-features --bench locate -- gold INSTANCES CHECKOUTS > gold.jsonl
@@ -10,11 +10,11 @@
 //! python benches/locate/learn.py ROWS HISTORY_ROWS crates/index/src/locate/weights.rs
 //! ```
 //!
-//! `HISTORY_ROWS` are made with the same commands from the output of `history.py`.
+//! `HISTORY_ROWS` is written by the same commands from the output of `history.py`.
 //!
 //! `INSTANCES` is a file of JSON lines with `instance_id`, `repo`, `problem_statement` and `patch`;
 //! `selection` also needs `test_patch` and `FAIL_TO_PASS`. `CHECKOUTS` contains the tree of each
-//! instance before its change, named by its `instance_id`. Indexes are kept in `CACHE`.
+//! instance before its change, named by its `instance_id`. Indexes are cached in `CACHE`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -59,7 +59,7 @@ fn main() {
                 Path::new(out),
             );
         }
-        _ => println!("see the head of benches/locate/main.rs"),
+        _ => println!("unknown arguments; for the usage, see the top of benches/locate/main.rs"),
     }
 }
 
@@ -80,9 +80,9 @@ fn strings(value: &Value) -> Vec<&str> {
     items.map(|item| item.as_str().expect("a string")).collect()
 }
 
-/// Returns the index of a checkout, kept in `cache` between runs.
+/// Returns the index of a checkout, which is cached in `cache` between runs.
 fn index_of(checkout: &Path, cache: &Path) -> Index {
-    let workspace = Workspace::open(checkout.to_owned()).expect("the checkout");
+    let workspace = Workspace::open(checkout.to_owned()).expect("the checkout can be opened");
     let index = Index::open(workspace.snapshot(Overlay::new()), cache.to_owned());
     index.warm();
     index

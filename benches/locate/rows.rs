@@ -10,8 +10,8 @@ use starling_index::Candidate;
 
 use crate::{index_of, string};
 
-/// Writes the rows. `files.f32` and `symbols.f32` contain the numbers row by row; `rows.jsonl`
-/// names their candidates.
+/// Writes the features of the candidates of all instances. `files.f32` and `symbols.f32` contain
+/// the numbers row by row; `rows.jsonl` names the candidates.
 pub fn write(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path, out: &Path) {
     std::fs::create_dir_all(out).expect("the directory can be made");
     let create =
@@ -26,7 +26,7 @@ pub fn write(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path
         let gold = gold
             .iter()
             .find(|gold| string(gold, "instance_id") == id)
-            .expect("each has its gold");
+            .expect("gold.jsonl has a line for each instance");
         let repo = string(instance, "repo");
         let index = index_of(&checkouts.join(id), cache);
         index.candidates("warm");
@@ -42,14 +42,14 @@ pub fn write(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path
             "files": paths(&files), "symbols": paths(&symbols),
             "file_features": names(&files), "symbol_features": names(&symbols),
         });
-        writeln!(rows, "{line}").expect("the disk has room");
+        writeln!(rows, "{line}").expect("the row can be written");
     }
 }
 
 fn put(out: &mut impl Write, candidates: &[Candidate]) {
     for (_, value) in candidates.iter().flat_map(|candidate| &candidate.features) {
         out.write_all(&value.to_le_bytes())
-            .expect("the disk has room");
+            .expect("the row can be written");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Measures how often, and at which rank, `locate` finds the code that a change touched.
+//! Measures how often, and at which rank, `locate` finds the code that a change edits.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,13 +10,15 @@ use starling_syntax::{FilePath, SymbolPath, SymbolTree};
 use crate::{index_of, string, strings};
 
 const RANKS: [usize; 5] = [1, 3, 5, 10, 20];
-/// Maximum number of symbols that may be near the right file instead of in it.
+/// Number of best symbols of which one must be in or near the right file.
 const NEAR: usize = 3;
-/// A name with more definitions is too common to connect two files.
+/// Maximum number of definitions of a name. A name with more is too common to connect two files.
 const MOST_DEFINITIONS: usize = 8;
 
+/// Number of instances for which the right code is among the first results, for each of [`RANKS`],
+/// and the time that was needed.
 #[derive(Default)]
-struct Tally {
+struct RecallTally {
     instances: usize,
     files: [usize; RANKS.len()],
     symbols: [usize; RANKS.len()],
@@ -27,18 +29,18 @@ struct Tally {
 }
 
 pub fn print(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path) {
-    let mut tally = Tally::default();
+    let mut tally = RecallTally::default();
     for instance in instances {
         let id = string(instance, "instance_id");
         let gold = gold.iter().find(|gold| string(gold, "instance_id") == id);
-        let gold = gold.expect("each instance has its gold");
+        let gold = gold.expect("gold.jsonl has a line for each instance");
         let index = index_of(&checkouts.join(id), cache);
         tally.add(&index, string(instance, "problem_statement"), gold);
     }
     tally.print();
 }
 
-impl Tally {
+impl RecallTally {
     fn add(&mut self, index: &Index, text: &str, gold: &Value) {
         index.locate("warm", 1);
         let start = Instant::now();
@@ -91,7 +93,7 @@ fn count(hits: &mut [usize; RANKS.len()], found: &[String], right: &[&str]) {
     }
 }
 
-/// Ranks files by BM25 alone, without test files.
+/// Returns the files ranked by BM25 alone, without test files.
 fn plain(index: &Index, text: &str) -> Vec<String> {
     let (files, _) = index.candidates(text);
     let value = |name: &str, features: &[(&'static str, f32)]| {
@@ -107,8 +109,8 @@ fn plain(index: &Index, text: &str) -> Vec<String> {
     ranked.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Returns whether the file is the symbol's own, is in the same directory, or is one definition or
-/// reference away from it, by a sufficiently rare name.
+/// Returns whether the file is in the symbol's directory, or is connected with the symbol by one
+/// definition or reference with a sufficiently rare name.
 fn is_near(index: &Index, symbol: &SymbolPath, file: &str) -> bool {
     let file = FilePath::new(file);
     if symbol.file.directory() == file.directory() {

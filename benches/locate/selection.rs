@@ -1,5 +1,5 @@
 //! Measures how often the nearest tests of a changed symbol include the tests that the change
-//! fixes, and how long the search takes.
+//! fixes, and how long the selection takes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,14 +15,14 @@ const SELECTED: usize = 20;
 const TIMES: usize = 3;
 
 pub fn print(instances: &[Value], checkouts: &Path, gold: &[Value], cache: &Path) {
-    let mut by_repository: BTreeMap<&str, Tally> = BTreeMap::new();
-    let mut all = Tally::default();
+    let mut by_repository: BTreeMap<&str, SelectionTally> = BTreeMap::new();
+    let mut all = SelectionTally::default();
     for instance in instances {
         let id = string(instance, "instance_id");
         let gold = gold
             .iter()
             .find(|gold| string(gold, "instance_id") == id)
-            .expect("each has its gold");
+            .expect("gold.jsonl has a line for each instance");
         let checkout = checkouts.join(id);
         let index = index_of(&checkout, cache);
         let (selected, took) = select(&index, &touched(gold));
@@ -63,13 +63,13 @@ fn select(index: &Index, touched: &[SymbolPath]) -> (Vec<SymbolPath>, Duration) 
 
 /// The tests that a change fixes: their files, and those tests that exist before the change.
 #[derive(Debug, Default)]
-struct Mended {
+struct FixedTests {
     files: Vec<FilePath>,
     tests: Vec<SymbolPath>,
 }
 
-fn mended(instance: &Value, checkout: &Path) -> Mended {
-    let mut mended = Mended::default();
+fn mended(instance: &Value, checkout: &Path) -> FixedTests {
+    let mut mended = FixedTests::default();
     let trees = trees(string(instance, "test_patch"), checkout);
     for id in ids(instance) {
         for (file, tree) in &trees {
@@ -90,7 +90,7 @@ fn mended(instance: &Value, checkout: &Path) -> Mended {
         }
     }
     if mended.files.is_empty() {
-        // These tests are named by their descriptions.
+        // The ids of these tests are descriptions, which do not name a file.
         mended.files = trees.into_iter().map(|(file, _)| file).collect();
     }
     mended
@@ -138,22 +138,23 @@ fn named(id: &str, file: &FilePath) -> Option<String> {
         .then(|| format!("{class}.{test}"))
 }
 
+/// The best match between the selected tests and the tests that the change fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum SelectionResult {
     /// A fixed test itself.
     Test,
-    /// A class or module that contains a fixed test.
+    /// A class or module body that contains a fixed test.
     Holder,
-    /// A file whose fixed tests do not exist yet.
+    /// A file of fixed tests, if none of these tests exists before the change.
     File,
-    /// A file of fixed tests, but none of the tests that exist.
+    /// A file of fixed tests, but not one of the fixed tests that exist before the change.
     OtherTest,
     Nothing,
-    /// There is nothing to find.
+    /// The change does not fix any test in a known file.
     Absent,
 }
 
-fn judge(mended: &Mended, selected: &[SymbolPath]) -> Found {
+fn judge(mended: &FixedTests, selected: &[SymbolPath]) -> SelectionResult {
     let holds = |entry: &&SymbolPath| {
         mended.tests.iter().any(|test| {
             let inside = test.name.strip_prefix(&entry.name);
@@ -165,22 +166,23 @@ fn judge(mended: &Mended, selected: &[SymbolPath]) -> Found {
         .iter()
         .any(|entry| mended.files.contains(&entry.file));
     if mended.files.is_empty() {
-        Found::Absent
+        SelectionResult::Absent
     } else if selected.iter().any(|entry| mended.tests.contains(entry)) {
-        Found::Test
+        SelectionResult::Test
     } else if selected.iter().any(|entry| holds(&entry)) {
-        Found::Holder
+        SelectionResult::Holder
     } else if in_file && mended.tests.is_empty() {
-        Found::File
+        SelectionResult::File
     } else if in_file {
-        Found::OtherTest
+        SelectionResult::OtherTest
     } else {
-        Found::Nothing
+        SelectionResult::Nothing
     }
 }
 
+/// Numbers of instances by their result, and the time that was needed.
 #[derive(Default)]
-struct Tally {
+struct SelectionTally {
     count: usize,
     tests: usize,
     files: usize,
@@ -190,23 +192,23 @@ struct Tally {
     max: Duration,
 }
 
-impl Tally {
-    fn note(&mut self, found: Found, took: Duration) {
+impl SelectionTally {
+    fn note(&mut self, found: SelectionResult, took: Duration) {
         self.count += 1;
         match found {
-            Found::Test | Found::Holder => self.tests += 1,
-            Found::File => self.files += 1,
-            Found::OtherTest => self.beside += 1,
-            Found::Absent => self.absent += 1,
-            Found::Nothing => {}
+            SelectionResult::Test | SelectionResult::Holder => self.tests += 1,
+            SelectionResult::File => self.files += 1,
+            SelectionResult::OtherTest => self.beside += 1,
+            SelectionResult::Absent => self.absent += 1,
+            SelectionResult::Nothing => {}
         }
         self.sum += took;
         self.max = self.max.max(took);
     }
 
-    /// Prints shares: `hit` is an existing test, or a file if no test exists; `test` is the part of
-    /// `hit` found by the test itself or its container; `file` also includes cases where only the
-    /// file was selected.
+    /// Prints shares of all instances. `hit`: a fixed test was selected, or its file if the test
+    /// does not exist yet. `test`: a fixed test or its class or module was selected. `file`: any
+    /// test in a file of fixed tests was selected.
     fn print(&self, name: &str) {
         let share = |part: usize| format!("{:.0}%", 100.0 * part as f64 / self.count as f64);
         println!(

@@ -1,12 +1,12 @@
-"""aider's repository map without chat files, for compare.py: JSON lines in, JSON lines out.
+"""Creates aider's repository map without chat files, for compare.py. Reads and writes JSON lines.
 
 In: {"root": DIR, "text": TASK or "", "tokens": [N, ...]}
-Out: {"maps": {"N": TEXT}, "seconds": S, "files": N} where seconds is the first map, tags included.
+Out: {"maps": {"N": TEXT}, "seconds": S, "files": N}, where seconds is the time for the first map with its tags.
 
-Runs in an environment that has aider-chat. Files named in the text and identifiers of the text are
-passed on as aider's own chat does it. Nothing is written below root: tags are kept in memory, by the
-content of a file when --share is given, so that trees which share most files are quick; without it
-every request is a cold one.
+Requires an environment with aider-chat. Files and identifiers that the text names are passed on as aider's
+chat does. Nothing is written below root: tags are kept in memory. With --share they are shared between
+requests by file content, so that trees with mostly the same files are fast; without it, every request starts
+without tags.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class Map(RepoMap):
 
 
 class Mentions(Coder):
-    """What aider's chat reads out of a message; nothing else of a chat."""
+    """The part of aider's chat that finds files and identifiers in a message."""
 
     def __init__(self, root, files):
         self.root, self.files = root, files

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How often the repository map, seeded with a task, lists the file that the task's change edits.
+"""Measures how often the repository map for a task lists the file that the task's change edits.
 
     compare.py --instances FILE.jsonl --checkouts DIR [--starling BIN] [--aider PYTHON] [--limit N]
 
-FILE holds instances of SWE-bench (instance_id, problem_statement, patch, one a line); DIR holds a
-checkout of each at its base commit, DIR/<instance_id>. The map sees the problem statement and the
-checkout, nothing else; the patch only tells which files are right. With --aider, a Python in whose
-environment aider-chat is installed, aider's map without chat files is asked the same in the same run.
+FILE contains instances of SWE-bench, one per line (instance_id, problem_statement, patch). DIR contains a
+checkout of each at its base commit, DIR/<instance_id>. The map is created from the problem statement and the
+checkout only; the patch determines which files are right. With --aider, the Python of an environment in which
+aider-chat is installed, aider's map without chat files is measured on the same instances in the same run.
 """
 
 import argparse
@@ -28,8 +28,8 @@ def options():
     parser.add_argument("--checkouts", required=True)
     parser.add_argument("--starling", default="target/release/starling")
     parser.add_argument("--aider", metavar="PYTHON")
-    parser.add_argument("--limit", type=int, help="so many instances, drawn by a fixed seed")
-    parser.add_argument("--out", help="what each instance came to, as JSON lines")
+    parser.add_argument("--limit", type=int, help="number of instances to sample, with a fixed seed (default: all)")
+    parser.add_argument("--out", help="file for the result of each instance, as JSON lines")
     return parser.parse_args()
 
 
@@ -47,8 +47,8 @@ def gold(row):
 
 
 def listed(text):
-    """Files that a map lists: lines that are a path, with a colon after it or not. Code is indented, or
-    stands behind a mark."""
+    """Returns the files that a map lists: the lines that are a path, with or without a colon. Code is indented or
+    follows a mark."""
     lines = (line for line in text.splitlines() if line and line[0] not in " \t│⋮")
     return {line.rstrip().removesuffix(":") for line in lines}
 

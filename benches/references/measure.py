@@ -1,9 +1,10 @@
-"""Measures references against basedpyright, on functions and methods sampled by a fixed seed.
+"""Compares the references that Starling finds with those of basedpyright or jedi (the peer), for functions and
+methods that are sampled with a fixed seed.
 
     python benches/references/measure.py REPOSITORY [--sample 50] [--seed 1] [--peer basedpyright|jedi]
 
-needs `pip install basedpyright jedi` and a built bench (see README.md). A reference is a file, a line
-and a column; definitions of the symbol itself are left out on both sides.
+Requires `pip install basedpyright jedi` and a built bench (see README.md). A reference is a file, a line and a
+column; definitions of the symbol itself are left out on both sides.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def sources(root):
 
 
 def functions(root, path):
-    """Symbol path, line and column (from 0) of the names of all functions and methods."""
+    """Returns the symbol path, line and column (counted from 0) of the names of all functions and methods."""
     text = path.read_bytes()
     try:
         tree = ast.parse(text)
@@ -65,7 +66,7 @@ def functions(root, path):
 
 
 def definitions(root, symbol):
-    """Where a symbol and those of the same name beside it (overloads, setters) are defined."""
+    """Returns the positions of the definitions of a symbol and of its redefinitions (overloads, setters)."""
     file = symbol.split("::")[0]
     plain = re.sub(r"#\d+", "", symbol)
     return {
@@ -81,7 +82,8 @@ def is_test(file):
 
 
 def sample(root, count, seed):
-    """Functions of the code, tests left out: what only its runner calls has no references."""
+    """Returns a sample of functions. Tests are left out: they have no references, because only the runner calls
+    them."""
     found = [
         symbol
         for path in sources(root)
@@ -241,7 +243,7 @@ def ours(binary, root, symbols):
 
 
 def copied(root, into):
-    """The sources without what would tell the peer to look at a part of them only."""
+    """Copies the sources without configuration files that would restrict the peer to a part of them."""
     for path in sources(root):
         place = into / path.relative_to(root)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -263,9 +265,9 @@ def main():
     parser.add_argument("--sample", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--peer", choices=["basedpyright", "jedi"], default="basedpyright")
-    parser.add_argument("--cache", type=Path, help="keeps the peer's answers here")
-    parser.add_argument("--binary", help="the built bench")
-    parser.add_argument("--show", action="store_true", help="prints every difference")
+    parser.add_argument("--cache", type=Path, help="file in which the peer's answers are cached")
+    parser.add_argument("--binary", help="the built bench binary (default: the newest in target/release/deps)")
+    parser.add_argument("--show", action="store_true", help="print every difference")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve() / options.repository.resolve().name
@@ -305,8 +307,8 @@ def measure(root, options):
         for use in answer["uses"]:
             place = (use["file"], use["line"], use["column"])
             line_text = (root / use["file"]).read_bytes().splitlines()[use["line"] - 1]
-            # The peer names no uses under another name (`import f as g`), and takes `m.C()` for no call
-            # of `C.__init__`.
+            # The peer does not report uses under another name (`import f as g`), and does not count
+            # `m.C()` as a call of `C.__init__`.
             is_made = name_at(line_text, use["column"]) != base and b"." in line_text[use["column"] - 1 :][:1]
             if place not in own and not is_made and name_at(line_text, use["column"]) in bases:
                 found[place] = use["certainty"]

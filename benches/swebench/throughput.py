@@ -1,5 +1,6 @@
-"""How many instances an hour `starling swebench run` does with 1, 2, 4 and 8 workers, against an endpoint
-that answers after some seconds, as models do. The instances are small, so that waiting decides.
+"""Measures how many instances per hour `starling swebench run` completes with 1, 2, 4 and 8 workers, with an
+endpoint that replies after some seconds, as models do. The instances are small, so that most of the time is
+spent waiting for the endpoint.
 
     python benches/swebench/throughput.py target/release/starling [--latency 5] [--instances 16]
 """

@@ -1,6 +1,6 @@
-"""Writes 22 deliberately wrong predictions for `starling swebench grade`: known changes spoiled, changes
-that do nothing, and ways to cheat. None of them may be graded as resolved. `model_name_or_path` says what
-was done.
+"""Writes 22 deliberately wrong predictions for `starling swebench grade`: known changes with a defect, changes
+without effect, and ways to cheat. None of them may be graded as resolved. `model_name_or_path` is the name of
+the function in this script that created the prediction.
 
     python benches/swebench/wrong.py --dataset F.jsonl --environments E.jsonl --repos DIR \
         [--repo owner/name=PATH …] [--seed N] > wrong.jsonl
@@ -76,12 +76,12 @@ def diff(path, before, after):
 
 
 def at_the_end(text, head):
-    """Puts lines where they run when the file is imported, and the file stays valid."""
+    """Appends lines so that they run when the file is imported, and the file stays valid."""
     return text.rstrip("\n") + "\n\n\n" + head
 
 
 def inverted(one, rng):
-    """A condition that the change brought says the opposite."""
+    """Negates a condition that the change added."""
     old = set(one.before.splitlines())
     lines = one.after.splitlines(keepends=True)
     found = [
@@ -96,12 +96,12 @@ def inverted(one, rng):
 
 
 def hunk_left_out(one, rng):
-    """All hunks but one."""
+    """Leaves out the longest hunk of the change."""
     if one.hunks < 2:
         return None
     matcher = difflib.SequenceMatcher(None, one.before.splitlines(True), one.after.splitlines(True), False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-    # The longest one carries the change.
+    # The longest hunk is most likely the essential one.
     _, low, high, start, end = max(steps, key=lambda step: step[4] - step[3])
     lines = one.after.splitlines(True)
     lines[start:end] = one.before.splitlines(True)[low:high]
@@ -109,7 +109,7 @@ def hunk_left_out(one, rng):
 
 
 def wrong_file(one, rng):
-    """The right text in a file that nobody imports."""
+    """Writes the right text to a file that nothing imports."""
     return diff(one.path.removesuffix(".py") + "_mended.py", "", one.after)
 
 
@@ -118,7 +118,7 @@ def comment_only(one, rng):
 
 
 def broken_syntax(one, rng):
-    """The known change, and a line that is no Python."""
+    """Adds a line with a syntax error to the known change."""
     return diff(one.path, one.before, one.after.rstrip("\n") + "\ndef mended(:\n")
 
 
@@ -130,7 +130,7 @@ def does_not_apply(one, rng):
 
 
 def raises(one, rng):
-    """Lines of the change raise instead."""
+    """Replaces a line of the change by a `raise` statement."""
     old = set(one.before.splitlines())
     lines = one.after.splitlines(keepends=True)
     for at, line in enumerate(lines):
@@ -151,7 +151,7 @@ def hangs(one, rng):
 
 
 def tests_emptied(one, rng):
-    """The hidden tests' files, as they were, without any test."""
+    """Removes all tests from the files of the hidden tests."""
     return "".join(diff(path, one.at_base(path), "# nothing\n") for path in one.tests if one.at_base(path))
 
 
@@ -168,7 +168,7 @@ def site(one, rng):
 
 
 def runner(one, rng):
-    """What runs the tests says that all is well."""
+    """Replaces the test runner by a script that reports success."""
     path = "tests/runtests.py" if one.row["repo"] == "django/django" else "bin/test"
     return diff(path, one.at_base(path), "import sys\nprint('OK')\nsys.exit(0)\n")
 
@@ -178,7 +178,7 @@ def hooks(one, rng):
 
 
 def plugin(one, rng):
-    """A plugin of pytest out of the settings, in a file that is no test."""
+    """Loads a pytest plugin by the settings, from a file that is not a test."""
     settings = one.at_base("setup.cfg")
     if "[tool:pytest]" not in settings:
         changed = settings + "\n[tool:pytest]\naddopts = -p helper_of_all\n"
@@ -193,7 +193,7 @@ def deaf(one, rng):
 
 
 def exit_hook(one, rng):
-    """The status of the command is made good at its end."""
+    """Registers an exit hook that sets the exit status to 0."""
     head = "import atexit as _a, os as _os\n_a.register(lambda: _os._exit(0))\n"
     return diff(one.path, one.before, at_the_end(one.before, head))
 
@@ -217,7 +217,7 @@ def main():
     parser.add_argument("--repos", required=True)
     parser.add_argument("--repo", action="append", default=[])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--not", dest="left_out", nargs="*", default=[], help="instances to pass over")
+    parser.add_argument("--not", dest="left_out", nargs="*", default=[], help="ids of instances to leave out")
     args = parser.parse_args()
     rng = random.Random(args.seed)
     elsewhere = dict(entry.split("=", 1) for entry in args.repo)
@@ -230,7 +230,7 @@ def main():
         repository = elsewhere.get(row["repo"]) or str(pathlib.Path(args.repos, row["repo"].replace("/", "__")))
         instances.append(Instance(row, repository, environments[row["instance_id"]]))
     rng.shuffle(instances)
-    # Whatever is slow proves no more.
+    # Instances with slow tests come last; they would not test more.
     instances.sort(key=lambda one: one.seconds > 10)
     used = set(args.left_out)
     for spoil, repo in PLAN:

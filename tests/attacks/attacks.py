@@ -223,6 +223,12 @@ put("/sys/power/state", "")
 put_back("/sys/devices/system/cpu/cpu1/online")
 #: score_of_init | processes | done
 put("/proc/1/oom_score_adj", "-1000")
+#: priority_of_the_session_of_init | processes | done
+put("/proc/1/autogroup", "19")
+#: score_of_init_raised | processes | done
+put("/proc/1/oom_score_adj", "1000")
+#: dump_of_init | processes | done
+put("/proc/1/coredump_filter", "0")
 #: memory_of_init | processes | done
 open("/proc/1/mem", "r+b", 0).read(1)
 #: debug_messages | kernel files | done

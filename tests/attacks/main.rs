@@ -35,6 +35,7 @@ const BOUNDS: Bounds = Bounds {
     output: 4 << 20,
     file: 200 << 20,
     disk: 300 << 20,
+    free: 0,
 };
 
 // This program must also act as a sandbox process, before the test harness starts its threads.

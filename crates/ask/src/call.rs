@@ -6,65 +6,23 @@ use async_trait::async_trait;
 
 use super::draft::Draft;
 use super::step::{Step, Steps};
-use super::tools;
+use super::tools::{self, Executors, Seat};
 use starling_core::{
-    ChatModel, ChatReply, ChatRequest, ChatWatch, Message, ModelError, ModelNotice, Tokens,
-    ToolSpec, WorstCase,
+    ChatModel, ChatReply, ChatWatch, ModelError, ModelNotice, Role, Tokens, ToolCalling, ToolSpec,
+    WorstCase,
 };
-use starling_swarm::budget::{Budget, CallBudget, Exhausted};
+use starling_dialogue::Conversation;
+use starling_swarm::budget::{Budget, CallBudget, CallFailed};
 
 /// Maximum length of an answer. A longer answer is cut and the received part is checked.
 const LONGEST_ANSWER: Tokens = Tokens(4_000);
 
-/// A conversation with a model.
-#[derive(Debug, Clone)]
-pub struct Conversation {
-    /// The conversation's name. Equal questions get equal names, so that recordings match.
-    pub name: String,
-    pub messages: Vec<Message>,
-    calls: u64,
-}
-
-/// Why a call returned no reply.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum CallFailed {
-    #[error(transparent)]
-    Budget(#[from] Exhausted),
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-impl Conversation {
-    pub fn new(name: String, system: String, first: String) -> Self {
-        let messages = vec![
-            Message::System { text: system },
-            Message::User { text: first },
-        ];
-        Conversation {
-            name,
-            messages,
-            calls: 0,
-        }
-    }
-
-    pub fn user(&mut self, text: impl Into<String>) {
-        self.messages.push(Message::User { text: text.into() });
-    }
-
-    /// Builds the next request of the conversation.
-    fn request(&self, model: &dyn ChatModel, tools: Vec<ToolSpec>) -> ChatRequest {
-        ChatRequest {
-            conversation: self.name.clone(),
-            messages: self.messages.clone(),
-            tools,
-            max_output: model.profile().max_output.min(LONGEST_ANSWER),
-            temperature: 0.0,
-            seed: Some(self.calls),
-            beginning: String::new(),
-            following: String::new(),
-            stop: Vec::new(),
-        }
-    }
+/// Starts a conversation. Equal questions get equal names, so that recordings match.
+pub fn conversation(name: String, system: String, first: String) -> Conversation {
+    let mut conversation = Conversation::new(name, Role::Agent, system);
+    conversation.longest = LONGEST_ANSWER;
+    conversation.user(first);
+    conversation
 }
 
 /// Makes the model calls of one question.
@@ -87,11 +45,11 @@ impl Caller<'_> {
         tools: Vec<ToolSpec>,
         draft: Option<&Mutex<Draft>>,
     ) -> Result<ChatReply, CallFailed> {
-        let mut request = conversation.request(model.as_ref(), tools);
+        let mut request = conversation.request(tools, model.profile());
         let worst = WorstCase::of(&request, model.profile());
         let budget = CallBudget::open(self.ledger, worst).await?;
         request.max_output = budget.max_output();
-        conversation.calls += 1;
+        conversation.ordinal += 1;
         let watch = Watch {
             caller: self,
             who,
@@ -106,6 +64,12 @@ impl Caller<'_> {
         Ok(result?)
     }
 
+    /// Reports that earlier results were left out of a prompt.
+    pub fn left_out(&self, who: &str) {
+        let what = "the prompt nears the model's window: earlier results are left out";
+        self.trouble(who, what.to_owned());
+    }
+
     pub fn trouble(&self, who: &str, what: String) {
         self.steps.add(Step::Trouble {
             who: who.to_owned(),
@@ -116,8 +80,8 @@ impl Caller<'_> {
     /// Whether the budget has room for two more calls like the conversation's next one: a tool call
     /// and the answer.
     pub fn can_go_on(&self, model: &dyn ChatModel, conversation: &Conversation) -> bool {
-        let tools = tools::specs(starling_core::ToolCalling::Native, tools::Seat::Reader);
-        let next = conversation.request(model, tools);
+        let tools = tools::toolbox(Seat::Reader, Executors::default());
+        let next = conversation.request(tools.specs(ToolCalling::Native), model.profile());
         let worst = WorstCase::of(&next, model.profile());
         self.ledger.has_room(2, &worst)
     }

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::tools::Look;
+use async_trait::async_trait;
+
+use super::tools::{self, Executors, Look, Seat, SeatTools, Wanted};
 use starling_core::Tokens;
+use starling_dialogue::Execute;
 use starling_index::{Certainty, Hit, Index, Usage, is_test_file};
 use starling_swarm::reading::{
     Focus, Found, Layout, Lookup, Mention, Search, cap, chosen, numbered,
@@ -31,6 +34,19 @@ const TEST_USES: usize = 6;
 pub struct Code {
     files: Snapshot,
     lookup: Lookup,
+}
+
+/// Carries out the tools that look at the code.
+struct Looking<'a>(&'a Code);
+
+#[async_trait]
+impl Execute<Wanted> for Looking<'_> {
+    async fn execute(&self, wanted: &Wanted) -> String {
+        match wanted {
+            Wanted::Look(look) => self.0.look(look),
+            Wanted::Question(_) => String::new(),
+        }
+    }
 }
 
 impl Code {
@@ -78,8 +94,18 @@ impl Code {
         }
     }
 
+    /// Returns the tools of a seat, which look at this code. `question` puts questions to owners.
+    pub fn tools<'a>(
+        &'a self,
+        seat: Seat,
+        question: Option<Arc<dyn Execute<Wanted> + 'a>>,
+    ) -> SeatTools<'a> {
+        let look = Some(Arc::new(Looking(self)) as Arc<dyn Execute<Wanted> + 'a>);
+        tools::toolbox(seat, Executors { look, question })
+    }
+
     /// Runs a code-reading tool and returns its result.
-    pub fn look(&self, look: &Look) -> String {
+    fn look(&self, look: &Look) -> String {
         match look {
             Look::Read(read) => self.read(&read.symbols),
             Look::Outline(file) => self.outline(&file.file),

@@ -2,28 +2,31 @@
 //! and answers as soon as it has enough information.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
-use tracing::Instrument;
 
 use super::Models;
-use super::call::{CallFailed, Caller, Conversation};
+use super::call::{Caller, conversation};
 use super::cite::Checker;
 use super::code::Code;
 use super::draft::{Checked, Draft, Problem};
 use super::material::is_small;
-use super::owner::{Asker, Report, answered, head};
+use super::owner::{Asker, Report, answered, looked};
 use super::session::Session;
 use super::step::{Source, Step};
-use super::tools::{self, Call, Question, Seat, Wanted};
+use super::tools::{Call, Question, Seat, SeatTools, Wanted};
 use starling_core::prompts::{
     AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, MendClaim, Prompt,
 };
-use starling_core::{ChatReply, Finish, ModelError, ToolCalling};
+use starling_core::{ChatReply, Finish, ModelError, ModelProfile, ToolCalling, ToolSpec};
+use starling_dialogue::{AfterCalls, AfterWords, Conversation, Execute, Turns, converse};
+use starling_swarm::budget::CallFailed;
 
 /// Maximum number of reader turns. In the last turn the reader must answer.
 const TURNS: u32 = 5;
@@ -141,50 +144,17 @@ impl<'a> Exploring<'a> {
             (ToolCalling::Native, false) => AskSystem {}.render(),
             (ToolCalling::Text, false) => AskSystemText {}.render(),
         };
-        let mut conversation = Conversation::new("ask".to_owned(), system, prompt);
-        let mut seen = BTreeSet::new();
-        for turn in 1..=TURNS {
-            let hurry = turn > 1
-                && (!self.can_go_on(&conversation) || self.caller.ledger.time_left() < HURRY);
-            let last = is_small(profile) || turn == TURNS || hurry;
-            if last && turn > 1 {
-                if hurry {
-                    let what = "little of the budget is left: answering with what is known";
-                    self.caller.trouble(READER, what.to_owned());
-                }
-                conversation.user(ANSWER_NOW);
-            }
-            let offered = match last {
-                true => Vec::new(),
-                false => tools::specs(calling, Seat::Reader),
-            };
-            let span = tracing::info_span!("turn", agent = READER, number = turn);
-            let said = self.say(&mut conversation, offered);
-            let reply = said.instrument(span.clone()).await?;
-            let paths = self.code.unusual_paths();
-            let calls = match last {
-                true => Vec::new(),
-                false => tools::calls(calling, Seat::Reader, &reply, &paths),
-            };
-            if calls.is_empty() && !reply.text.trim().is_empty() {
-                self.answer(&mut conversation, &reply, turn).await;
-                return Ok(Ended::Answered);
-            }
-            if last {
-                break;
-            }
-            // Text beside tool calls is not part of the answer.
-            self.draft().restart();
-            conversation.messages.push(tools::said(&reply));
-            if calls.is_empty() {
-                self.caller.trouble(READER, "the answer was empty".into());
-                conversation.user("The answer was empty. Answer, or look further.");
-                continue;
-            }
-            let results = self.carry_out(calls, &mut seen).instrument(span).await;
-            conversation.messages.extend(tools::results(results));
-        }
-        Ok(Ended::Undecided)
+        let questioning = Arc::new(Questioning(self));
+        let mut reading = ReaderTurns {
+            exploring: self,
+            conversation: conversation("ask".to_owned(), system, prompt),
+            tools: self.code.tools(Seat::Reader, Some(questioning)),
+            seen: BTreeSet::new(),
+            turn: 0,
+            is_last: false,
+        };
+        let ended = converse(&mut reading, TURNS).await;
+        ended.unwrap_or(Ok(Ended::Undecided))
     }
 
     fn can_go_on(&self, conversation: &Conversation) -> bool {
@@ -195,54 +165,13 @@ impl<'a> Exploring<'a> {
     async fn say(
         &self,
         conversation: &mut Conversation,
-        offered: Vec<starling_core::ToolSpec>,
+        offered: Vec<ToolSpec>,
     ) -> Result<ChatReply, CallFailed> {
         let model = &self.models.reader;
         let draft = Some(&self.draft);
         self.caller
             .call(READER, model, conversation, offered, draft)
             .await
-    }
-
-    /// Runs all calls of a turn in parallel.
-    async fn carry_out(
-        &self,
-        calls: Vec<Call>,
-        seen: &mut BTreeSet<String>,
-    ) -> Vec<(Call, String)> {
-        // A call over the per-turn limit may be repeated later, so it is not recorded as seen.
-        let fresh: Vec<bool> = calls
-            .iter()
-            .enumerate()
-            .map(|(nth, call)| nth >= CALLS || seen.insert(format!("{:?}", call.wanted)))
-            .collect();
-        let one = |(nth, (call, fresh)): (usize, (Call, bool))| async move {
-            let text = match &call.wanted {
-                _ if nth >= CALLS => format!("At most {CALLS} calls in one turn."),
-                _ if !fresh => "You have asked this before; the answer stands above.".to_owned(),
-                Ok(Wanted::Look(look)) => {
-                    let text = self.code.look(look);
-                    self.looked(&call, &text);
-                    text
-                }
-                Ok(Wanted::Question(question)) => self.question(question).await,
-                Err(error) => {
-                    self.caller.trouble(READER, error.clone());
-                    error.clone()
-                }
-            };
-            (call, text)
-        };
-        join_all(calls.into_iter().zip(fresh).enumerate().map(one)).await
-    }
-
-    fn looked(&self, call: &Call, text: &str) {
-        self.caller.steps.add(Step::Looked {
-            by: READER.to_owned(),
-            tool: call.tool.clone(),
-            argument: call.argument.clone(),
-            outcome: head(text.lines().next().unwrap_or_default(), 120),
-        });
     }
 
     /// Sends a question to an owner, or returns the remembered answer.
@@ -314,7 +243,7 @@ impl<'a> Exploring<'a> {
         self.caller.steps.add(Step::SentBack {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
-        conversation.messages.push(tools::said(reply));
+        conversation.said(reply);
         let claim = |problem: &Problem| MendClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
@@ -387,6 +316,144 @@ impl<'a> Exploring<'a> {
 
     fn draft(&self) -> MutexGuard<'_, Draft> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the reader's questions to owners.
+struct Questioning<'a>(&'a Exploring<'a>);
+
+#[async_trait]
+impl Execute<Wanted> for Questioning<'_> {
+    async fn execute(&self, wanted: &Wanted) -> String {
+        match wanted {
+            Wanted::Question(question) => self.0.question(question).await,
+            Wanted::Look(_) => String::new(),
+        }
+    }
+}
+
+/// The reader at work.
+struct ReaderTurns<'a> {
+    exploring: &'a Exploring<'a>,
+    conversation: Conversation,
+    tools: SeatTools<'a>,
+    /// The calls whose results stand in the conversation.
+    seen: BTreeSet<String>,
+    turn: u32,
+    /// The reader must answer in this turn.
+    is_last: bool,
+}
+
+#[async_trait]
+impl Turns for ReaderTurns<'_> {
+    type Action = Wanted;
+    type End = Result<Ended, CallFailed>;
+    type Failed = CallFailed;
+
+    fn name(&self) -> String {
+        READER.to_owned()
+    }
+
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    fn profile(&self) -> &ModelProfile {
+        self.exploring.models.reader.profile()
+    }
+
+    async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>> {
+        let caller = self.exploring.caller;
+        let hurry = turn > 1
+            && (!self.exploring.can_go_on(&self.conversation) || caller.ledger.time_left() < HURRY);
+        self.turn = turn;
+        self.is_last = is_small(self.profile()) || turn == TURNS || hurry;
+        if self.is_last && turn > 1 {
+            if hurry {
+                let what = "little of the budget is left: answering with what is known";
+                caller.trouble(READER, what.to_owned());
+            }
+            self.conversation.user(ANSWER_NOW);
+        }
+        ControlFlow::Continue(Some(match self.is_last {
+            true => Vec::new(),
+            false => self.tools.specs(self.profile().tool_calling),
+        }))
+    }
+
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, CallFailed> {
+        self.exploring.say(&mut self.conversation, tools).await
+    }
+
+    fn failed(&mut self, error: CallFailed) -> ControlFlow<Self::End> {
+        ControlFlow::Break(Err(error))
+    }
+
+    fn calls(&mut self, reply: &ChatReply) -> Vec<Call> {
+        if self.is_last {
+            return Vec::new();
+        }
+        let paths = self.exploring.code.unusual_paths();
+        let lines = |text: &str| self.tools.lines(text, &paths);
+        self.tools.calls(self.profile().tool_calling, reply, lines)
+    }
+
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+        let exploring = self.exploring;
+        let mut told = None;
+        let mut end = None;
+        if !reply.text.trim().is_empty() {
+            exploring
+                .answer(&mut self.conversation, reply, self.turn)
+                .await;
+            end = Some(Ok(Ended::Answered));
+        } else if self.is_last {
+            end = Some(Ok(Ended::Undecided));
+        } else {
+            exploring.draft().restart();
+            exploring
+                .caller
+                .trouble(READER, "the answer was empty".into());
+            told = Some("The answer was empty. Answer, or look further.".to_owned());
+        }
+        AfterWords { told, end }
+    }
+
+    /// Carries out all calls of a turn side by side.
+    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Call>) -> AfterCalls<Wanted, Self::End> {
+        // Text beside tool calls is not part of the answer.
+        self.exploring.draft().restart();
+        let (caller, tools, seen) = (self.exploring.caller, &self.tools, &mut self.seen);
+        // A call over the per-turn limit may be repeated later, so it is not recorded as seen.
+        let mut is_fresh =
+            |nth: usize, call: &Call| nth >= CALLS || seen.insert(call.fingerprint());
+        let calls: Vec<(usize, bool, Call)> = (0..)
+            .zip(calls)
+            .map(|(nth, call)| (nth, is_fresh(nth, &call), call))
+            .collect();
+        let one = |(nth, is_fresh, call): (usize, bool, Call)| async move {
+            if nth >= CALLS {
+                return (call, format!("At most {CALLS} calls in one turn."));
+            }
+            if !is_fresh {
+                let known = "You have asked this before; the answer stands above.";
+                return (call, known.to_owned());
+            }
+            let text = tools.execute(&call).await.unwrap_or_default();
+            match &call.action {
+                Ok(Wanted::Look(_)) => caller.steps.add(looked(READER, &call, &text)),
+                Ok(Wanted::Question(_)) => {}
+                Err(error) => caller.trouble(READER, error.clone()),
+            }
+            (call, text)
+        };
+        let results = join_all(calls.into_iter().map(one)).await;
+        AfterCalls { results, end: None }
+    }
+
+    fn left_out(&mut self) {
+        self.seen.clear();
+        self.exploring.caller.left_out(READER);
     }
 }
 

@@ -9,13 +9,11 @@ use super::code::Code;
 use super::session::Session;
 use super::step::Found;
 use starling_core::prompts::{AskPrompt, AskTurn, Prompt};
-use starling_core::{ModelProfile, Tokens, ToolCalling};
+use starling_core::{ModelProfile, Tokens};
 use starling_index::{Definition, Seed};
 use starling_swarm::reading::{Focus, Layout, chosen};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// A model without tool calls and with a smaller window is small: it reads slowly and gets less.
-const SMALL_WINDOW: Tokens = Tokens(20_000);
 /// Minimum room that is left for another symbol to be shown.
 const LEAST: Tokens = Tokens(100);
 
@@ -63,7 +61,7 @@ impl Caps {
 
 /// Whether a model gets a single prompt and no tools.
 pub fn is_small(profile: &ModelProfile) -> bool {
-    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
+    profile.is_small()
 }
 
 /// The first prompt and the symbols in it.

@@ -1,16 +1,21 @@
 //! Questions to symbol owners. Each owner reads its own source and related code, and reports.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use super::block::{Block, blocks};
-use super::call::{CallFailed, Caller, Conversation};
+use super::call::{Caller, conversation};
 use super::cite::{Checker, Citation};
 use super::code::Code;
 use super::step::{Source, Step};
-use super::tools::{self, Look, Question, Seat, Wanted};
+use super::tools::{Call, Question, Seat, SeatTools, Wanted};
 use starling_core::prompts::{AskOwnerPrompt, AskOwnerSystem, Prompt};
-use starling_core::{ChatModel, ModelError, Tokens};
+use starling_core::{ChatModel, ChatReply, ModelError, ModelProfile, Tokens, ToolSpec};
+use starling_dialogue::{AfterCalls, AfterWords, Conversation, Turns, converse};
+use starling_swarm::budget::CallFailed;
 use starling_swarm::reading::{Focus, cap};
 use starling_syntax::SymbolPath;
 
@@ -62,73 +67,20 @@ impl Asker<'_> {
         };
         let name = format!("ask owner {symbol}: {}", head(&question.question, 60));
         let system = AskOwnerSystem {}.render();
-        let mut conversation = Conversation::new(name, system, prompt.render());
+        let mut reporting = OwnerTurns {
+            asker: self,
+            who: symbol.to_string(),
+            conversation: conversation(name, system, prompt.render()),
+            tools: self.code.tools(Seat::Owner, None),
+        };
         // Half of the remaining time is reserved for the reader's answer.
         let deadline = DEADLINE.min(self.caller.ledger.time_left() / 2);
-        let text = tokio::time::timeout(deadline, self.converse(&symbol, &mut conversation))
+        let text = tokio::time::timeout(deadline, converse(&mut reporting, TURNS))
             .await
             .map_err(|_| format!("no answer within {} s", deadline.as_secs()))?
+            .unwrap_or(Err(OwnerFailed::Undecided))
             .map_err(|error| error.to_string())?;
         Ok(self.report(symbol, &cap(&text, ANSWER)))
-    }
-
-    async fn converse(
-        &self,
-        symbol: &SymbolPath,
-        conversation: &mut Conversation,
-    ) -> Result<String, OwnerFailed> {
-        let who = symbol.to_string();
-        for turn in 1..=TURNS {
-            let calling = self.model.profile().tool_calling;
-            if !self.caller.can_go_on(self.model.as_ref(), conversation) {
-                return Err(OwnerFailed::NoRoom);
-            }
-            let offered = match turn < TURNS {
-                true => tools::specs(calling, Seat::Owner),
-                false => Vec::new(),
-            };
-            let reply = self
-                .caller
-                .call(&who, self.model, conversation, offered, None)
-                .await;
-            let reply = match reply {
-                Err(CallFailed::Model(ModelError::NoTools { .. })) => continue,
-                reply => reply?,
-            };
-            let paths = self.code.unusual_paths();
-            let calls = tools::calls(calling, Seat::Owner, &reply, &paths);
-            if calls.is_empty() && !reply.text.trim().is_empty() {
-                return Ok(reply.text);
-            }
-            conversation.messages.push(tools::said(&reply));
-            if calls.is_empty() {
-                conversation.user("The answer was empty. Reply with what you found.");
-                continue;
-            }
-            let mut results = Vec::new();
-            for (nth, call) in calls.into_iter().enumerate() {
-                let text = match &call.wanted {
-                    _ if nth >= LOOKS => format!("Only {LOOKS} looks in one turn."),
-                    Ok(Wanted::Look(look)) => self.look(&who, look, &call.tool, &call.argument),
-                    Ok(Wanted::Question(_)) => "An owner asks nobody.".to_owned(),
-                    Err(error) => error.clone(),
-                };
-                results.push((call, text));
-            }
-            conversation.messages.extend(tools::results(results));
-        }
-        Err(OwnerFailed::Undecided)
-    }
-
-    fn look(&self, who: &str, look: &Look, tool: &str, argument: &str) -> String {
-        let text = self.code.look(look);
-        self.caller.steps.add(Step::Looked {
-            by: who.to_owned(),
-            tool: tool.to_owned(),
-            argument: argument.to_owned(),
-            outcome: head(text.lines().next().unwrap_or_default(), 120),
-        });
-        text
     }
 
     /// Creates a report that holds only valid citations.
@@ -144,6 +96,102 @@ impl Asker<'_> {
             report.citations.extend(block.citations);
         }
         report
+    }
+}
+
+/// An owner at work.
+struct OwnerTurns<'a> {
+    asker: &'a Asker<'a>,
+    who: String,
+    conversation: Conversation,
+    tools: SeatTools<'a>,
+}
+
+#[async_trait]
+impl Turns for OwnerTurns<'_> {
+    type Action = Wanted;
+    type End = Result<String, OwnerFailed>;
+    type Failed = CallFailed;
+
+    fn name(&self) -> String {
+        self.who.clone()
+    }
+
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    fn profile(&self) -> &ModelProfile {
+        self.asker.model.profile()
+    }
+
+    async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>> {
+        let Asker { caller, model, .. } = self.asker;
+        if !caller.can_go_on(model.as_ref(), &self.conversation) {
+            return ControlFlow::Break(Err(OwnerFailed::NoRoom));
+        }
+        ControlFlow::Continue(Some(match turn < TURNS {
+            true => self.tools.specs(self.profile().tool_calling),
+            false => Vec::new(),
+        }))
+    }
+
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, CallFailed> {
+        let Asker { caller, model, .. } = self.asker;
+        caller
+            .call(&self.who, model, &mut self.conversation, tools, None)
+            .await
+    }
+
+    fn failed(&mut self, error: CallFailed) -> ControlFlow<Self::End> {
+        match error {
+            CallFailed::Model(ModelError::NoTools { .. }) => ControlFlow::Continue(()),
+            error => ControlFlow::Break(Err(error.into())),
+        }
+    }
+
+    fn calls(&mut self, reply: &ChatReply) -> Vec<Call> {
+        let paths = self.asker.code.unusual_paths();
+        let lines = |text: &str| self.tools.lines(text, &paths);
+        self.tools.calls(self.profile().tool_calling, reply, lines)
+    }
+
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+        let is_empty = reply.text.trim().is_empty();
+        let told = "The answer was empty. Reply with what you found.";
+        AfterWords {
+            told: is_empty.then(|| told.to_owned()),
+            end: (!is_empty).then(|| Ok(reply.text.clone())),
+        }
+    }
+
+    async fn act(&mut self, _reply: &ChatReply, calls: Vec<Call>) -> AfterCalls<Wanted, Self::End> {
+        let mut results = Vec::new();
+        for (nth, call) in calls.into_iter().enumerate() {
+            let text = match nth {
+                ..LOOKS => self.tools.execute(&call).await.unwrap_or_default(),
+                LOOKS.. => format!("Only {LOOKS} looks in one turn."),
+            };
+            if nth < LOOKS && call.action.is_ok() {
+                self.asker.caller.steps.add(looked(&self.who, &call, &text));
+            }
+            results.push((call, text));
+        }
+        AfterCalls { results, end: None }
+    }
+
+    fn left_out(&mut self) {
+        self.asker.caller.left_out(&self.who);
+    }
+}
+
+/// Returns the step that reports a look at the code.
+pub fn looked(by: &str, call: &Call, text: &str) -> Step {
+    Step::Looked {
+        by: by.to_owned(),
+        tool: call.tool.clone(),
+        argument: call.label.1.clone(),
+        outcome: head(text.lines().next().unwrap_or_default(), 120),
     }
 }
 

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{
-    ChatReply, ChatRequest, Dollars, Message, ModelError, ModelProfile, Tokens, Usage,
-};
+use super::model::{ChatReply, ChatRequest, Dollars, ModelError, ModelProfile, Usage};
+use super::tokens::Tokens;
 
 /// A price in dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -155,41 +154,11 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// Tokens that a chat template adds around each message and around each tool.
-const TEMPLATE: Tokens = Tokens(16);
-
 impl ChatRequest {
     /// An upper bound of the prompt's length, tools and chat template included.
     pub fn prompt_at_most(&self) -> Tokens {
-        let message = |message: &Message| {
-            let calls = match message {
-                Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
-                Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
-            };
-            let call = |call: &super::ToolCall| {
-                Tokens::at_most(&call.name) + Tokens::at_most(&call.arguments) + TEMPLATE
-            };
-            Tokens::at_most(message.text()) + calls.iter().map(call).sum() + TEMPLATE
-        };
-        let tool = |tool: &super::ToolSpec| {
-            Tokens::at_most(&tool.name)
-                + Tokens::at_most(&tool.description)
-                + Tokens::at_most(&tool.parameters.to_string())
-                + TEMPLATE
-        };
-        let messages: Tokens = self.messages.iter().map(message).sum();
         let framed = Tokens::at_most(&self.beginning) + Tokens::at_most(&self.following);
-        messages + framed + self.tools.iter().map(tool).sum() + TEMPLATE
-    }
-}
-
-impl Tokens {
-    /// An upper bound for source code and prose that no tokenizer has seen: one token for two bytes,
-    /// and one for each digit and each byte that is not ASCII, which many vocabularies split.
-    pub fn at_most(text: &str) -> Self {
-        let is_split = |byte: &u8| byte.is_ascii_digit() || !byte.is_ascii();
-        let split = text.bytes().filter(is_split).count() as u64;
-        Tokens(split + (text.len() as u64 - split).div_ceil(2))
+        Tokens::of_prompt(&self.messages, &self.tools, Tokens::at_most) + framed
     }
 }
 
@@ -229,16 +198,6 @@ mod tests {
         assert_eq!(Price::FREE.cost(usage), Dollars(0.0));
         let Dollars(most) = price.at_most(usage.prompt, usage.output);
         assert!((most - 3.0).abs() < 1e-9, "{most}");
-    }
-
-    #[test]
-    fn text_that_vocabularies_split_counts_by_the_byte() {
-        assert_eq!(Tokens::at_most(""), Tokens(0));
-        assert_eq!(Tokens::at_most("abc"), Tokens(2));
-        assert_eq!(Tokens::at_most("1234"), Tokens(4));
-        assert_eq!(Tokens::at_most("漢字"), Tokens(6));
-        let code = "def total(items):\n    return sum(item.price for item in items)\n";
-        assert!(Tokens::at_most(code) > Tokens::estimate(code));
     }
 
     #[test]

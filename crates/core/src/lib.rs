@@ -8,6 +8,7 @@ mod model;
 pub mod prompts;
 mod run;
 mod tests;
+mod tokens;
 
 pub use approver::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
 pub use cost::{Cost, Price, WorstCase};
@@ -20,10 +21,10 @@ pub use language::{
 };
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish, Message,
-    ModelError, ModelNotice, ModelProfile, NoWatch, Role, Tokens, ToolCall, ToolCalling, ToolSpec,
-    Usage,
+    ModelError, ModelNotice, ModelProfile, NoWatch, Role, ToolCall, ToolCalling, ToolSpec, Usage,
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{
     Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
 };
+pub use tokens::Tokens;

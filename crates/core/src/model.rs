@@ -1,7 +1,6 @@
 //! The port to chat models: requests, replies, usage and the errors a caller can act on.
 
 use std::fmt;
-use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
@@ -9,63 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::cost::{Price, WorstCase};
-
-/// A count of model tokens.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(transparent)]
-#[schemars(inline)]
-pub struct Tokens(pub u64);
-
-impl Tokens {
-    /// A cheap, slightly high guess for text that no tokenizer has seen: one token for 3.5 bytes.
-    pub fn estimate(text: &str) -> Self {
-        Tokens((text.len() as u64 * 2).div_ceil(7))
-    }
-
-    pub fn saturating_sub(self, other: Tokens) -> Tokens {
-        Tokens(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Add for Tokens {
-    type Output = Tokens;
-    fn add(self, other: Tokens) -> Tokens {
-        Tokens(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for Tokens {
-    fn add_assign(&mut self, other: Tokens) {
-        *self = *self + other;
-    }
-}
-
-impl Sum for Tokens {
-    fn sum<I: Iterator<Item = Tokens>>(iter: I) -> Tokens {
-        iter.fold(Tokens(0), Add::add)
-    }
-}
-
-impl fmt::Display for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            n if n < 10_000 => write!(f, "{n}"),
-            n => write!(f, "{:.1}k", n as f64 / 1000.0),
-        }
-    }
-}
+use super::tokens::Tokens;
 
 /// An amount of money in US dollars.
 #[derive(
@@ -425,6 +368,16 @@ pub struct ModelProfile {
     pub price: Option<Price>,
 }
 
+/// A model without tool calls and with a smaller window is small.
+const SMALL_WINDOW: Tokens = Tokens(20_000);
+
+impl ModelProfile {
+    /// Whether the model is small, so that it gets one function and one question.
+    pub fn is_small(&self) -> bool {
+        self.tool_calling == ToolCalling::Text && self.context_window < SMALL_WINDOW
+    }
+}
+
 /// A chat model. Dropping the future of [`ChatModel::chat`] ends the call.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
@@ -468,20 +421,6 @@ pub struct Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tokens_are_guessed_upwards_and_never_wrap() {
-        assert_eq!(Tokens::estimate(""), Tokens(0));
-        assert_eq!(Tokens::estimate("a"), Tokens(1));
-        assert_eq!(Tokens::estimate(&"a".repeat(7)), Tokens(2));
-        assert_eq!(Tokens::estimate(&"a".repeat(8)), Tokens(3));
-        assert_eq!(Tokens(u64::MAX) + Tokens(1), Tokens(u64::MAX));
-        assert_eq!(Tokens(1).saturating_sub(Tokens(2)), Tokens(0));
-        assert_eq!(
-            [Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(),
-            Tokens(3)
-        );
-    }
 
     #[test]
     fn amounts_are_written_for_readers() {

@@ -206,7 +206,7 @@ fn does_not_undo_in_a_similar_function() {
     let why = &refused[0].why;
     assert!(why.starts_with("a.py, line"), "{why}");
     assert!(
-        why.contains("made in `fee`, and the text that it fits now is in `fee2`"),
+        why.contains("made in `fee`, but the matching text is now in `fee2`"),
         "{why}"
     );
     assert!(why.contains("change these lines by hand"), "{why}");

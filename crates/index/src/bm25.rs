@@ -1,10 +1,10 @@
 //! BM25: ranks symbols or files by how well their words match a query.
 
 use super::code::{Code, FileId, SymbolNumber};
-use super::facts::{Counts, Field};
+use super::facts::{Field, FieldCounts};
 use super::words::Term;
 
-/// BM25 parameters: how quickly repetitions of a word saturate, and how strongly long bags are
+/// BM25 parameters: how quickly repetitions of a word saturate, and how strongly long documents are
 /// penalized. They were tuned on one half of SWE-bench Lite.
 const SATURATION: f64 = 1.5;
 const LENGTH: f64 = 0.4;
@@ -14,7 +14,7 @@ const NAME_WEIGHT: f64 = 4.0;
 /// Weight of a word in a file's path, which counts as the name of the module body.
 const PATH_WEIGHT: f64 = 1.0;
 
-/// A word of the query.
+/// A word of the query, with its weight.
 #[derive(Debug)]
 pub(super) struct QueryTerm {
     pub(super) term: Term,
@@ -23,7 +23,7 @@ pub(super) struct QueryTerm {
     pub(super) weight: f64,
 }
 
-/// The units that are ranked: bags of words, each made of one or more symbols.
+/// The documents that are ranked. Each is a bag of words from one or more symbols.
 pub(super) struct Units {
     /// The bag of each symbol, by symbol number.
     of: Vec<Option<u32>>,
@@ -34,8 +34,8 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Makes one bag for each symbol that `keep` accepts, indexed by symbol number. Words of paths
-    /// are not counted.
+    /// Creates one bag for each symbol that `keep` accepts, indexed by symbol number. Words of file
+    /// paths are not counted.
     pub(super) fn symbols(code: &Code, keep: impl Fn(FileId, SymbolNumber) -> bool) -> Self {
         let count = code.symbol_limit() as usize;
         let mut units = Units::empty(code, count);
@@ -50,7 +50,7 @@ impl Units {
         units
     }
 
-    /// Makes one bag for each file that `keep` accepts, indexed by file id.
+    /// Creates one bag for each file that `keep` accepts, indexed by file id.
     pub(super) fn files(code: &Code, keep: impl Fn(FileId) -> bool) -> Self {
         let mut units = Units::empty(code, code.files().len());
         for file in code.files().filter(|file| keep(*file)) {
@@ -80,7 +80,7 @@ impl Units {
         self.lengths[bag as usize] += f64::from(all - name) + name_weight * f64::from(name);
     }
 
-    fn count(&self, number: SymbolNumber, counts: &Counts) -> f64 {
+    fn count(&self, number: SymbolNumber, counts: &FieldCounts) -> f64 {
         let name = u32::from(counts.of(Field::Name));
         let rest = counts.total() - name;
         f64::from(rest) + self.name_weights[number.0 as usize] * f64::from(name)
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_and_short_bags_win() {
+    fn rare_words_and_short_documents_score_higher() {
         let found = scores(
             &["common rare", "common other", "common more", ""],
             "common rare",
@@ -165,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_or_nothing_there() {
+    fn empty_query_or_empty_code_scores_zero() {
         assert_eq!(scores(&["a word"], ""), [0.0]);
         assert_eq!(scores(&[], "word"), [0.0; 0]);
     }
 
     #[test]
-    fn symbols_are_ranked_apart_and_names_count_more() {
+    fn words_in_symbol_names_score_higher_than_in_code() {
         let code = code_of([
             (
                 "shop.py",
@@ -189,7 +189,7 @@ mod tests {
         };
         assert_eq!(score("tax"), 1.0);
         assert!(score("f") > 0.0 && score("f") < 1.0 && score("") == 0.0);
-        // The path counts for the file, but not for its module body.
+        // The words of the path count for the file, but not for its module body.
         let files = rank(&code, &Units::files(&code, |_| true), terms);
         assert!(files[1] > 0.0);
         let none = rank(&code, &Units::files(&code, |file| file.0 == 0), terms);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::facts::{Counts, Field, is_test, module_of};
+use super::facts::{Field, FieldCounts, is_test, module_of};
 use super::names::{Names, SymbolNumber as InFile};
 pub(super) use super::resolve::FileId;
 use super::resolve::Source;
@@ -13,40 +13,42 @@ use super::words::Term;
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 use starling_workspace::Stamp;
 
-/// Number of a symbol. The symbols of a file have consecutive numbers in order of their start, the
-/// module body first. Numbers of removed files stay unused.
+/// The number of a symbol, unique in one `Code`. The symbols of a file have consecutive numbers in
+/// order of their start, the module body first. Numbers of removed files stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SymbolNumber(pub(super) u32);
 
-/// A file in the state in which it was read.
+/// A file of the index with the location of its facts, as of the time when the file was read.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct IndexedFile {
     pub(super) file: FilePath,
     pub(super) segment: Arc<Segment>,
     /// Number of the file in the segment.
     pub(super) number: u32,
-    /// Stamp of the file on disk when it was read. It is set only if any later change would change
-    /// the stamp.
+    /// Stamp (modification time and size) of the file on disk when it was read. `None` if a later
+    /// change might leave the stamp as it is.
     pub(super) stamp: Option<Stamp>,
 }
 
-impl Known {
+impl IndexedFile {
     pub(super) fn view(&self) -> FileView<'_> {
         self.segment.file(self.number)
     }
 }
 
+/// A segment whose symbols are numbered from `first_symbol`.
 #[derive(Debug)]
-struct Part {
+struct SegmentPart {
     segment: Arc<Segment>,
     first_symbol: u32,
     /// Files by their number in the segment. `None` if the file has changed or was removed.
     files: Vec<Option<FileId>>,
 }
 
+/// A file of the code, with data that is derived from it.
 #[derive(Debug)]
-struct Entry {
-    known: Known,
+struct FileEntry {
+    known: IndexedFile,
     part: usize,
     is_test: bool,
     /// Names of the file, decoded at first use.
@@ -56,8 +58,8 @@ struct Entry {
 /// All code of one snapshot. See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    parts: Vec<Part>,
-    files: Vec<Entry>,
+    parts: Vec<SegmentPart>,
+    files: Vec<FileEntry>,
     symbols: u32,
     /// Directories that contain a top-level package or module, by its name. Computed at first use.
     packages: OnceLock<HashMap<String, Vec<String>>>,
@@ -68,7 +70,7 @@ const SOURCE_ROOTS: [&str; 3] = ["src", "lib", "python"];
 
 impl Code {
     /// Builds the code of these files, which can be in any order.
-    pub(super) fn of(mut files: Vec<Known>) -> Self {
+    pub(super) fn of(mut files: Vec<IndexedFile>) -> Self {
         files.sort_unstable_by(|a, b| a.file.cmp(&b.file));
         let mut code = Code::default();
         for known in files {
@@ -76,7 +78,7 @@ impl Code {
             let id = FileId(code.files.len() as u32);
             code.parts[part].files[known.number as usize] = Some(id);
             let is_test = is_test(&known.file);
-            code.files.push(Entry {
+            code.files.push(FileEntry {
                 known,
                 part,
                 is_test,
@@ -87,12 +89,12 @@ impl Code {
     }
 
     fn part(&mut self, segment: &Arc<Segment>) -> usize {
-        let same = |part: &Part| Arc::ptr_eq(&part.segment, segment);
+        let same = |part: &SegmentPart| Arc::ptr_eq(&part.segment, segment);
         // Adjacent files are usually in the same segment.
         if let Some(place) = self.parts.iter().rposition(same) {
             return place;
         }
-        self.parts.push(Part {
+        self.parts.push(SegmentPart {
             segment: segment.clone(),
             first_symbol: self.symbols,
             files: vec![None; segment.file_count() as usize],
@@ -106,7 +108,7 @@ impl Code {
     }
 
     /// Returns all files in order of their paths.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
+    pub(super) fn known(&self) -> impl Iterator<Item = &IndexedFile> {
         self.files.iter().map(|entry| &entry.known)
     }
 
@@ -123,7 +125,7 @@ impl Code {
         &self.entry(file).known.file
     }
 
-    pub(super) fn entry_known(&self, file: FileId) -> &Known {
+    pub(super) fn entry_known(&self, file: FileId) -> &IndexedFile {
         &self.entry(file).known
     }
 
@@ -209,7 +211,7 @@ impl Code {
     }
 
     /// Returns the symbols that contain a term, in order of their numbers.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (SymbolNumber, Counts)> {
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (SymbolNumber, FieldCounts)> {
         self.parts.iter().flat_map(move |part| {
             let found = part.segment.postings(term);
             found.filter_map(move |(number, counts)| {
@@ -234,7 +236,7 @@ impl Code {
 
     /// Returns the files whose code contains the identifier `name`.
     pub(super) fn mentioning(&self, name: &str) -> Vec<FileId> {
-        let in_part = |part: &Part| -> Vec<FileId> {
+        let in_part = |part: &SegmentPart| -> Vec<FileId> {
             let found = part.segment.mentioning(name);
             found.filter_map(|file| part.files[file as usize]).collect()
         };
@@ -243,19 +245,19 @@ impl Code {
         files
     }
 
-    fn part_of(&self, number: SymbolNumber) -> &Part {
+    fn part_of(&self, number: SymbolNumber) -> &SegmentPart {
         let after = self
             .parts
             .partition_point(|part| part.first_symbol <= number.0);
         &self.parts[after.saturating_sub(1)]
     }
 
-    fn entry(&self, file: FileId) -> &Entry {
+    fn entry(&self, file: FileId) -> &FileEntry {
         &self.files[file.0 as usize]
     }
 }
 
-/// Files are numbered in the order of their paths.
+/// The resolver reads the code through this trait. Files are numbered in the order of their paths.
 impl Source for Code {
     fn file(&self, path: &str) -> Option<FileId> {
         let place = self
@@ -366,8 +368,8 @@ mod tests {
         Arc::new(Segment::of(&texts.iter().map(read).collect::<Vec<_>>()))
     }
 
-    fn known(segment: &Arc<Segment>, number: u32) -> Known {
-        Known {
+    fn known(segment: &Arc<Segment>, number: u32) -> IndexedFile {
+        IndexedFile {
             file: FilePath::new(segment.file(number).path),
             segment: segment.clone(),
             number,
@@ -375,7 +377,8 @@ mod tests {
         }
     }
 
-    /// Returns code in which `b.py` was rewritten, so its first text is outdated.
+    /// Returns code in which `b.py` was rewritten: `old` holds its outdated text, `new` its current
+    /// one.
     fn code() -> Code {
         let old = segment(&[
             ("a.py", "def ff():\n    return gg()\n"),
@@ -386,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_as_they_are_answer() {
+    fn lookups_skip_the_outdated_text_of_a_rewritten_file() {
         let code = code();
         assert_eq!(code.files().len(), 2);
         assert_eq!(code.called("gg").count(), 0);
@@ -406,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_know_their_files_lines_and_parents() {
+    fn symbols_are_found_by_file_line_and_path() {
         let code = code();
         let b = code.find(&FilePath::new("b.py")).unwrap();
         assert_eq!(code.find(&FilePath::new("c.py")), None);
@@ -426,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_parts() {
+    fn base_name_is_the_last_part_without_a_number_suffix() {
         assert_eq!(base_name("A.f#2"), "f");
     }
 }

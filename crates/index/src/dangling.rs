@@ -1,4 +1,4 @@
-//! Names that a change leaves without a meaning, over all files.
+//! Finds names that a change leaves unresolved, in all files of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use super::resolve::{Dangling, Holder, Resolver, Source};
 use starling_syntax::FilePath;
 use starling_workspace::Snapshot;
 
-/// Files that are searched for a name which a change takes away.
+/// Maximum number of files that are searched for the uses of one name that a change removes.
 const FILES_MOST: usize = 400;
 
-/// The names that lead nowhere in `after` and did not in `before`, of which only `changed` files differ: in
-/// those files where the change wrote them, in all files where the change took their meaning away. In the
-/// order of files and text.
+/// Returns the names that are unresolved in `after` and were not in `before`, in the order of files
+/// and offsets. The two states differ only in the `changed` files. A changed file is searched for
+/// names in its new lines, and every file for names whose definition the change removed.
 pub(super) fn newly_dangling(
     (before, after): (&Code, &Code),
     (old, new): (&Snapshot, &Snapshot),
@@ -60,8 +60,10 @@ pub(super) fn newly_dangling(
     found
 }
 
-/// Whether a name that was never there is missing for certain: tests make objects up, the methods of a
-/// mixin use what other classes have, and code sets attributes of other modules or asks for them first.
+/// Returns whether an unresolved name that never had a definition is certainly an error. It is not
+/// certain in tests, which create objects dynamically; in the methods of a mixin, which use
+/// attributes of other classes; and where code sets attributes of other modules or checks for them
+/// with `hasattr`.
 fn is_sure(one: &Dangling, world: &Snapshot, code: &Code) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
@@ -80,7 +82,7 @@ fn is_sure(one: &Dangling, world: &Snapshot, code: &Code) -> bool {
     !is_asked_for && !is_made_up && !is_set_somewhere(&one.name, code)
 }
 
-/// Whether any file sets an attribute of this name.
+/// Returns whether any file assigns to an attribute of this name.
 fn is_set_somewhere(name: &str, code: &Code) -> bool {
     code.mentioning(name).into_iter().any(|file| {
         code.names(file).is_some_and(|names| {
@@ -92,7 +94,8 @@ fn is_set_somewhere(name: &str, code: &Code) -> bool {
     })
 }
 
-/// Whether a name is a folder of modules in a package.
+/// Returns whether a name is a directory with modules inside a package, which can be imported
+/// without a definition.
 fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
     let Holder::Module(module) = &one.of else {
         return false;
@@ -108,7 +111,8 @@ fn is_folder(one: &Dangling, world: &Snapshot) -> bool {
         .is_some_and(|file| file.as_str().starts_with(&folder))
 }
 
-/// Whether a name stands in the body of a `try`: that it may be missing is provided for.
+/// Returns whether a name is used in the body of a `try`, so the code handles the case that it is
+/// missing.
 pub(super) fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
     let Ok(text) = world.read(&one.file) else {
         return false;
@@ -132,7 +136,7 @@ pub(super) fn is_tried(one: &Dangling, world: &Snapshot) -> bool {
     false
 }
 
-/// Leaves out what led nowhere before as well: the same name in the same symbol.
+/// Removes the names that were already unresolved in the same symbol before the change.
 fn remove_known(
     earlier: &mut Resolver<'_, Code>,
     before: &Code,
@@ -159,7 +163,7 @@ fn remove_known(
     );
 }
 
-/// The numbers of the lines of a file that its text before did not have.
+/// Returns the numbers of the lines of a file, counted from 1, that its old text did not contain.
 pub(super) fn new_lines(old: &Snapshot, new: &Snapshot, file: &FilePath) -> FxHashSet<u32> {
     let before = old.read(file).unwrap_or_else(|_| "".into());
     let Ok(after) = new.read(file) else {
@@ -180,7 +184,7 @@ mod tests {
     const SHOP: &str = "RATE = 2\n\n\ndef total(x):\n    return x\n\n\nclass Cart:\n    def __init__(self):\n        \
         self.size = 0\n\n    def sum(self):\n        return self.size\n\n\nclass Big(Cart):\n    pass\n";
 
-    /// What is newly without a meaning, as `file:line name`, when these files change.
+    /// Returns the newly unresolved names after these changes, as `file:line name`.
     fn dangling(before: &[(&str, &str)], changes: &[(&str, &str)]) -> Vec<String> {
         let is_kept = |(name, _): &&(&str, &str)| !changes.iter().any(|(other, _)| other == name);
         let mut after: Vec<(&str, &str)> = before.iter().filter(is_kept).copied().collect();
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_is_missed_wherever_it_is_used() {
+    fn uses_of_a_removed_name_are_reported_in_all_files() {
         let (by_name, by_module, by_object) = (
             user("from shop import total", "return total(1)"),
             user("import shop as s", "return s.total(s.RATE)"),
@@ -226,14 +230,14 @@ mod tests {
         assert_eq!(gone("RATE = 2", "FACTOR = 2"), ["b.py:5 RATE"]);
         assert_eq!(gone("def sum(", "def amount("), ["c.py:5 sum"]);
         assert_eq!(gone("return x", "return x + 1"), [""; 0]);
-        // The old name stays as another one, or comes from elsewhere.
+        // A name that stays defined by another assignment or an import is not reported.
         assert_eq!(gone("RATE = 2", "from b import s as RATE"), [""; 0]);
         let kept = SHOP.replace("def total(", "def sum_of(") + "\n\ntotal = sum_of\n";
         assert_eq!(dangling(&files, &[("shop.py", &kept)]), [""; 0]);
     }
 
     #[test]
-    fn what_is_written_must_be_there() {
+    fn new_use_of_an_undefined_name_is_reported() {
         let old = user("import shop", "return 1");
         let files = [("shop.py", SHOP), ("a.py", &old)];
         let written = |import: &str, body: &str| {
@@ -260,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_at_run_time_is_not_missed() {
+    fn names_that_may_be_defined_at_run_time_are_not_reported() {
         let (user, changed) = (
             user("import lazy", "return 1"),
             user("import lazy", "return lazy.tax"),
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_missing_by_design_is_not_missed() {
+    fn guarded_names_and_package_directories_are_not_reported() {
         let shop = ("shop/__init__.py", "def total(x):\n    return x\n");
         let files = [
             shop,
@@ -306,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_before_is_nobodys_doing() {
+    fn name_that_was_unresolved_before_the_change_is_not_reported() {
         let old = "import shop\n\n\ndef f():\n    return shop.tax\n\n\ndef g():\n    return 1\n";
         let new = old
             .replace("return shop.tax", "return shop.tax  # why")

@@ -1,4 +1,5 @@
-//! Names that code puts together: `getattr(self, "on_" + event)`, `globals()[f"cmd_{name}"]`.
+//! Finds lookups by a name that code builds at run time: `getattr(self, "on_" + event)`,
+//! `globals()[f"cmd_{name}"]`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_workspace::Snapshot;
 use tree_sitter::Node;
 
-/// Functions whose argument at this position is the name of an attribute.
+/// Functions that take the name of an attribute, each with the index of that argument.
 const BY_NAME: [(&str, usize); 6] = [
     ("getattr", 1),
     ("hasattr", 1),
@@ -17,7 +18,7 @@ const BY_NAME: [(&str, usize); 6] = [
     ("attrgetter", 0),
     ("methodcaller", 0),
 ];
-/// Words without one of which a file looks nothing up by name.
+/// A file without any of these words contains no lookup by name and is skipped.
 const LOOKUPS: [&str; 6] = [
     "attr",
     "methodcaller",
@@ -26,29 +27,29 @@ const LOOKUPS: [&str; 6] = [
     "vars",
     "__dict__",
 ];
-/// Minimum length of the fixed text of a name that is put together.
+/// Minimum length, in bytes, of the longest fixed text in a name that is built at run time.
 const FIXED_LEAST: usize = 2;
 /// Maximum number of assignments that are followed for one name.
 const DEPTH_MOST: usize = 4;
 
-/// A place where code looks up names that it puts together.
+/// A position where code looks up an attribute or a global by a name that is built at run time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DynamicUse {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
 }
 
-/// Part of a name that is put together.
+/// A part of a name that is built at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum NamePiece {
     Text(String),
-    /// Any text.
+    /// A value that is only known at run time. It can be any text.
     Value,
 }
 
-/// Returns the places that may look up `name` by a text that is put together from parts, at least
-/// one of which is in the code.
+/// Returns the positions that may look up `name` by a text built at run time of which at least one
+/// part is written in the code.
 pub(super) fn dynamic_uses(snapshot: &Snapshot, name: &str) -> Vec<DynamicUse> {
     let files: Vec<&FilePath> = snapshot.files().iter().collect();
     let of_file = |file: &&FilePath| -> Vec<DynamicUse> {
@@ -83,7 +84,8 @@ fn in_file(tree: &SymbolTree, name: &str) -> Vec<DynamicUse> {
     found
 }
 
-/// Returns the expression by which a node looks up a name.
+/// Returns the expression that a node uses as a name in a lookup, or `None` if the node is not a
+/// lookup.
 fn key_of<'t>(node: Node<'t>, text: &str) -> Option<Node<'t>> {
     match node.kind() {
         "call" => {
@@ -140,8 +142,8 @@ fn last_name<'t>(node: Node<'_>, text: &'t str) -> Option<&'t str> {
     }
 }
 
-/// Returns the parts of the text that an expression gives.
-fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
+/// Returns the parts of the text to which an expression evaluates.
+fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<NamePiece> {
     match node.kind() {
         "string" => of_string(node, text),
         "concatenated_string" | "parenthesized_expression" => {
@@ -156,33 +158,33 @@ fn pieces(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
             let template = format.and_then(|format| format.child_by_field_name("object"));
             match template {
                 Some(template) => with_fields(&pieces(template, text, depth), '{', '}'),
-                None => vec![Piece::Value],
+                None => vec![NamePiece::Value],
             }
         }
         "identifier" if depth < DEPTH_MOST => match assigned(node, text) {
             Some(value) => pieces(value, text, depth + 1),
-            None => vec![Piece::Value],
+            None => vec![NamePiece::Value],
         },
-        _ => vec![Piece::Value],
+        _ => vec![NamePiece::Value],
     }
 }
 
-fn of_string(node: Node<'_>, text: &str) -> Vec<Piece> {
+fn of_string(node: Node<'_>, text: &str) -> Vec<NamePiece> {
     let mut cursor = node.walk();
     let parts = node.named_children(&mut cursor);
     let parts = parts.filter_map(|part| match part.kind() {
-        "string_content" => Some(Piece::Text(text[part.byte_range()].to_owned())),
-        "interpolation" => Some(Piece::Value),
+        "string_content" => Some(NamePiece::Text(text[part.byte_range()].to_owned())),
+        "interpolation" => Some(NamePiece::Value),
         _ => None,
     });
     parts.collect()
 }
 
-fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
+fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<NamePiece> {
     let side = |field| node.child_by_field_name(field);
     let (Some(left), Some(right), Some(operator)) = (side("left"), side("right"), side("operator"))
     else {
-        return vec![Piece::Value];
+        return vec![NamePiece::Value];
     };
     match operator.kind() {
         "+" => {
@@ -191,12 +193,12 @@ fn of_operator(node: Node<'_>, text: &str, depth: usize) -> Vec<Piece> {
             all
         }
         "%" => with_conversions(&pieces(left, text, depth)),
-        _ => vec![Piece::Value],
+        _ => vec![NamePiece::Value],
     }
 }
 
-/// Returns the parts of a template with values in place of its fields.
-fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
+/// Returns the parts of a template, with [`NamePiece::Value`] for each field such as `{name}`.
+fn with_fields(template: &[NamePiece], open: char, close: char) -> Vec<NamePiece> {
     split(template, |text| {
         let start = text.find(open)?;
         let end = start + text[start..].find(close)? + 1;
@@ -204,8 +206,8 @@ fn with_fields(template: &[Piece], open: char, close: char) -> Vec<Piece> {
     })
 }
 
-/// Returns the parts of a template with values in place of `%s` and the like.
-fn with_conversions(template: &[Piece]) -> Vec<Piece> {
+/// Returns the parts of a template, with [`NamePiece::Value`] for each conversion such as `%s`.
+fn with_conversions(template: &[NamePiece]) -> Vec<NamePiece> {
     split(template, |text| {
         let start = text.find('%')?;
         let rest = text[start..].char_indices().skip(1);
@@ -215,20 +217,20 @@ fn with_conversions(template: &[Piece]) -> Vec<Piece> {
     })
 }
 
-fn split(template: &[Piece], find: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<Piece> {
+fn split(template: &[NamePiece], find: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<NamePiece> {
     let mut all = Vec::new();
     for piece in template {
-        let Piece::Text(text) = piece else {
-            all.push(Piece::Value);
+        let NamePiece::Text(text) = piece else {
+            all.push(NamePiece::Value);
             continue;
         };
         let mut rest = text.as_str();
         while let Some((start, end)) = find(rest) {
-            all.push(Piece::Text(rest[..start].to_owned()));
-            all.push(Piece::Value);
+            all.push(NamePiece::Text(rest[..start].to_owned()));
+            all.push(NamePiece::Value);
             rest = &rest[end..];
         }
-        all.push(Piece::Text(rest.to_owned()));
+        all.push(NamePiece::Text(rest.to_owned()));
     }
     all
 }
@@ -259,24 +261,24 @@ fn assigned<'t>(name: Node<'t>, text: &str) -> Option<Node<'t>> {
     }
 }
 
-/// Returns whether the parts can give a name. Parts without enough fixed text give none, and
-/// neither does a text without values, which is an ordinary string.
-fn may_be(pieces: &[Piece], name: &str) -> bool {
+/// Returns whether the parts can evaluate to `name`. Requires a run-time value, without which the
+/// text is an ordinary string, and enough fixed text.
+fn may_be(pieces: &[NamePiece], name: &str) -> bool {
     let texts = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(text) => Some(text.len()),
-        Piece::Value => None,
+        NamePiece::Text(text) => Some(text.len()),
+        NamePiece::Value => None,
     });
-    let has_value = pieces.contains(&Piece::Value);
+    let has_value = pieces.contains(&NamePiece::Value);
     has_value && texts.max().unwrap_or_default() >= FIXED_LEAST && fits(pieces, name)
 }
 
-fn fits(pieces: &[Piece], name: &str) -> bool {
+fn fits(pieces: &[NamePiece], name: &str) -> bool {
     match pieces {
         [] => name.is_empty(),
-        [Piece::Text(text), rest @ ..] => name
+        [NamePiece::Text(text), rest @ ..] => name
             .strip_prefix(text.as_str())
             .is_some_and(|name| fits(rest, name)),
-        [Piece::Value, rest @ ..] => {
+        [NamePiece::Value, rest @ ..] => {
             let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
             let mut ends = ends.collect::<Vec<_>>().into_iter();
             ends.any(|at| fits(rest, &name[at..]))
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_code_may_put_together_is_found() {
+    fn lookup_by_a_name_built_at_run_time_is_found() {
         for key in [
             "'on_' + event",
             "f'on_{event}'",
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_other_texts_are_not_found() {
+    fn lookups_that_cannot_build_the_name_are_not_found() {
         for text in [
             "getattr(self, 'off_' + event)",
             "getattr(self, name)",

@@ -32,9 +32,9 @@ impl Field {
 
 /// Number of occurrences of a word in each field of a symbol; 255 means 255 or more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts(pub(super) [u8; Field::ALL.len()]);
+pub(super) struct FieldCounts(pub(super) [u8; Field::ALL.len()]);
 
-impl Counts {
+impl FieldCounts {
     pub(super) fn of(&self, field: Field) -> u8 {
         self.0[field as usize]
     }
@@ -50,13 +50,14 @@ impl Counts {
     }
 }
 
-/// One symbol of a file. It covers the text that the symbol owns, without that of its children.
+/// One symbol of a file. Its words come from the text that the symbol owns, without the text of its
+/// children.
 #[derive(Debug)]
 pub(super) struct SymbolFacts {
     /// Name as in [`starling_syntax::SymbolPath`].
     pub(super) name: String,
     pub(super) kind: SymbolKind,
-    /// Position of the parent symbol in the file.
+    /// Index of the parent symbol in [`FileFacts::symbols`].
     pub(super) parent: Option<u32>,
     /// First and last line, counted from 1.
     pub(super) lines: (u32, u32),
@@ -67,12 +68,12 @@ pub(super) struct SymbolFacts {
     /// First paragraph of the docstring.
     pub(super) doc: String,
     /// Terms with their counts, in order of the terms.
-    pub(super) terms: Vec<(Term, Counts)>,
+    pub(super) terms: Vec<(Term, FieldCounts)>,
     /// Number of words in each field.
     pub(super) lengths: [u32; Field::ALL.len()],
 }
 
-/// One file in a language with a grammar.
+/// The facts about one file in a language with a grammar.
 #[derive(Debug)]
 pub(super) struct FileFacts {
     pub(super) file: FilePath,
@@ -89,11 +90,11 @@ impl FileFacts {
         if is_generated(&text) {
             return FileFacts::by_path(file, text);
         }
-        // The tree is dropped: the trees of all files would use much memory, and few are requested
-        // later.
+        // The tree is dropped: keeping the trees of all files would take much memory, and only a
+        // few are needed later.
         let tree = SymbolTree::parse(file.clone(), text.as_str().into());
         let marks = marks(&tree);
-        let mut reader = Reader::default();
+        let mut reader = WordCollector::default();
         let symbols = (0..tree.symbols().len())
             .map(|place| reader.symbol(&tree, tree.get(SymbolId(place)), &marks))
             .collect();
@@ -106,9 +107,9 @@ impl FileFacts {
         }
     }
 
-    /// Returns the facts of a generated file, which has only the words of its path.
+    /// Returns the facts of a generated file, which consist only of the words of its path.
     fn by_path(file: FilePath, text: String) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = WordCollector::default();
         reader.words(module_words(&file), Field::Name);
         let (terms, lengths) = reader.counted();
         let module = SymbolFacts {
@@ -146,15 +147,15 @@ fn marks(tree: &SymbolTree) -> Vec<(ByteRange, Field)> {
     marks
 }
 
-/// Reads symbols one after the other and reuses its buffer.
+/// Collects the words of symbols, one symbol after the other, in a buffer that is reused.
 #[derive(Default)]
-struct Reader {
+struct WordCollector {
     /// The words of one symbol. Each number holds the bits of the term, with the field in the bits
     /// that terms leave free.
     words: Vec<u64>,
 }
 
-impl Reader {
+impl WordCollector {
     fn symbol(
         &mut self,
         tree: &SymbolTree,
@@ -238,9 +239,9 @@ impl Reader {
         });
     }
 
-    fn counted(&mut self) -> (Vec<(Term, Counts)>, [u32; Field::ALL.len()]) {
+    fn counted(&mut self) -> (Vec<(Term, FieldCounts)>, [u32; Field::ALL.len()]) {
         self.words.sort_unstable();
-        let mut terms: Vec<(Term, Counts)> = Vec::new();
+        let mut terms: Vec<(Term, FieldCounts)> = Vec::new();
         let mut lengths = [0; Field::ALL.len()];
         for word in &self.words {
             let (term, field) = Term::split(*word);
@@ -248,7 +249,7 @@ impl Reader {
             match terms.last_mut() {
                 Some((last, counts)) if *last == term => counts.add(field),
                 Some(_) | None => {
-                    let mut counts = Counts::default();
+                    let mut counts = FieldCounts::default();
                     counts.add(field);
                     terms.push((term, counts));
                 }
@@ -285,17 +286,17 @@ mod tests {
                         def add_item(self, thing):\n        '''Adds one.'''\n        # a note\n        \
                         raise Full('no room')\n";
 
-    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> Counts {
+    fn counts(facts: &FileFacts, symbol: &str, word: &str) -> FieldCounts {
         let symbol = facts.symbols.iter().find(|s| s.name == symbol).unwrap();
         let found = symbol
             .terms
             .iter()
             .find(|(term, _)| *term == Term::of(word));
-        found.map_or(Counts::default(), |(_, counts)| *counts)
+        found.map_or(FieldCounts::default(), |(_, counts)| *counts)
     }
 
     #[test]
-    fn a_symbol_has_the_words_that_it_owns_by_field() {
+    fn words_are_counted_by_field_in_the_symbol_that_owns_them() {
         let facts = FileFacts::read(FilePath::new("shop/cart.py"), CART.into());
         let at = |symbol: &str, word: &str, field: Field| counts(&facts, symbol, word).of(field);
         let item = counts(&facts, "Cart.add_item", "item");
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_generated_file_only_the_path_is_known() {
+    fn generated_file_is_indexed_by_its_path_only() {
         let text = format!("# Generated by tool. DO NOT EDIT.\n{CART}");
         let facts = FileFacts::read(FilePath::new("shop/cart.py"), text);
         assert_eq!(facts.symbols.len(), 1);
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn facts_of_invalid_code_contain_a_module_symbol() {
         for text in [
             "",
             "\n",
@@ -345,13 +346,13 @@ mod tests {
     }
 
     #[test]
-    fn knows_modules() {
+    fn module_name_is_relative_to_src_and_omits_init() {
         assert_eq!(module_of(&FilePath::new("src/a/b.py")), "a.b");
         assert_eq!(module_of(&FilePath::new("a/b/__init__.py")), "a.b");
     }
 
     #[test]
-    fn knows_test_files() {
+    fn test_files_are_recognized_by_their_paths() {
         for path in [
             "tests/a.py",
             "x/tests/y/a.py",

@@ -5,15 +5,15 @@ use super::lookup::Definition;
 use super::words::parts;
 use starling_syntax::SymbolPath;
 
-// Penalties of a match. A skipped part was not in the query, and a part that is matched only at its
-// beginning may be another word.
+// Penalties of a match. A skipped part of the name does not occur in the query. A part that is
+// matched only by its prefix may be a different word.
 const SKIPPED: u32 = 4;
 const SKIPPED_OWNER: u32 = 1;
 const BEGUN: u32 = 1;
 
-/// Quality of a match, best first.
+/// Quality of a match, best variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum MatchQuality {
     Exact,
     OtherCase,
     Parts(u32),
@@ -24,7 +24,7 @@ enum Fit {
 /// of matches.
 pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition>, usize) {
     let query = Query::read(query);
-    let mut found: Vec<(Fit, bool, FileId, SymbolNumber)> = Vec::new();
+    let mut found: Vec<(MatchQuality, bool, FileId, SymbolNumber)> = Vec::new();
     for file in code.files() {
         // The module body has no name.
         for number in code.symbols_of(file).skip(1) {
@@ -39,7 +39,7 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     });
     let total = found.len();
     found.truncate(limit);
-    let definition = |(_, _, file, number): (Fit, bool, FileId, SymbolNumber)| {
+    let definition = |(_, _, file, number): (MatchQuality, bool, FileId, SymbolNumber)| {
         let symbol = code.symbol(number);
         Definition {
             symbol: SymbolPath::new(code.path(file).clone(), symbol.name),
@@ -51,8 +51,9 @@ pub(super) fn symbols(code: &Code, query: &str, limit: usize) -> (Vec<Definition
     (found.into_iter().map(definition).collect(), total)
 }
 
+/// A query in the forms in which it is compared with names.
 struct Query {
-    /// The query as written, with dots between its parts.
+    /// The query as the user typed it, with `::` replaced by `.`.
     written: String,
     /// The words of the query. Each word starts a new part of a name.
     words: Vec<Vec<u8>>,
@@ -81,20 +82,20 @@ impl Query {
         }
     }
 
-    fn fit(&self, name: &str) -> Option<Fit> {
+    fn fit(&self, name: &str) -> Option<MatchQuality> {
         if self.letters.is_empty() {
             return None;
         }
         let base = name.rsplit('.').next().unwrap_or(name);
         let plain = base.split('#').next().unwrap_or(base);
         if [name, base, plain].contains(&self.written.as_str()) {
-            return Some(Fit::Exact);
+            return Some(MatchQuality::Exact);
         }
         if [name, base, plain]
             .iter()
             .any(|name| name.eq_ignore_ascii_case(&self.written))
         {
-            return Some(Fit::OtherCase);
+            return Some(MatchQuality::OtherCase);
         }
         let owner = &name[..name.len() - base.len()];
         let owner: Vec<String> = owner
@@ -104,14 +105,16 @@ impl Query {
             .collect();
         let own: Vec<String> = parts(plain).map(str::to_lowercase).collect();
         if let Some(cost) = cost(&self.words, &owner, &own) {
-            return Some(Fit::Parts(cost));
+            return Some(MatchQuality::Parts(cost));
         }
-        own.concat().contains(&self.letters).then_some(Fit::Inside)
+        own.concat()
+            .contains(&self.letters)
+            .then_some(MatchQuality::Inside)
     }
 }
 
-/// Returns the cost of spelling `words` with beginnings of a name's parts, in order, where the last
-/// part is one of `own`. Returns `None` if that is impossible.
+/// Returns the cost of spelling `words` with prefixes of a name's parts, in order, where the last
+/// matched part is one of `own`. Returns `None` if that is impossible.
 fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
     let letters: Vec<u8> = words.concat();
     let mut starts = vec![false; letters.len() + 1];
@@ -120,7 +123,7 @@ fn cost(words: &[Vec<u8>], owner: &[String], own: &[String]) -> Option<u32> {
         starts[at] = true;
         at += word.len();
     }
-    // The lowest cost of spelling the first n letters with the parts so far, by n.
+    // `spelt[n]` is the lowest cost of spelling the first `n` letters with the parts so far.
     let mut spelt = vec![None; letters.len() + 1];
     spelt[0] = Some(0_u32);
     let mut whole = None;
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_very_name_comes_first_code_before_tests() {
+    fn exact_name_is_ranked_first_with_code_before_tests() {
         let names = found("QuerySet");
         let expected = [
             "db/query.py::QuerySet",
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_initials_find_names() {
+    fn query_of_name_parts_or_initials_finds_the_symbol() {
         for query in [
             "QuerySet.filter",
             "db::QuerySet::filter",
@@ -207,21 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn inside_of_a_word_is_the_last_resort() {
+    fn match_inside_a_word_is_ranked_last() {
         let names = found("query");
         assert_eq!(names.last().unwrap(), "db/util.py::subquery");
         assert_eq!(found("ubquer"), ["db/util.py::subquery"]);
     }
 
     #[test]
-    fn what_does_not_fit_is_not_found() {
+    fn query_that_matches_no_name_returns_nothing() {
         for query in ["", " ", ".", "filter queryset", "nowhere", "\u{1f642}"] {
             assert_eq!(found(query), [""; 0], "{query}");
         }
     }
 
     #[test]
-    fn the_best_are_kept() {
+    fn result_is_limited_to_the_best_matches() {
         let text = "def a(): pass\ndef ab(): pass\ndef abc(): pass\n";
         let (symbols, total) = symbols(&code_of([("a.py", text)]), "a", 2);
         let names: Vec<&str> = symbols

@@ -1,5 +1,5 @@
-//! Finds import statements for a name in a workspace: those that other files use, and one from the
-//! module that defines the name.
+//! Finds import statements for a name in a workspace: the statements that other files use, and a
+//! new one that imports from the module that defines the name.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_imported_as_most_other_files_do() {
+    fn most_used_import_statement_comes_first() {
         let files = [
             ("a.py", "from collections import OrderedDict\n"),
             (
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_imports_are_told_from_the_root() {
+    fn relative_imports_are_returned_as_absolute_imports() {
         let files = [
             (
                 "src/shop/sub/a.py",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_defined_is_imported_from_there_but_not_from_itself() {
+    fn name_is_imported_from_its_defining_module_except_into_that_module() {
         let files = [
             (
                 "shop/__init__.py",

@@ -1,14 +1,14 @@
-//! Names in files that are no Python modules and yet may run Python: notebooks, shell scripts, build
-//! files, templates.
+//! Finds names in files that are not Python modules but may run Python code: notebooks, shell
+//! scripts, build files, templates.
 
 use starling_syntax::FilePath;
 
-/// Endings of the names of such files.
+/// Extensions of files that may contain Python code.
 const ENDINGS: [&str; 20] = [
     "ipynb", "sh", "bash", "zsh", "fish", "bat", "cmd", "ps1", "mk", "just", "nu", "cfg", "ini",
     "toml", "yaml", "yml", "j2", "jinja", "jinja2", "pyx",
 ];
-/// Names of such files.
+/// Names of files that may contain Python code.
 const NAMES: [&str; 8] = [
     "Makefile",
     "GNUmakefile",
@@ -25,17 +25,17 @@ pub(super) fn is_script(file: &FilePath) -> bool {
     NAMES.contains(&file.name()) || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Returns the lines, from 1, that use a name as code does. A name that looks like a word of prose
-/// counts only beside what is written in code: `stats.mean`, `mean(`, `import mean`.
+/// Returns the numbers of the lines, counted from 1, that use a name as code. A name that looks
+/// like a word of prose counts only next to code syntax: `stats.mean`, `mean(`, `import mean`.
 pub(super) fn lines(file: &FilePath, text: &str, name: &str) -> Vec<u32> {
     let is_notebook = file.name().ends_with(".ipynb");
-    let mut in_cell = Cell::Other;
+    let mut in_cell = NotebookPart::Other;
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if is_notebook {
             in_cell.read(line);
         }
-        let is_code = !is_notebook || in_cell == Cell::Source;
+        let is_code = !is_notebook || in_cell == NotebookPart::Source;
         if is_code && !is_comment(line, is_notebook) && uses(line, name) {
             found.push(number);
         }
@@ -43,24 +43,25 @@ pub(super) fn lines(file: &FilePath, text: &str, name: &str) -> Vec<u32> {
     found
 }
 
-/// What the lines of a notebook belong to. Notebooks are written one line of code a line.
+/// The part of a notebook that the current line belongs to. Assumes the usual JSON layout with one
+/// line of code in each line of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum NotebookPart {
     Code,
-    /// The source of a code cell.
+    /// The `source` field of a code cell.
     Source,
     Other,
 }
 
-impl Cell {
+impl NotebookPart {
     fn read(&mut self, line: &str) {
         let line = line.trim();
         *self = match *self {
-            _ if line.starts_with("\"cell_type\"") && line.contains("code") => Cell::Code,
-            _ if line.starts_with("\"cell_type\"") => Cell::Other,
-            Cell::Code if line.starts_with("\"source\"") => Cell::Source,
-            Cell::Source if line.starts_with(']') => Cell::Code,
-            Cell::Source if line.starts_with("\"source\"") => Cell::Source,
+            _ if line.starts_with("\"cell_type\"") && line.contains("code") => NotebookPart::Code,
+            _ if line.starts_with("\"cell_type\"") => NotebookPart::Other,
+            NotebookPart::Code if line.starts_with("\"source\"") => NotebookPart::Source,
+            NotebookPart::Source if line.starts_with(']') => NotebookPart::Code,
+            NotebookPart::Source if line.starts_with("\"source\"") => NotebookPart::Source,
             other => other,
         };
     }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn code_in_scripts_uses_a_name() {
+    fn name_is_found_in_lines_of_code_in_scripts() {
         for (file, line) in [
             ("top.sh", "from jotter import by_priority"),
             ("top.sh", "print(by_priority(notes))"),
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_code_cells_of_a_notebook_count() {
+    fn name_in_a_notebook_is_found_only_in_code_cells() {
         let text = "{\n \"cells\": [\n  {\n   \"cell_type\": \"markdown\",\n   \"source\": [\n    \"geo_mean of all\"\n   ]\n  },\n  {\n   \"cell_type\": \"code\",\n   \"outputs\": [\n    \"geo_mean\"\n   ],\n   \"source\": [\n    \"from stats import geo_mean\\n\",\n    \"# geo_mean\\n\"\n   ]\n  }\n ]\n}\n";
         assert_eq!(found("a.ipynb", text, "geo_mean"), [15]);
     }

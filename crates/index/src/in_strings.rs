@@ -1,5 +1,5 @@
-//! Names in strings of code and of data files, by which a registry, a route or `getattr` finds a
-//! symbol, and in scripts.
+//! Finds names in strings of code and of data files, by which a registry, a route or `getattr` may
+//! look up a symbol, and names in scripts.
 
 use std::sync::Arc;
 
@@ -12,31 +12,34 @@ use starling_text::ByteRange;
 use starling_workspace::Snapshot;
 use tree_sitter::Node;
 
-/// Endings of data files that hold strings.
+/// Extensions of data files in which strings are searched.
 const DATA: [&str; 7] = ["cfg", "conf", "ini", "json", "toml", "yaml", "yml"];
-/// What parts a string: `handlers:EchoHandler`, `pkg/handlers#EchoHandler`.
+/// Characters that separate the parts of a string: `handlers:EchoHandler`,
+/// `pkg/handlers#EchoHandler`.
 const BETWEEN: [char; 6] = ['.', ':', '/', '#', '"', '\''];
-/// Endings of file names: `templates/total.html` is a file, and no `total` of the code.
+/// Extensions that mark a string as a file name: `templates/total.html` is a file, not the `total`
+/// of the code.
 const FILES: [&str; 22] = [
     "cfg", "css", "csv", "db", "gif", "html", "ini", "jpg", "js", "json", "log", "md", "pdf",
     "png", "py", "rst", "sql", "svg", "toml", "txt", "xml", "yaml",
 ];
 
-/// A string without white space of which a name is a whole part: `"handlers:EchoHandler"`. Or a line
-/// of a script or notebook that uses the name.
+/// An occurrence of a name outside of code: in a string without white space that contains the name
+/// as a whole part (`"handlers:EchoHandler"`), or in a line of a script or notebook that uses the
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InString {
     pub file: FilePath,
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// Whether the string looks like the address of a page or the path of a file.
+    /// Whether the string looks like a URL or a file path.
     pub is_address: bool,
-    /// Whether it is the line of a script, and no string.
+    /// Whether the name occurs in a line of a script, not in a string.
     pub is_script: bool,
 }
 
-/// The strings of which `name` is a whole part, in the order of files and lines. Docstrings, types in
-/// strings and the names in `__all__` are not among them.
+/// Returns the occurrences of `name` as a whole part of a string, in the order of files and lines.
+/// Leaves out docstrings, type annotations in strings, and the names in `__all__`.
 pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
     if name.is_empty() {
         return Vec::new();
@@ -62,7 +65,8 @@ pub(super) fn in_strings(snapshot: &Snapshot, name: &str) -> Vec<InString> {
     found
 }
 
-/// Whether a string lists a name among the fields of a tuple: `namedtuple("Point", "x y")`.
+/// Returns whether a string lists a name among the fields of a named tuple: `namedtuple("Point", "x
+/// y")`.
 pub(super) fn is_field(snapshot: &Snapshot, name: &str) -> bool {
     let lists = |text: &str| {
         let is_list = |c: char| c.is_alphanumeric() || matches!(c, '_' | ',' | ' ');
@@ -116,7 +120,8 @@ fn in_code(file: &FilePath, text: Arc<str>, name: &str) -> Vec<InString> {
     found
 }
 
-/// The strings that hold a name, each as the ranges that are written out in it. Docstrings are left out.
+/// Returns the string literals that contain a name, except docstrings, each as the byte ranges of
+/// its literal text.
 fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
     let mut found = Vec::new();
     let Some(root) = tree.root() else {
@@ -132,7 +137,7 @@ fn literals(tree: &SymbolTree, name: &str) -> Vec<Vec<ByteRange>> {
     found
 }
 
-/// Whether a string stands alone, as a docstring does.
+/// Returns whether a string is a statement of its own, as a docstring is.
 fn is_statement(string: Node<'_>) -> bool {
     let around = string.parent().map(|parent| match parent.kind() {
         "concatenated_string" => parent.parent().map_or("", |parent| parent.kind()),
@@ -141,7 +146,7 @@ fn is_statement(string: Node<'_>) -> bool {
     around == Some("expression_statement")
 }
 
-/// The written parts of a string, and those of the strings in its fields.
+/// Adds the literal text ranges of a string, and those of the strings nested in its format fields.
 fn gather(node: Node<'_>, into: &mut Vec<Vec<ByteRange>>) {
     let mut cursor = node.walk();
     let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
@@ -157,7 +162,7 @@ fn gather(node: Node<'_>, into: &mut Vec<Vec<ByteRange>>) {
     }
 }
 
-/// Where a name is a whole part of a range of a text.
+/// Returns the offsets in a range of a text where a name is a whole part, delimited by separators.
 fn parts_at<'t>(
     text: &'t str,
     range: ByteRange,
@@ -172,7 +177,7 @@ fn parts_at<'t>(
     })
 }
 
-/// Whether a string is the address of a page or the path of a file.
+/// Returns whether a string is a URL or a file path.
 fn is_address(string: &str, name: &str) -> bool {
     let ending = string.rsplit_once('.').map(|(_, ending)| ending);
     let is_file = ending.is_some_and(|ending| ending != name && FILES.contains(&ending));
@@ -222,7 +227,8 @@ fn in_data(file: &FilePath, text: &str, name: &str) -> Vec<InString> {
     found
 }
 
-/// The strings of a line of a data file: those in quotes and, but for JSON, those without.
+/// Returns the strings in a line of a data file: the quoted ones and, except in JSON, the unquoted
+/// ones.
 fn strings_of(line: &str, is_json: bool) -> Vec<&str> {
     const OPENS: [char; 6] = [' ', '\t', ',', '[', '{', '('];
     let mut found = Vec::new();
@@ -256,7 +262,7 @@ fn strings_of(line: &str, is_json: bool) -> Vec<&str> {
     found
 }
 
-/// The strings without quotes in a part of a line.
+/// Adds the unquoted strings in a part of a line.
 fn bare<'l>(part: &'l str, is_json: bool, into: &mut Vec<&'l str>) {
     if is_json {
         return;
@@ -276,7 +282,8 @@ mod tests {
     use super::super::testing::snapshot_of;
     use super::*;
 
-    /// `line` of each string of a file that names `Echo`, with `~` where it is an address.
+    /// Returns the line of each string in a file that contains the name `Echo`, followed by `~` if
+    /// the string is an address.
     fn lines(file: &str, text: &str) -> Vec<String> {
         let found = in_strings(&snapshot_of(&[(file, text)]), "Echo");
         let words = found.iter().map(|one| {
@@ -287,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_a_whole_part_of_a_string_counts() {
+    fn name_is_found_as_a_whole_part_of_a_string() {
         for string in [
             "'Echo'",
             "\"handlers:Echo\"",
@@ -314,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_longer_names_and_code_do_not_count() {
+    fn name_in_prose_longer_names_or_code_is_not_found() {
         for text in [
             "X = 'handlers:EchoHandler'\n",
             "X = 'handlers:MyEcho'\n",
@@ -334,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_of_data_files_count() {
+    fn name_is_found_in_strings_of_data_files() {
         for (file, line) in [
             ("a.json", "{\"echo\": \"handlers:Echo\"}"),
             ("a.json", "{\"Echo\": {}}"),

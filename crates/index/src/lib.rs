@@ -56,7 +56,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use code::Code;
-use read::Reading;
+use read::ReadCode;
 pub use resolve::{Certainty, Dangling, Heritage, Holder};
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::{ReadError, Snapshot};
@@ -69,30 +69,31 @@ const SKIPPED_MOST: usize = 3;
 #[derive(Debug)]
 pub struct Index {
     snapshot: Snapshot,
-    origin: Origin,
-    opened: OnceLock<Opened>,
+    origin: IndexOrigin,
+    opened: OnceLock<OpenedIndex>,
     /// The search table, built by the first query that needs it.
     table: OnceLock<locate::Table>,
 }
 
-/// The data from which the index is built.
+/// The index from which a new one is built, so that unchanged files need not be parsed.
 #[derive(Debug)]
-enum Origin {
+enum IndexOrigin {
     Nothing,
     Store(Store),
     /// The index of an earlier snapshot. Files with the same text are not parsed again.
     Earlier(Arc<Code>),
 }
 
+/// The code of an index after all files were read, and how it was built.
 #[derive(Debug)]
-struct Opened {
+struct OpenedIndex {
     code: Arc<Code>,
     parsed: usize,
     from_cache: bool,
     trouble: Option<String>,
 }
 
-/// The contents of an index and how it was built.
+/// Statistics of an index: its size, and how it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Number of files with a grammar.
@@ -113,18 +114,19 @@ pub struct Report {
 impl Index {
     /// Creates an index that is kept only in memory. Files are read by the first query.
     pub fn new(snapshot: Snapshot) -> Self {
-        Index::begin(snapshot, Origin::Nothing)
+        Index::begin(snapshot, IndexOrigin::Nothing)
     }
 
     /// Creates an index that starts from the one stored in the directory `cache`, and that is
     /// stored there if it is newer. Files are read by the first query.
     pub fn open(snapshot: Snapshot, cache: PathBuf) -> Self {
         let store = Store::new(&cache, snapshot.root());
-        Index::begin(snapshot, Origin::Store(store))
+        Index::begin(snapshot, IndexOrigin::Store(store))
     }
 
-    /// Lets the index of the directory `of` start from the stored index of the directory `like`,
-    /// another checkout of the same project. An entry is only used if the file's content matches.
+    /// Copies the stored index of the directory `like`, another checkout of the same project, as
+    /// the initial index of the directory `of`. A stored file is only used if its content is the
+    /// same.
     ///
     /// # Errors
     /// No index is stored for `like`, or the cache cannot be written. The index of `of` is then
@@ -136,15 +138,15 @@ impl Index {
     /// Creates the index of a later snapshot. Only files with a changed text are read.
     pub fn after(&self, snapshot: Snapshot) -> Self {
         let origin = match (self.opened.get(), &self.origin) {
-            (Some(opened), _) => Origin::Earlier(opened.code.clone()),
-            (None, Origin::Nothing) => Origin::Nothing,
-            (None, Origin::Store(store)) => Origin::Store(store.clone()),
-            (None, Origin::Earlier(code)) => Origin::Earlier(code.clone()),
+            (Some(opened), _) => IndexOrigin::Earlier(opened.code.clone()),
+            (None, IndexOrigin::Nothing) => IndexOrigin::Nothing,
+            (None, IndexOrigin::Store(store)) => IndexOrigin::Store(store.clone()),
+            (None, IndexOrigin::Earlier(code)) => IndexOrigin::Earlier(code.clone()),
         };
         Index::begin(snapshot, origin)
     }
 
-    fn begin(snapshot: Snapshot, origin: Origin) -> Self {
+    fn begin(snapshot: Snapshot, origin: IndexOrigin) -> Self {
         Index {
             snapshot,
             origin,
@@ -157,8 +159,8 @@ impl Index {
         &self.snapshot
     }
 
-    /// Reads all changed files, unless that is done. Every query does so; the first one takes about
-    /// a second for thousands of files.
+    /// Reads all changed files, if that has not been done yet. Every query does so first; reading
+    /// thousands of files takes about a second.
     pub fn warm(&self) {
         self.opened();
     }
@@ -230,19 +232,20 @@ impl Index {
         lookup::variable_uses(self.code(), &self.snapshot, of)
     }
 
-    /// Whether a method overrides a member of a base class. For other symbols: [`Heritage::Own`].
+    /// Returns whether a method overrides a member of a base class. Other symbols are
+    /// [`Heritage::Own`].
     pub fn heritage(&self, symbol: &SymbolPath) -> Heritage {
         resolve::Resolver::new(self.code()).heritage(symbol)
     }
 
-    /// Whether every attribute with the method's name must be this method, judging by the code and
-    /// its strings.
+    /// Returns whether every attribute with the method's name must refer to this method, judging by
+    /// the code and its strings.
     pub fn is_only_attribute(&self, method: &SymbolPath) -> bool {
         resolve::Resolver::new(self.code()).is_only_attribute(method)
             && !in_strings::is_field(&self.snapshot, method.base_name())
     }
 
-    /// Whether any file contains an identifier.
+    /// Returns whether any file contains an identifier.
     pub fn mentions(&self, identifier: &str) -> bool {
         !self.code().mentioning(identifier).is_empty()
     }
@@ -285,14 +288,14 @@ impl Index {
         in_strings::in_strings(&self.snapshot, name)
     }
 
-    /// Returns the places that may look up `name` by a text that code puts together, as
+    /// Returns the positions that may look up `name` by a text that code builds at run time, as
     /// `getattr(self, "on_" + event)` does.
     pub fn dynamic_uses(&self, name: &str) -> Vec<DynamicUse> {
         dynamic::dynamic_uses(&self.snapshot, name)
     }
 
-    /// Whether a class or function has this name, or any module body or class body binds the name by
-    /// other means than an import.
+    /// Returns whether a class or function has this name, or any module body or class body binds
+    /// the name other than by an import.
     pub fn is_defined(&self, name: &str) -> bool {
         lookup::is_defined(self.code(), name) || !self.definitions(name).is_empty()
     }
@@ -305,14 +308,14 @@ impl Index {
         dangling::newly_dangling(codes, (&before.snapshot, &self.snapshot), changed)
     }
 
-    /// Returns the attributes of objects of unknown type whose last definition in the workspace the
-    /// `changed` files had in `before` and have no more.
+    /// Returns the uses of attributes on objects of unknown type whose last definition in the
+    /// workspace was removed by the `changed` files since `before`.
     pub fn lost_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<Dangling> {
         unheld::lost_attributes(before.world(), self.world(), changed)
     }
 
-    /// Returns the attributes of objects of unknown type that the `changed` files use, that nothing
-    /// in the workspace has, and that were not used in `before`.
+    /// Returns the attributes of objects of unknown type that the `changed` files use, that are not
+    /// defined anywhere in the workspace, and that were not used in `before`.
     pub fn new_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<NewAttribute> {
         unheld::new_attributes(before.world(), self.world(), changed)
     }
@@ -323,26 +326,28 @@ impl Index {
         calls::newly_bad(before.world(), self.world(), changed)
     }
 
-    /// Returns the uses of an attribute that nothing in the workspace has and no common type.
+    /// Returns the uses of an attribute that neither the workspace nor a common built-in type
+    /// defines.
     pub fn left_uses(&self, name: &str) -> Vec<Dangling> {
         unheld::left_uses(self.world(), name)
     }
 
-    /// Returns where a name is left, if `before` had it and what belongs to the same thing has the
-    /// new name: a class beside one that it inherits from, a module beside its stub.
+    /// Returns the remaining uses of the name `old` where a related definition was renamed to `new`
+    /// since `before`: in a base class or subclass, or in the stub of a module.
     pub fn half_renamed(&self, before: &Index, old: &str, new: &str) -> Vec<Dangling> {
         unheld::half_renamed(before.code(), self.code(), old, new)
     }
 
-    fn world(&self) -> unheld::World<'_> {
-        unheld::World {
+    fn world(&self) -> unheld::WorkspaceState<'_> {
+        unheld::WorkspaceState {
             code: self.code(),
             texts: &self.snapshot,
         }
     }
 
-    /// The module that a new file would hide from files that import it, or from tools that run the tests:
-    /// one beside a package of its name, one of Python's library, or one that `is_installed` knows.
+    /// Returns the module that a new file would hide from the files that import it, or from tools
+    /// that run the tests: a package of the same name, a module of Python's standard library, or a
+    /// module for which `is_installed` returns true.
     pub fn shadowing(
         &self,
         new: &SymbolTree,
@@ -388,7 +393,7 @@ impl Index {
     }
 
     /// Returns the symbol by which a test runner can run a test: the test itself, or the body of
-    /// its module, which stands for the whole file.
+    /// its module to run the whole file.
     pub fn runnable(&self, test: &SymbolPath) -> SymbolPath {
         nearest::runnable(self.code(), test)
     }
@@ -411,11 +416,15 @@ impl Index {
         &self.opened().code
     }
 
-    fn opened(&self) -> &Opened {
+    fn opened(&self) -> &OpenedIndex {
         self.opened.get_or_init(|| match &self.origin {
-            Origin::Nothing => Opened::of(Reading::in_memory(&self.snapshot, &Code::default())),
-            Origin::Earlier(code) => Opened::of(Reading::in_memory(&self.snapshot, code)),
-            Origin::Store(store) => open(store, &self.snapshot),
+            IndexOrigin::Nothing => {
+                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, &Code::default()))
+            }
+            IndexOrigin::Earlier(code) => {
+                OpenedIndex::of(ReadCode::in_memory(&self.snapshot, code))
+            }
+            IndexOrigin::Store(store) => open(store, &self.snapshot),
         })
     }
 
@@ -442,9 +451,9 @@ impl Index {
     }
 }
 
-impl Opened {
-    fn of(reading: Reading) -> Self {
-        Opened {
+impl OpenedIndex {
+    fn of(reading: ReadCode) -> Self {
+        OpenedIndex {
             code: Arc::new(reading.code),
             parsed: reading.parsed,
             from_cache: false,
@@ -455,7 +464,7 @@ impl Opened {
 
 /// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
 /// on top. Unsaved text is never stored.
-fn open(store: &Store, snapshot: &Snapshot) -> Opened {
+fn open(store: &Store, snapshot: &Snapshot) -> OpenedIndex {
     let stored = store.load();
     let disk = snapshot.without_overlay();
     let worn = store::worn(&stored.code);
@@ -469,20 +478,20 @@ fn open(store: &Store, snapshot: &Snapshot) -> Opened {
     if let Some(trouble) = &trouble {
         tracing::warn!("{trouble}");
     }
-    let mut opened = Opened {
+    let mut opened = OpenedIndex {
         from_cache: stored.found,
         trouble,
-        ..Opened::of(reading)
+        ..OpenedIndex::of(reading)
     };
     if !snapshot.overlay().is_empty() {
-        let over = Reading::in_memory(snapshot, &opened.code);
+        let over = ReadCode::in_memory(snapshot, &opened.code);
         opened.parsed += over.parsed;
         opened.code = Arc::new(over.code);
     }
     opened
 }
 
-/// Whether a file contains tests, judging by its path.
+/// Returns whether a file contains tests, judging by its path.
 pub fn is_test_file(file: &FilePath) -> bool {
     facts::is_test(file)
 }

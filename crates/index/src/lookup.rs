@@ -13,9 +13,9 @@ use starling_workspace::Snapshot;
 pub struct Definition {
     pub symbol: SymbolPath,
     pub kind: SymbolKind,
-    /// First and last line, from 1.
+    /// First and last line of the definition, counted from 1.
     pub lines: (u32, u32),
-    /// The line of the symbol's name, from 1.
+    /// Line of the symbol's name, counted from 1.
     pub line: u32,
 }
 
@@ -24,7 +24,7 @@ pub struct Definition {
 pub struct Variable {
     pub file: FilePath,
     pub name: String,
-    /// Byte offsets of the variable's name where the module's body assigns it.
+    /// Byte offsets of the variable's name in the assignments of the module body.
     pub set_at: Vec<u32>,
 }
 
@@ -32,7 +32,7 @@ pub struct Variable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     pub kind: SymbolKind,
-    /// The line of the symbol's name, from 1.
+    /// Line of the symbol's name, counted from 1.
     pub line: u32,
     /// Decorators and `def …:`; empty for a module body.
     pub signature: String,
@@ -44,9 +44,9 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
     pub file: FilePath,
-    /// The line, from 1.
+    /// Line of the use, counted from 1.
     pub line: u32,
-    /// Byte offset from the start of the line.
+    /// Column of the use, in bytes from the start of the line.
     pub column: u32,
     /// The text of the line, without indentation.
     pub text: String,
@@ -58,7 +58,7 @@ pub struct Usage {
     pub certainty: Certainty,
 }
 
-/// Uses of a symbol, or of a name.
+/// The uses of a symbol or of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usages {
     pub found: Vec<Usage>,
@@ -67,9 +67,9 @@ pub struct Usages {
     pub complete: bool,
 }
 
-/// Returns the symbols called `name`, code before tests. A qualified name (`Class.method`,
-/// `module.Class`, `path/to/file.py::f`) returns the symbols that match all its parts. If none
-/// does, the last part alone decides.
+/// Returns the symbols called `name`, code before tests. For a qualified name (`Class.method`,
+/// `module.Class`, `path/to/file.py::f`), returns the symbols that match all its parts, or the
+/// symbols that match only the last part if there are none.
 pub(super) fn definitions(code: &Code, name: &str) -> Vec<Definition> {
     let mut found = called(code, name);
     let any_fits = found.iter().any(|(misfit, ..)| !misfit);
@@ -92,8 +92,8 @@ fn in_order(mut found: Vec<(bool, bool, Definition)>) -> Vec<Definition> {
         .collect()
 }
 
-/// Returns the symbols that match the last part of a name. Each entry holds whether the other parts
-/// do not match, whether the symbol is in a test, and the definition.
+/// Returns the symbols that match the last part of a name. Each entry consists of whether the other
+/// parts fail to match, whether the symbol is in a test, and the definition.
 fn called(code: &Code, name: &str) -> Vec<(bool, bool, Definition)> {
     let (wanted, name) = split(name.trim());
     let last = base_name(&name);
@@ -160,7 +160,7 @@ pub(super) fn variables(code: &Code, name: &str) -> Vec<Variable> {
     found
 }
 
-/// Whether the body of a module or class in any file defines or assigns a name.
+/// Returns whether the body of a module or class in any file defines or assigns a name.
 pub(super) fn is_defined(code: &Code, name: &str) -> bool {
     code.mentioning(name).into_iter().any(|file| {
         let names = Source::names(code, file).unwrap_or_default();
@@ -174,7 +174,7 @@ pub(super) fn is_defined(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Whether a binding creates the name rather than importing or declaring it.
+/// Returns whether a binding defines or assigns the name, instead of importing or declaring it.
 fn is_own(kind: BindingKind) -> bool {
     match kind {
         BindingKind::Class(_)
@@ -201,8 +201,8 @@ fn split(name: &str) -> (Option<FilePath>, String) {
     (file, name.replace("::", "."))
 }
 
-/// Whether a dotted path ends with `name`. If `name` has no number (`f#2`), numbers in the path are
-/// ignored, so that every definition of that name matches.
+/// Returns whether a dotted path ends with `name`. If `name` has no number suffix (`f#2`), the
+/// suffixes in the path are ignored, so that every definition of that name matches.
 fn ends_with_name(path: &str, name: &str) -> bool {
     let numbered = name.contains('#');
     let mut there = path.rsplit('.').map(|part| match part.find('#') {
@@ -230,8 +230,8 @@ pub(super) fn references(code: &Code, snapshot: &Snapshot, name: &str, limit: us
     usages
 }
 
-/// Returns the only symbol that a name can mean. A bare method name has none, because the name may
-/// also refer to a function elsewhere.
+/// Returns the only symbol that a name can refer to. A bare method name returns `None`, because it
+/// may also refer to a function elsewhere.
 fn symbol_of(code: &Code, name: &str) -> Option<SymbolPath> {
     let path = name.parse::<SymbolPath>().ok();
     if let Some(path) = path.filter(|path| code.number_of(path).is_some()) {

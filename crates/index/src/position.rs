@@ -32,21 +32,21 @@ pub struct Definitions {
 pub enum NoName {
     #[error("{0}")]
     Unread(#[from] ReadError),
-    #[error("{file}:{line}: the file has {lines} lines; give one of them")]
+    #[error("{file}:{line}: there is no such line; the file has {lines} lines")]
     NoSuchLine {
         file: FilePath,
         line: u32,
         lines: usize,
     },
     #[error(
-        "{file}:{line}:{column}: the line ends before this column; columns are characters, from 1"
+        "{file}:{line}:{column}: the line ends before this column; columns are counted in characters, from 1"
     )]
     NoSuchColumn {
         file: FilePath,
         line: u32,
         column: u32,
     },
-    #[error("{file}:{line}:{column}: no name stands here; point at an identifier")]
+    #[error("{file}:{line}:{column}: there is no name at this position; point at an identifier")]
     NoName {
         file: FilePath,
         line: u32,
@@ -92,7 +92,7 @@ pub(super) fn definition_at(
     })
 }
 
-/// Resolves the name through imports, scopes and types.
+/// Resolves the name at an offset through imports, scopes and types.
 fn resolved(code: &Code, tree: &SymbolTree, offset: usize) -> Vec<Definition> {
     let before = &tree.text()[..offset];
     let line = before.matches('\n').count() as u32 + 1;
@@ -227,38 +227,38 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_looked_up_with_what_is_before_its_dots() {
-        // A parameter is defined in its function.
+    fn dotted_name_is_resolved_at_the_cursor() {
+        // A parameter is reported as defined in its function.
         check(5, 13, "self", &["cart.py::Cart.total"], true);
         check(5, 18, "Cart.sum", &["cart.py::Cart.sum"], true);
         // `tax` is not imported, so it is found only by its name.
         check(5, 31, "tax.rate", &["tax.py::rate"], false);
         check(1, 17, "rate", &["tax.py::rate"], true);
-        // The cursor may be directly behind the name.
+        // The cursor may be directly after the name.
         check(1, 21, "rate", &["tax.py::rate"], true);
     }
 
     #[test]
-    fn a_definition_is_its_own() {
+    fn name_in_a_definition_resolves_to_that_definition() {
         check(8, 5, "sum", &["cart.py::sum"], true);
         check(3, 7, "Cart", &["cart.py::Cart"], true);
     }
 
     #[test]
-    fn a_place_without_a_name_says_so() {
+    fn position_without_a_name_returns_a_descriptive_error() {
         let message = |line, column| look(line, column).unwrap_err().to_string();
         assert_eq!(
             message(2, 1),
-            "cart.py:2:1: no name stands here; point at an identifier"
+            "cart.py:2:1: there is no name at this position; point at an identifier"
         );
         assert!(
-            message(5, 36).contains("no name stands here"),
+            message(5, 36).contains("there is no name at this position"),
             "{}",
             message(5, 36)
         );
         assert!(message(99, 1).contains("the file has 8 lines"));
         assert!(message(0, 1).contains("the file has 8 lines"));
         assert!(message(2, 2).contains("the line ends before this column"));
-        assert!(message(2, 0).contains("columns are characters"));
+        assert!(message(2, 0).contains("columns are counted in characters"));
     }
 }

@@ -1,12 +1,12 @@
-//! Progress of reading files, summed over all indexes of the process.
+//! Progress of reading files, summed over all indexes in this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static ALL: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the number of files read and the total number to read, or `None` if no reading is in
-/// progress.
+/// Returns the number of files that were read and the total number, or `None` if no files are being
+/// read.
 pub fn reading() -> Option<(usize, usize)> {
     let all = ALL.load(Ordering::Relaxed);
     (all > 0).then(|| (DONE.load(Ordering::Relaxed).min(all), all))
@@ -46,11 +46,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_counts_until_it_is_through() {
+    fn reading_progress_is_reported_until_it_is_dropped() {
         // Other tests of the process may read files at the same time.
         let progress = Progress::begin(1_000_000);
         progress.step();
-        let (done, all) = reading().expect("it is under way");
+        let (done, all) = reading().expect("reading is in progress");
         assert!(done >= 1 && all >= 1_000_000, "{done} of {all}");
         drop(progress);
         assert!(reading().is_none_or(|(_, all)| all < 1_000_000));

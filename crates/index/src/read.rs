@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use super::code::{Code, Known};
+use super::code::{Code, IndexedFile};
 use super::facts::FileFacts;
 use super::progress::Progress;
 use super::segment::{Segment, hash_of};
@@ -17,29 +17,29 @@ const MOST_THREADS: usize = 8;
 /// time.
 const SEGMENT_BYTES: u64 = 4 << 20;
 const LEAST_SEGMENT_BYTES: u64 = 256 << 10;
-/// Niceness of threads that read files.
+/// Niceness (scheduling priority) of threads that read files.
 #[cfg(target_os = "linux")]
 const BEHIND: i32 = 10;
 /// Assumed size of a text whose size is unknown, in bytes.
 const TYPICAL_BYTES: u64 = 8 << 10;
 
 /// The code of a snapshot, and the number of files that were parsed for it.
-pub(super) struct Reading {
+pub(super) struct ReadCode {
     pub(super) code: Code,
     /// Number of files whose text was parsed.
     pub(super) parsed: usize,
 }
 
-impl Reading {
+impl ReadCode {
     /// Brings `earlier` up to date with a snapshot, in memory only.
     pub(super) fn in_memory(snapshot: &Snapshot, earlier: &Code) -> Self {
         read(snapshot, earlier, |_| false, |segment| segment)
     }
 
-    /// Returns whether this reading contains something that `earlier` lacks: texts, stamps, or
+    /// Returns whether this reading differs from `earlier`: it has other texts or stamps, or lacks
     /// removed files.
     pub(super) fn is_news_to(&self, earlier: &Code) -> bool {
-        let same = |(new, old): (&Known, &Known)| {
+        let same = |(new, old): (&IndexedFile, &IndexedFile)| {
             Arc::ptr_eq(&new.segment, &old.segment)
                 && new.number == old.number
                 && new.stamp == old.stamp
@@ -55,9 +55,9 @@ impl Reading {
 pub(super) fn read(
     snapshot: &Snapshot,
     earlier: &Code,
-    again: impl Fn(&Known) -> bool,
+    again: impl Fn(&IndexedFile) -> bool,
     keep: impl Fn(Segment) -> Segment + Sync,
-) -> Reading {
+) -> ReadCode {
     let mut same = Vec::new();
     let mut changed = Vec::new();
     for file in snapshot.files() {
@@ -73,34 +73,34 @@ pub(super) fn read(
             (Held::Text(text), Some(known)) if known.view().hash == hash_of(&text) => {
                 same.push(known.clone());
             }
-            (held, known) => changed.push(Changed { file, held, known }),
+            (held, known) => changed.push(ChangedFile { file, held, known }),
         }
     }
     let batches = batches(&changed);
     let progress = Progress::begin(changed.len());
-    let read_one = |batch: &&[Changed<'_>]| read_batch(snapshot, batch, &keep, &progress);
+    let read_one = |batch: &&[ChangedFile<'_>]| read_batch(snapshot, batch, &keep, &progress);
     let mut parsed = 0;
     for (known, of_batch) in on_all_cores(&batches, step_back, read_one) {
         same.extend(known);
         parsed += of_batch;
     }
-    Reading {
+    ReadCode {
         code: Code::of(same),
         parsed,
     }
 }
 
-/// A file whose text may differ from the text that was read.
-struct Changed<'s> {
+/// A file whose current text may differ from the indexed text.
+struct ChangedFile<'s> {
     file: &'s FilePath,
     held: Held,
-    known: Option<&'s Known>,
+    known: Option<&'s IndexedFile>,
 }
 
 /// Splits adjacent files into batches. Batches get smaller towards the end, so that all cores
 /// finish at about the same time, and no batch is too large.
-fn batches<'c, 's>(changed: &'c [Changed<'s>]) -> Vec<&'c [Changed<'s>]> {
-    let size = |changed: &Changed| match &changed.held {
+fn batches<'c, 's>(changed: &'c [ChangedFile<'s>]) -> Vec<&'c [ChangedFile<'s>]> {
+    let size = |changed: &ChangedFile| match &changed.held {
         Held::Text(text) => text.len() as u64,
         Held::OnDisk(stamp) => stamp.size,
         Held::Nothing => TYPICAL_BYTES,
@@ -163,7 +163,7 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(
         let count = threads().min(items.len());
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(worker)).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
-            worker.join().expect("the work does not panic")
+            worker.join().expect("a reading thread does not panic")
         };
         workers.into_iter().flat_map(join).collect()
     });
@@ -173,10 +173,10 @@ pub(super) fn on_all_cores<T: Sync, R: Send>(
 
 fn read_batch(
     snapshot: &Snapshot,
-    batch: &[Changed<'_>],
+    batch: &[ChangedFile<'_>],
     keep: impl Fn(Segment) -> Segment,
     progress: &Progress,
-) -> (Vec<Known>, usize) {
+) -> (Vec<IndexedFile>, usize) {
     let mut same = Vec::new();
     let mut facts = Vec::new();
     let mut stamps = Vec::new();
@@ -189,7 +189,7 @@ fn read_batch(
             .known
             .filter(|known| known.view().hash == hash_of(&text))
         {
-            Some(known) => same.push(Known {
+            Some(known) => same.push(IndexedFile {
                 stamp,
                 ..known.clone()
             }),
@@ -203,7 +203,7 @@ fn read_batch(
     if parsed > 0 {
         let segment = Arc::new(keep(Segment::of(&facts)));
         let numbered = (0..).zip(facts).zip(stamps);
-        same.extend(numbered.map(|((number, facts), stamp)| Known {
+        same.extend(numbered.map(|((number, facts), stamp)| IndexedFile {
             file: facts.file,
             segment: segment.clone(),
             number,
@@ -215,7 +215,7 @@ fn read_batch(
 
 /// Returns the text, with a stamp if a later change is certain to change the stamp. Returns `None`
 /// if the file cannot be read.
-fn text_of(snapshot: &Snapshot, changed: &Changed<'_>) -> Option<(String, Option<Stamp>)> {
+fn text_of(snapshot: &Snapshot, changed: &ChangedFile<'_>) -> Option<(String, Option<Stamp>)> {
     if let Held::Text(text) = &changed.held {
         return Some((text.as_ref().to_owned(), None));
     }
@@ -229,11 +229,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_hold_all_files_in_order_and_get_smaller() {
+    fn batches_contain_all_files_and_get_smaller() {
         let file = FilePath::new("a.py");
         let text: Arc<str> = "x".repeat(64 << 10).into();
-        let changed: Vec<Changed<'_>> = (0..400)
-            .map(|_| Changed {
+        let changed: Vec<ChangedFile<'_>> = (0..400)
+            .map(|_| ChangedFile {
                 file: &file,
                 held: Held::Text(text.clone()),
                 known: None,

@@ -13,10 +13,10 @@ use starling_workspace::{Held, Snapshot};
 const LINE_BYTES: usize = 200;
 /// Maximum length of a searched line, in bytes. Longer lines are skipped.
 const LONGEST: usize = 2_000;
-/// Number of matching lines after which the search stops. A word on more lines is not specific
+/// Number of matching lines after which the search stops. A query with more matches is not specific
 /// enough.
 const MOST: usize = 20_000;
-/// Number of files that are searched before the matching lines are counted again.
+/// Number of files that are searched before the number of matches is compared with [`MOST`].
 const WINDOW: usize = 1_024;
 
 /// A line that matches the query.
@@ -37,7 +37,7 @@ pub struct Hits {
     pub total: usize,
     /// Number of words in the query.
     pub words: usize,
-    /// Number of query words that each hit contains.
+    /// Number of query words that each hit contains. All hits contain the same number.
     pub held: usize,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn search(
     within: &str,
     limit: usize,
 ) -> Hits {
-    let wanted = Wanted::of(query);
+    let wanted = SearchQuery::of(query);
     let found = wanted.lines(snapshot, within, wanted.words.len());
     wanted.best(code, found, limit)
 }
@@ -65,7 +65,7 @@ pub(super) fn search_most(
     within: &str,
     limit: usize,
 ) -> Hits {
-    let wanted = Wanted::of(query);
+    let wanted = SearchQuery::of(query);
     let all = wanted.words.len();
     let mut found = wanted.lines(snapshot, within, all);
     if found.is_empty() && all > 1 {
@@ -77,24 +77,24 @@ pub(super) fn search_most(
 }
 
 /// A query and its words in lower case.
-struct Wanted<'q> {
+struct SearchQuery<'q> {
     phrase: &'q str,
     words: Vec<Vec<u8>>,
 }
 
-impl<'q> Wanted<'q> {
+impl<'q> SearchQuery<'q> {
     fn of(query: &'q str) -> Self {
         let phrase = query.trim();
         let words = phrase.split_whitespace();
         let words = words.map(|word| word.to_ascii_lowercase().into_bytes());
-        Wanted {
+        SearchQuery {
             phrase,
             words: words.collect(),
         }
     }
 
     /// Returns the lines that contain at least `least` of the words.
-    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<Candidate> {
+    fn lines(&self, snapshot: &Snapshot, within: &str, least: usize) -> Vec<MatchingLine> {
         let mut found = Vec::new();
         if self.words.is_empty() {
             return found;
@@ -120,7 +120,7 @@ impl<'q> Wanted<'q> {
         found
     }
 
-    fn best(&self, code: &Code, mut found: Vec<Candidate>, limit: usize) -> Hits {
+    fn best(&self, code: &Code, mut found: Vec<MatchingLine>, limit: usize) -> Hits {
         found.sort_by_key(|candidate| candidate.rank);
         let (total, words) = (found.len(), self.words.len());
         let held = found.first().map_or(words, |candidate| candidate.held);
@@ -134,7 +134,7 @@ impl<'q> Wanted<'q> {
     }
 }
 
-/// Returns the text of a file. A text that was not in memory is not kept there.
+/// Returns the text of a file. A text that is read from disk is not cached.
 pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> {
     match snapshot.held(file) {
         Held::Text(text) => Some(text),
@@ -143,7 +143,8 @@ pub(super) fn text_of(snapshot: &Snapshot, file: &FilePath) -> Option<Arc<str>> 
     }
 }
 
-struct Candidate {
+/// A line that matches the query, with its rank; lower ranks are better.
+struct MatchingLine {
     rank: u8,
     /// Number of query words in the line.
     held: usize,
@@ -154,7 +155,7 @@ struct Candidate {
     whole: Arc<str>,
 }
 
-impl Candidate {
+impl MatchingLine {
     fn hit(self, code: &Code) -> Hit {
         Hit {
             symbol: self.owner(code),
@@ -179,10 +180,10 @@ impl Candidate {
 fn search_text(
     file: &FilePath,
     whole: &Arc<str>,
-    wanted: &Wanted<'_>,
+    wanted: &SearchQuery<'_>,
     least: usize,
-) -> Vec<Candidate> {
-    let Wanted { phrase, words } = wanted;
+) -> Vec<MatchingLine> {
+    let SearchQuery { phrase, words } = wanted;
     if held(whole, words, least).is_none() {
         return Vec::new();
     }
@@ -196,7 +197,7 @@ fn search_text(
         .zip(whole.lines())
         .filter(|(_, text)| text.len() <= LONGEST);
     let candidate = |(line, text): (u32, &str)| {
-        Some(Candidate {
+        Some(MatchingLine {
             held: held(text, words, least)?,
             rank: quality(text, phrase) * 3 + place,
             file: file.clone(),
@@ -232,7 +233,7 @@ fn quality(text: &str, phrase: &str) -> u8 {
     }
 }
 
-/// Returns how many of the words a text contains, or `None` if these are fewer than `least`.
+/// Returns the number of words that a text contains, or `None` if it is less than `least`.
 fn held(text: &str, words: &[Vec<u8>], least: usize) -> Option<usize> {
     let mut missing = 0;
     for word in words {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_come_first_then_code_tests_and_prose() {
+    fn search_ranks_definitions_first_then_code_tests_and_prose() {
         let expected = [
             "a.py:3: def total(self): [Cart.total]",
             "tests/test_a.py:1: def total(): [total]",
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn all_words_in_any_case_and_order() {
+    fn search_matches_all_words_in_any_case_and_order() {
         let expected = [
             "a.py:1: # total of a cart [Cart]",
             "readme.md:1: The total, and the CART. []",
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_at_both_ends() {
+    fn word_is_found_at_both_ends_of_a_text() {
         assert!(has(b"Abc", b"abc") && has(b"xAbC", b"bc") && has(b"x", b""));
         assert!(!has(b"ab", b"abc") && !has(b"", b"a"));
     }
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_definitions_come_before_uses() {
+    fn search_ranks_definitions_before_uses() {
         let texts = [
             ("a.py", "x = load()\nself.load = 1\n"),
             ("b.py", "class Load:\n    async def load(self): pass\n"),
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_as_written_comes_before_its_words() {
+    fn exact_phrase_is_ranked_before_lines_with_its_words() {
         let texts = [
             ("a.py", "two = one\n"),
             ("b.py", "x = 'One two'\n"),
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_and_cut_at_characters() {
+    fn long_line_is_truncated_at_a_character_boundary() {
         let long = format!("\r\n\r\nx = '{}needle'\r\n", "\u{e9}".repeat(300));
         let hits = search_in(&[("a.py", long.as_str())], "needle", 5).hits;
         assert_eq!(hits[0].line, 3);
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_on_very_many_lines_ends_the_search() {
+    fn search_stops_after_too_many_matching_lines() {
         let text = "word\n".repeat(MOST);
         let names: Vec<String> = (0..=WINDOW).map(|n| format!("f{n:04}.txt")).collect();
         let mut texts: Vec<_> = names.iter().map(|name| (name.as_str(), "word\n")).collect();
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_since_it_was_indexed_is_read_as_it_is() {
+    fn hit_in_a_changed_file_has_its_current_symbol() {
         let code = code_of([("a.py", "def f():\n    word\n")]);
         let snapshot = snapshot_of(&[("a.py", "x\ndef g():\n    word\n")]);
         let hits = search(&code, &snapshot, "word", "", 2).hits;

@@ -1,5 +1,5 @@
-//! Modules that a new file would hide: Python takes a package before a module of its name, and what lies
-//! in the project before its own library.
+//! Finds modules that a new file would hide. Python prefers a package to a module of the same name,
+//! and the project's modules to the standard library.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use super::resolve::{Source, is_standard};
 use starling_syntax::{FilePath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Directories from which modules are imported everywhere.
+/// Directories whose modules can be imported from anywhere in the workspace.
 const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
-/// Those from which tools of the tests import, too: `python -m pytest` looks in the first one before it
-/// looks for its own parts.
+/// Root directories from which test tools import as well. `python -m pytest` searches the first one
+/// before pytest's own modules.
 const ROOTS_OF_TOOLS: [&str; 2] = ["", "src"];
 
-/// The top modules of Python's library, of all versions that are in use.
+/// The top-level modules of Python's standard library, in all versions of Python that are in use.
 const LIBRARY: &str = "\
     abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb \
     binascii bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop \
@@ -37,24 +37,25 @@ const LIBRARY: &str = "\
     unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml \
     xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
-/// What a new file stands in for, and who imports that.
+/// The module that a new file would hide, and the files that import it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowing {
     pub hidden: HiddenModule,
-    /// In the order of their paths. None where tools of the tests may import it.
+    /// The files that import the hidden module, sorted by path. Can be empty if only test tools may
+    /// import the module.
     pub importers: Vec<FilePath>,
 }
 
-/// A module that is not found any more.
+/// An existing module that import statements would no longer find, because a new file hides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HiddenModule {
-    /// A module beside a package of its name.
+    /// A module next to a package of the same name.
     File(FilePath),
-    /// A folder of modules beside a module of its name.
+    /// A directory of modules (a namespace package) next to a module of the same name.
     Folder(String),
-    /// A module of Python's library.
+    /// A module of Python's standard library.
     Standard(String),
-    /// A module of a package in the environment of the tests.
+    /// A module of an installed package in the environment of the tests.
     Installed(String),
 }
 
@@ -63,7 +64,9 @@ impl fmt::Display for HiddenModule {
         match self {
             HiddenModule::File(file) => write!(f, "{file}"),
             HiddenModule::Folder(folder) => write!(f, "the modules in {folder}/"),
-            HiddenModule::Standard(name) => write!(f, "the module `{name}` of Python's library"),
+            HiddenModule::Standard(name) => {
+                write!(f, "the module `{name}` of Python's standard library")
+            }
             HiddenModule::Installed(name) => {
                 write!(f, "the module `{name}` of an installed package")
             }
@@ -71,9 +74,10 @@ impl fmt::Display for HiddenModule {
     }
 }
 
-/// What a new file, which is not in the code yet, would hide from files that import it. A package that binds
-/// all names of the module beside it may take its place. `is_installed` knows the modules of packages in
-/// the environment of the tests.
+/// Returns the module that a new file, which is not yet in the code, would hide from the files that
+/// import it. A package may replace the module next to it if it binds all names of that module.
+/// `is_installed` returns whether a name is a module of an installed package in the environment of
+/// the tests.
 pub(super) fn shadowing(
     code: &Code,
     world: &Snapshot,
@@ -108,7 +112,7 @@ pub(super) fn shadowing(
     };
     let importers = importers(code, &hidden, place);
     let by_tools = match &hidden {
-        // What tests may be called.
+        // A project's directory of tests may be called `test`.
         HiddenModule::Standard(name) => name != "test" && is_root_of_tools(world, directory),
         HiddenModule::Installed(_) => is_root_of_tools(world, directory),
         HiddenModule::File(_) | HiddenModule::Folder(_) => false,
@@ -120,7 +124,7 @@ fn is_library(name: &str) -> bool {
     is_standard(name) || LIBRARY.split(' ').any(|known| known == name)
 }
 
-/// The files that import a module that a new one at `place` would hide.
+/// Returns the files that import the module that a new file at `place` would hide.
 fn importers(code: &Code, hidden: &HiddenModule, place: &str) -> Vec<FilePath> {
     let (directory, name) = place.rsplit_once('/').unwrap_or(("", place));
     let dotted = place
@@ -146,8 +150,8 @@ fn importers(code: &Code, hidden: &HiddenModule, place: &str) -> Vec<FilePath> {
     importers.map(|one| code.path(one).clone()).collect()
 }
 
-/// Whether tools that run the tests look for modules in a directory: the roots, and directories that
-/// hold tests themselves, which pytest puts on the path.
+/// Returns whether tools that run the tests import from a directory: one of the roots, or a
+/// directory that contains tests, which pytest adds to `sys.path`.
 fn is_root_of_tools(world: &Snapshot, directory: &str) -> bool {
     let holds_tests = |file: &FilePath| {
         let (folder, name) = file
@@ -160,7 +164,7 @@ fn is_root_of_tools(world: &Snapshot, directory: &str) -> bool {
     ROOTS_OF_TOOLS.contains(&directory) || world.files().iter().any(holds_tests)
 }
 
-/// Whether the names that one module binds are all bound by the other.
+/// Returns whether `new` binds all names that `old` binds.
 fn binds_all_of(old: &Names, new: &Names) -> bool {
     let bound = old.bindings_of(ScopeId::MODULE).iter();
     let mut given = bound.filter(|binding| binding.gives());
@@ -180,13 +184,14 @@ fn holds_modules(world: &Snapshot, folder: &str) -> bool {
     inside.any(|file| file.as_str().ends_with(".py"))
 }
 
-/// Whether programs and tests look for modules in a directory itself: it is no package.
+/// Returns whether modules are imported from a directory directly, because it is a root or not a
+/// package.
 fn is_top(code: &Code, directory: &str) -> bool {
     ROOTS.contains(&directory) || Source::file(code, &format!("{directory}/__init__.py")).is_none()
 }
 
-/// Whether an import names a module by its dotted path, from the root or from a directory on the way, or
-/// something in it.
+/// Returns whether an import refers to a module, or to something in it, by the module's dotted path
+/// from the root or from another directory of the path.
 fn leads_to(names: &Names, import: &Import, file: &FilePath, dotted: &str) -> bool {
     let Some(module) = absolute(names, import, file) else {
         return false;
@@ -236,28 +241,28 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_that_hides_an_imported_module_is_known() {
+    fn new_file_that_hides_an_imported_module_is_reported() {
         for (file, what, importers) in [
             ("a/m/__init__.py", "a/m.py", &["a/u.py", "a/v.py"][..]),
             ("ns.py", "the modules in ns/", &["ns_user.py"]),
             (
                 "json.py",
-                "the module `json` of Python's library",
+                "the module `json` of Python's standard library",
                 &["run.py"],
             ),
             (
                 "typing/__init__.py",
-                "the module `typing` of Python's library",
+                "the module `typing` of Python's standard library",
                 &["run.py"],
             ),
             (
                 "decimal.py",
-                "the module `decimal` of Python's library",
+                "the module `decimal` of Python's standard library",
                 &[],
             ),
             (
                 "unit/decimal.py",
-                "the module `decimal` of Python's library",
+                "the module `decimal` of Python's standard library",
                 &[],
             ),
             (
@@ -277,7 +282,7 @@ mod tests {
             ),
             (
                 "tools/queue.py",
-                "the module `queue` of Python's library",
+                "the module `queue` of Python's standard library",
                 &["tools/x.py"],
             ),
         ] {
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_that_hides_nothing_is_free() {
+    fn new_file_that_hides_no_module_is_not_reported() {
         for file in [
             "new.py",
             "a/new.py",
@@ -309,7 +314,7 @@ mod tests {
         ] {
             assert_eq!(hidden(file, "x = 1\n"), None, "{file}");
         }
-        // It takes the module's place, with all its names.
+        // The package replaces the module and binds all its names.
         let moved = "import os\nfrom .core import find, helper\n";
         assert_eq!(hidden("a/m/__init__.py", moved), None);
     }

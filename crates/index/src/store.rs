@@ -10,65 +10,67 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::code::{Code, Known};
+use super::code::{Code, IndexedFile};
 use super::segment::{BadSegment, Segment, VERSION};
 use starling_syntax::FilePath;
 use starling_workspace::{Stamp, private_directory, replace_private_file};
 
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
-/// Name of the file that contains the path of the indexed folder.
+/// Name of the file that contains the path of the indexed directory.
 const FOLDER: &str = "folder";
 const ENDING: &str = "segment";
-/// Attempts to load. Another process can remove a segment between the reading of the manifest and
-/// the opening of the segment; in that case a newer manifest exists.
+/// Maximum number of attempts to load the index. Another process can remove a segment between the
+/// reading of the manifest and the opening of the segment; in that case a newer manifest exists.
 const TRIES: usize = 3;
-/// Segments with fewer bytes are small.
+/// Segments with fewer bytes count as small.
 const SMALL: usize = 128 << 10;
-/// Maximum number of small segments. If there are more, they are rewritten as one.
+/// Maximum number of small segments. If there are more, they are merged into one.
 const MOST_SMALL: usize = 12;
 
 /// Error when a stored index cannot be used. The index is then rebuilt.
 #[derive(Debug, thiserror::Error)]
-enum Unusable {
+enum UnusableIndex {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the manifest was cut or changed")]
+    #[error("the manifest is truncated or damaged")]
     Manifest,
-    #[error("it is of another version of Starling")]
+    #[error("it was written by another version of Starling")]
     Version,
     #[error("{name}: {error}")]
     Segment { name: String, error: BadSegment },
 }
 
+/// The list of the current segments and of the files in them.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     segments: Vec<String>,
-    files: Vec<Listed>,
+    files: Vec<ListedFile>,
 }
 
+/// The location of a file's facts: its segment, and its number in the segment.
 #[derive(Debug, Serialize, Deserialize)]
-struct Listed {
-    /// Position in `segments`.
+struct ListedFile {
+    /// Index in [`Manifest::segments`].
     segment: u32,
     number: u32,
     stamp: Option<Stamp>,
 }
 
-/// The location of one workspace's index.
+/// The location of one workspace's stored index.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     directory: PathBuf,
     folder: PathBuf,
 }
 
-/// The content of a store.
+/// The index that was loaded from a store.
 #[derive(Debug, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredIndex {
     pub(super) code: Code,
     /// Whether a usable stored index was found.
     pub(super) found: bool,
-    /// Explanation for a reader why an existing index could not be used.
+    /// Why an existing index could not be used, written for the user.
     pub(super) trouble: Option<String>,
 }
 
@@ -83,37 +85,37 @@ impl Store {
     }
 
     /// Loads the index that was stored last.
-    pub(super) fn load(&self) -> Stored {
+    pub(super) fn load(&self) -> StoredIndex {
         for _ in 0..TRIES {
             match self.try_load() {
                 Ok(code) => {
-                    return Stored {
+                    return StoredIndex {
                         found: code.is_some(),
                         code: code.unwrap_or_default(),
                         trouble: None,
                     };
                 }
                 // Another process wrote a newer manifest and removed the segment.
-                Err(Unusable::Segment {
+                Err(UnusableIndex::Segment {
                     error: BadSegment::Io(error),
                     ..
                 }) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(Unusable::Version) => return Stored::default(),
+                Err(UnusableIndex::Version) => return StoredIndex::default(),
                 Err(error) => {
-                    return Stored {
+                    return StoredIndex {
                         trouble: Some(format!(
-                            "{}: {error}; the index is built anew",
+                            "{}: {error}; the index is rebuilt",
                             self.directory.display()
                         )),
-                        ..Stored::default()
+                        ..StoredIndex::default()
                     };
                 }
             }
         }
-        Stored::default()
+        StoredIndex::default()
     }
 
-    fn try_load(&self) -> Result<Option<Code>, Unusable> {
+    fn try_load(&self) -> Result<Option<Code>, UnusableIndex> {
         let bytes = match fs::read(self.directory.join(MANIFEST)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,35 +128,35 @@ impl Store {
             .iter()
             .map(open)
             .collect::<Result<_, _>>()?;
-        let known = |listed: &Listed| {
+        let known = |listed: &ListedFile| {
             let segment = segments.get(listed.segment as usize)?;
-            (listed.number < segment.file_count()).then(|| Known {
+            (listed.number < segment.file_count()).then(|| IndexedFile {
                 file: FilePath::new(segment.file(listed.number).path),
                 segment: segment.clone(),
                 number: listed.number,
                 stamp: listed.stamp,
             })
         };
-        let files: Option<Vec<Known>> = manifest.files.iter().map(known).collect();
-        Ok(Some(Code::of(files.ok_or(Unusable::Manifest)?)))
+        let files: Option<Vec<IndexedFile>> = manifest.files.iter().map(known).collect();
+        Ok(Some(Code::of(files.ok_or(UnusableIndex::Manifest)?)))
     }
 
-    fn open(&self, name: &str) -> Result<Arc<Segment>, Unusable> {
+    fn open(&self, name: &str) -> Result<Arc<Segment>, UnusableIndex> {
         let opened = File::open(self.path_of(name))
             .map_err(BadSegment::from)
             .and_then(|file| Segment::open(&file));
         opened.map(Arc::new).map_err(|error| match error {
-            BadSegment::Version => Unusable::Version,
-            BadSegment::Io(_) | BadSegment::Cut | BadSegment::Changed => Unusable::Segment {
+            BadSegment::Version => UnusableIndex::Version,
+            BadSegment::Io(_) | BadSegment::Cut | BadSegment::Changed => UnusableIndex::Segment {
                 name: name.to_owned(),
                 error,
             },
         })
     }
 
-    /// Writes the segment to a file and returns it mapped, so that it uses no heap memory. Returns
-    /// it unchanged if that fails. Until a manifest names the file, another process may remove it;
-    /// in that case [`Store::save`] writes it again.
+    /// Writes the segment to a file and returns it mapped from there, so that it uses no heap
+    /// memory. Returns it unchanged if that fails. Until a manifest lists the file, another process
+    /// may remove it; in that case [`Store::save`] writes it again.
     pub(super) fn keep(&self, segment: Segment) -> Segment {
         let path = self.path_of(&name_of(&segment));
         let mapped = private_directory(&self.directory)
@@ -163,8 +165,8 @@ impl Store {
         mapped.unwrap_or(segment)
     }
 
-    /// Initializes this store from that of another folder with similar files. Only files with the
-    /// same content are reused.
+    /// Initializes this store with the stored index of another directory that contains similar
+    /// files. Only files with the same content are reused.
     ///
     /// # Errors
     /// Fails if the other store has no usable index, or if this directory cannot be written.
@@ -213,7 +215,7 @@ impl Store {
             }
             segments.push(name);
         }
-        let files = code.known().map(|known| Listed {
+        let files = code.known().map(|known| ListedFile {
             segment: names[&Arc::as_ptr(&known.segment)],
             number: known.number,
             stamp: known.stamp,
@@ -231,7 +233,7 @@ impl Store {
         self.sweep_others()
     }
 
-    /// Removes the indexes of folders that no longer exist.
+    /// Removes the indexes of directories that no longer exist.
     fn sweep_others(&self) -> io::Result<()> {
         let all = self.directory.parent().map(fs::read_dir).transpose()?;
         for directory in all.into_iter().flatten() {
@@ -248,8 +250,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes unused segments and the temporary files of dead writers. The caller must hold the
-    /// lock.
+    /// Removes unused segments and temporary files of processes that ended while writing. The
+    /// caller must hold the lock.
     fn sweep(&self, segments: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
@@ -258,7 +260,7 @@ impl Store {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending == Some("new") || (ending == Some(ENDING) && !used) {
                 match fs::remove_file(&path) {
-                    // Another process may have renamed its temporary file meanwhile.
+                    // Another process may already have renamed its temporary file.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}
                 }
@@ -272,9 +274,9 @@ impl Store {
     }
 }
 
-/// Returns a predicate for files that should be read again because their segment is worn: most of
-/// the segment is outdated, or it is one of many small segments.
-pub(super) fn worn(code: &Code) -> impl Fn(&Known) -> bool {
+/// Returns a predicate that selects the files to parse again because their segment is inefficient:
+/// most of its content is outdated, or it is one of too many small segments.
+pub(super) fn worn(code: &Code) -> impl Fn(&IndexedFile) -> bool {
     let mut live: BTreeMap<*const Segment, (u64, bool)> = BTreeMap::new();
     for known in code.known() {
         let entry = live.entry(Arc::as_ptr(&known.segment)).or_default();
@@ -300,23 +302,23 @@ fn name_of(segment: &Segment) -> String {
 
 /// Encodes a manifest as version, checksum and content.
 fn encode(manifest: &Manifest) -> Vec<u8> {
-    let content = postcard::to_stdvec(manifest).expect("plain numbers and names have a form");
+    let content = postcard::to_stdvec(manifest).expect("a manifest can be serialized");
     let mut bytes = VERSION.to_le_bytes().to_vec();
     bytes.extend(xxhash_rust::xxh3::xxh3_64(&content).to_le_bytes());
     bytes.extend(content);
     bytes
 }
 
-fn decode(bytes: &[u8]) -> Result<Manifest, Unusable> {
-    let (version, rest) = bytes.split_first_chunk().ok_or(Unusable::Manifest)?;
+fn decode(bytes: &[u8]) -> Result<Manifest, UnusableIndex> {
+    let (version, rest) = bytes.split_first_chunk().ok_or(UnusableIndex::Manifest)?;
     if u32::from_le_bytes(*version) != VERSION {
-        return Err(Unusable::Version);
+        return Err(UnusableIndex::Version);
     }
-    let (checksum, content) = rest.split_first_chunk().ok_or(Unusable::Manifest)?;
+    let (checksum, content) = rest.split_first_chunk().ok_or(UnusableIndex::Manifest)?;
     if xxhash_rust::xxh3::xxh3_64(content) != u64::from_le_bytes(*checksum) {
-        return Err(Unusable::Manifest);
+        return Err(UnusableIndex::Manifest);
     }
-    postcard::from_bytes(content).map_err(|_| Unusable::Manifest)
+    postcard::from_bytes(content).map_err(|_| UnusableIndex::Manifest)
 }
 
 #[cfg(test)]

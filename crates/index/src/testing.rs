@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::code::{Code, Known};
+use super::code::{Code, IndexedFile};
 use super::facts::FileFacts;
 use super::segment::Segment;
 use starling_syntax::FilePath;
@@ -15,7 +15,7 @@ pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -
         .map(|(path, text)| FileFacts::read(FilePath::new(path), text.into()))
         .collect();
     let segment = Arc::new(Segment::of(&facts));
-    let known = (0..).zip(facts).map(|(number, facts)| Known {
+    let known = (0..).zip(facts).map(|(number, facts)| IndexedFile {
         file: facts.file,
         segment: segment.clone(),
         number,
@@ -24,7 +24,7 @@ pub(super) fn code_of<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -
     Code::of(known.collect())
 }
 
-/// Returns a snapshot of these files over an empty folder.
+/// Returns a snapshot that contains only these files, as an overlay over an empty directory.
 pub(super) fn snapshot_of(texts: &[(&str, &str)]) -> Snapshot {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();

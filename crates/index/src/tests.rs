@@ -4,6 +4,7 @@ use super::*;
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
 
+/// A workspace in a temporary directory, and its index.
 struct Fixture {
     dir: tempfile::TempDir,
     index: Index,
@@ -45,7 +46,7 @@ fn named(definitions: &[Definition]) -> Vec<String> {
 }
 
 #[test]
-fn finds_definitions_by_any_part_of_their_path() {
+fn definitions_are_found_by_any_suffix_of_their_path() {
     let Fixture { dir: _dir, index } = fixture();
     let find = |name: &str| named(&index.definitions(name));
     let both = ["shop/cart.py::Cart.total", "shop/tally.py::Tally.total"];
@@ -54,7 +55,7 @@ fn finds_definitions_by_any_part_of_their_path() {
     assert_eq!(find("shop.tally.Tally.total"), both[1..]);
     assert_eq!(find("cart.Cart"), ["shop/cart.py::Cart"]);
     assert_eq!(find("shop/cart.py::Cart"), ["shop/cart.py::Cart"]);
-    // No full name matches, so the last part decides.
+    // No symbol matches the whole name, so the last part alone counts.
     assert_eq!(find("self.total"), both);
     assert_eq!(find("test_total"), ["tests/test_cart.py::test_total"]);
     assert_eq!(find("nothing"), [""; 0]);
@@ -64,7 +65,7 @@ fn finds_definitions_by_any_part_of_their_path() {
 }
 
 #[test]
-fn finds_references_and_says_when_there_are_more() {
+fn references_are_marked_incomplete_at_the_limit() {
     let Fixture { dir: _dir, index } = fixture();
     let usages = index.references("Cart.total", 10);
     let shown: Vec<_> = usages
@@ -91,7 +92,7 @@ fn finds_references_and_says_when_there_are_more() {
 }
 
 #[test]
-fn a_later_snapshot_reads_only_what_changed() {
+fn index_of_a_later_snapshot_parses_only_changed_files() {
     let fixture = fixture();
     fixture.index.warm();
     let changed = FilePath::new("shop/tally.py");
@@ -105,7 +106,8 @@ fn a_later_snapshot_reads_only_what_changed() {
     assert_eq!(later.definitions("tally"), []);
     assert_eq!(later.report().parsed, 1);
 
-    // The snapshot reads from disk again: changes are detected by text, not by time.
+    // A snapshot that is read from disk again: unchanged files are detected by their text, not by
+    // their time.
     std::fs::write(fixture.dir.path().join("new.py"), "def fresh(): pass\n").unwrap();
     let workspace = Workspace::open(fixture.dir.path().to_owned()).unwrap();
     let again = fixture.index.after(workspace.snapshot(Overlay::new()));
@@ -114,7 +116,7 @@ fn a_later_snapshot_reads_only_what_changed() {
 }
 
 #[test]
-fn the_questions_reach_their_answers() {
+fn search_locate_map_and_nearest_tests_return_the_expected_symbols() {
     let Fixture { dir: _dir, index } = fixture();
     assert_eq!(index.search("tally of", 5).hits[0].line, 2);
     assert_eq!(
@@ -134,7 +136,7 @@ fn the_questions_reach_their_answers() {
     assert_eq!(tests[0].to_string(), "tests/test_cart.py::test_total");
 }
 
-/// Returns the index of these texts over an empty folder.
+/// Returns the index of these texts, as an overlay over an empty directory.
 fn index_of(files: &[(&str, &str)]) -> Index {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path().to_owned()).unwrap();
@@ -146,7 +148,7 @@ fn index_of(files: &[(&str, &str)]) -> Index {
 }
 
 #[test]
-fn a_use_that_python_takes_for_a_name_is_a_use_of_it() {
+fn unicode_variant_of_an_identifier_is_a_use_of_it() {
     let user = "from a.m import \u{ff48}elper\n\n\ndef use(x):\n    return h\u{ff45}lper(x)\n";
     let helper = "def helper(x):\n    return x\n";
     let files = |module| index_of(&[("a/__init__.py", ""), ("a/m.py", module), ("a/u.py", user)]);
@@ -159,7 +161,7 @@ fn a_use_that_python_takes_for_a_name_is_a_use_of_it() {
 }
 
 #[test]
-fn a_file_in_the_name_decides_between_equals() {
+fn file_in_a_name_selects_among_equal_definitions() {
     let index = index_of(&[
         ("a.py", "def f(): 1\ndef f(): 2\n"),
         ("b/a.py", "def f(): 3\n"),
@@ -175,13 +177,13 @@ fn a_file_in_the_name_decides_between_equals() {
     assert_eq!(find("f#2"), all[1..2]);
     assert_eq!(find("b.a.f"), all[2..3]);
     assert_eq!(find("b::a::f"), all[2..3]);
-    // The file does not exist, so the name alone decides.
+    // The file does not exist, so only the name counts.
     assert_eq!(find("c.py::f"), all);
     assert_eq!(find("a.py::"), [""; 0]);
 }
 
 #[test]
-fn names_of_any_length_are_found() {
+fn long_and_short_names_are_found() {
     let long = "test_".repeat(20);
     let text = format!("def {long}(): pass\ndef f(): {long}()\ndef g(): f()\n");
     let index = index_of(&[("a.py", &text), ("b.txt", &text)]);
@@ -194,7 +196,7 @@ fn names_of_any_length_are_found() {
 }
 
 #[test]
-fn names_of_modules_fit_at_a_dot_only() {
+fn module_part_of_a_name_matches_only_at_a_dot() {
     let index = index_of(&[
         (
             "src/shop/cart.py",
@@ -216,7 +218,7 @@ fn names_of_modules_fit_at_a_dot_only() {
 }
 
 #[test]
-fn references_say_what_kind_they_are() {
+fn references_are_marked_as_import_call_or_use() {
     let index = index_of(&[
         (
             "a.py",
@@ -262,7 +264,7 @@ fn references_say_what_kind_they_are() {
 }
 
 #[test]
-fn buffers_stand_over_the_disk() {
+fn open_buffer_overrides_the_file_on_disk() {
     let fixture = fixture();
     let overlay = Overlay::from([
         (FilePath::new("shop/cart.py"), None),
@@ -292,7 +294,7 @@ fn buffers_stand_over_the_disk() {
 }
 
 #[test]
-fn every_question_is_answered_from_the_new_text() {
+fn queries_on_a_later_snapshot_use_its_text() {
     let fixture = fixture();
     fixture.index.warm();
     let text = "class Basket:\n    def weigh(self):\n        return 'kilogram'\n";
@@ -318,16 +320,16 @@ fn every_question_is_answered_from_the_new_text() {
             .iter()
             .all(|usage| usage.is_import || usage.is_call)
     );
-    // The older index still answers from its own text.
+    // The older index still uses its own text.
     assert_eq!(fixture.index.search("kilogram", 5).total, 0);
-    // The same holds for an index that is made after an index that was never queried.
+    // An index can also be derived from an index that was never queried.
     let lazy = Index::new(later.snapshot().clone()).after(fixture.index.snapshot().clone());
     assert_eq!(lazy.definitions("Basket"), []);
     assert_eq!(lazy.definitions("Cart").len(), 1);
 }
 
 #[test]
-fn files_that_cannot_be_read_are_left_out() {
+fn unreadable_file_is_not_indexed() {
     let fixture = fixture();
     std::fs::write(
         fixture.dir.path().join("latin.py"),
@@ -344,7 +346,7 @@ fn files_that_cannot_be_read_are_left_out() {
 }
 
 #[test]
-fn an_empty_workspace_has_no_answers() {
+fn queries_on_an_empty_workspace_return_nothing() {
     let index = index_of(&[]);
     assert_eq!(index.search("x", 5).total, 0);
     assert_eq!(index.definitions("x"), []);
@@ -357,7 +359,7 @@ fn an_empty_workspace_has_no_answers() {
 }
 
 #[test]
-fn variables_of_modules_are_found_with_their_uses() {
+fn module_variables_are_found_with_their_uses() {
     let index = index_of(&[
         (
             "shop.py",
@@ -403,7 +405,7 @@ fn variables_of_modules_are_found_with_their_uses() {
 }
 
 #[test]
-fn what_a_method_has_to_do_with_other_classes() {
+fn heritage_of_a_method_is_own_overrides_or_unknown() {
     let base = "class Base:\n    def key(self):\n        pass\n\n\nclass Own(Base, object):\n    def key(self):\n        pass\n\n    \
                 def span_of(self):\n        pass\n\n\nclass Far(Thread):\n    def span_of(self):\n        pass\n\n\n\
                 def span():\n    pass\n";
@@ -417,7 +419,7 @@ fn what_a_method_has_to_do_with_other_classes() {
 }
 
 #[test]
-fn an_attribute_is_the_only_one_where_nothing_else_can_be_it() {
+fn method_is_the_only_attribute_if_its_name_is_bound_nowhere_else() {
     let own = "class Own:\n    def span_of(self):\n        pass\n";
     let is_only = |other: &str| {
         let index = index_of(&[("m.py", own), ("other.py", other)]);

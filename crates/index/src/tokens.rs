@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_the_vocabulary_does() {
+    fn token_counts_match_the_vocabulary() {
         assert_eq!(count_tokens(""), 0);
         assert_eq!(count_tokens("def f(self):\n"), 4);
         assert_eq!(count_tokens("hello world"), 2);
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_add_up() {
+    fn token_counts_of_lines_add_up_to_the_whole_text() {
         let text =
             "a/b.py:\n class \u{e9}A(B):\n  def f(self, x=\"\u{1f642}\"):\n  def g():  …\nc.py:\n";
         let lines: usize = text.split_inclusive('\n').map(count_tokens).sum();

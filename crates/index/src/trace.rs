@@ -1,4 +1,4 @@
-//! Parses the source positions in tracebacks.
+//! Parses the source positions in tracebacks of Python and pytest.
 
 /// One frame of a printed traceback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_pythons_and_pytests_frames() {
+    fn frames_of_python_and_pytest_are_parsed() {
         let text = "Traceback (most recent call last):\n  File \"/w/a b.py\", line 12, in <module>\n    f()\n\
                     File \"x.pyx\", line 3\ntests/t.py:7: in test_f\r\n    g()\nsrc/m.py:9: ValueError\n\
                     see foo.py: it fails\nError at a.py:x: no\nFile \"unfinished";
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_pytest_quotes() {
+    fn frames_quoted_by_pytest_are_parsed() {
         let text = "tests/t.py:1: in <module>\n    import m\nE     File \"/w/m.py\", line 3\n\
                     E       def f(:\nE   SyntaxError: invalid syntax\nE   x.py: no\n";
         let found: Vec<_> = frames(text).iter().map(|f| (f.path, f.line)).collect();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_frame_is_none() {
+    fn line_that_only_resembles_a_frame_is_rejected() {
         for line in [
             "",
             "File",

@@ -1,5 +1,6 @@
-//! Attributes of objects of unknown type, and names renamed by halves. Code and strings tell what may
-//! have an attribute; what nothing has is not there.
+//! Finds uses of attributes that nothing defines, on objects of unknown type, and names that a
+//! change renamed only in one of several related definitions. An attribute may be defined by code,
+//! by strings, or by files in other languages.
 
 use std::collections::BTreeSet;
 
@@ -15,41 +16,42 @@ use super::search::text_of;
 use starling_syntax::{FilePath, Language, SymbolPath, SymbolTree};
 use starling_workspace::Snapshot;
 
-/// Names of one change that are looked for in all texts.
+/// Maximum number of names of one change that are searched for in all texts.
 const NAMES_MOST: usize = 20;
-/// Words of code that gives objects attributes at run time.
+/// Words in code that creates attributes at run time.
 const MAKES: [&str; 4] = ["__dict__", "__getattr__", "__getattribute__", "setattr"];
-/// Endings of files that say names without giving them to anything.
+/// Extensions of files that contain prose. A name in prose does not define an attribute.
 const PROSE: [&str; 6] = ["adoc", "html", "markdown", "md", "rst", "txt"];
 
-/// The code of a state of the workspace, and its texts.
+/// One state of the workspace: its indexed code and its texts.
 #[derive(Clone, Copy)]
-pub(super) struct World<'w> {
+pub(super) struct WorkspaceState<'w> {
     pub code: &'w Code,
     pub texts: &'w Snapshot,
 }
 
-/// An attribute that a change introduces and nothing has.
+/// An attribute that a change uses and that is not defined anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NewAttribute {
     pub at: Dangling,
-    /// Whether it stands in the place of an attribute of the workspace: the object is one of its
-    /// own.
+    /// Whether the attribute replaces an attribute that only classes of the workspace have. If so,
+    /// the object is an instance of such a class, which lacks the new attribute.
     pub is_of_own: bool,
 }
 
-/// The reads of an attribute of this name, where nothing may have such an attribute.
-pub(super) fn left_uses(world: World<'_>, name: &str) -> Vec<Dangling> {
+/// Returns the reads of an attribute of this name, or nothing if some object may have such an
+/// attribute.
+pub(super) fn left_uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
     match is_held(world, name) {
         true => Vec::new(),
         false => uses(world, name),
     }
 }
 
-/// The reads of attributes whose last definition a change takes away.
+/// Returns the reads of attributes whose last definition is removed by a change.
 pub(super) fn lost_attributes(
-    before: World<'_>,
-    after: World<'_>,
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
     changed: &[FilePath],
 ) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before.code), Resolver::new(after.code));
@@ -69,7 +71,7 @@ pub(super) fn lost_attributes(
     }
     let gone = gone.iter().take(NAMES_MOST);
     let mut uses: Vec<Dangling> = gone.flat_map(|name| left_uses(after, name)).collect();
-    // The object may be one of a package.
+    // In a file that imports installed packages, the object may be one of a package.
     uses.retain(|one| {
         let file = after.code.find(&one.file);
         file.is_some_and(|file| !later.imports_packages(file))
@@ -77,11 +79,12 @@ pub(super) fn lost_attributes(
     uses
 }
 
-/// The attributes that a change introduces, of objects of unknown type, and that nothing has. One that
-/// was used before is an attribute of types outside the workspace.
+/// Returns the attributes on objects of unknown type that a change uses and that are not defined
+/// anywhere. An attribute that was already used before the change counts as defined outside of the
+/// workspace.
 pub(super) fn new_attributes(
-    before: World<'_>,
-    after: World<'_>,
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
     changed: &[FilePath],
 ) -> Vec<NewAttribute> {
     let mut later = Resolver::new(after.code);
@@ -111,8 +114,8 @@ pub(super) fn new_attributes(
     found.collect()
 }
 
-/// Where `old` is left although what belongs to the same thing is `new` now: a class beside one that it
-/// inherits from, a module beside its stub.
+/// Returns the remaining definitions of `old` whose related definition was renamed to `new`: in a
+/// base class or subclass, or in the stub of a module.
 pub(super) fn half_renamed(before: &Code, after: &Code, old: &str, new: &str) -> Vec<Dangling> {
     let (mut earlier, mut later) = (Resolver::new(before), Resolver::new(after));
     let left = later.bodies_with(old);
@@ -143,7 +146,7 @@ pub(super) fn half_renamed(before: &Code, after: &Code, old: &str, new: &str) ->
     half.into_iter().map(place).collect()
 }
 
-fn uses(world: World<'_>, name: &str) -> Vec<Dangling> {
+fn uses(world: WorkspaceState<'_>, name: &str) -> Vec<Dangling> {
     let mut resolver = Resolver::new(world.code);
     let is_it = |names: &Names, one: &Occurrence| names.name(one.name) == name;
     let mut found = Vec::new();
@@ -159,9 +162,10 @@ fn uses(world: World<'_>, name: &str) -> Vec<Dangling> {
     found
 }
 
-/// Whether anything may have an attribute of this name: a class, an assignment, a keyword, a field named
-/// in a string, an option, a table or message in a file of another language.
-fn is_held(world: World<'_>, name: &str) -> bool {
+/// Returns whether any object may have an attribute of this name: because of a class, an
+/// assignment, a keyword argument, a field named in a string, a command-line option, or a table or
+/// message in a file of another language.
+fn is_held(world: WorkspaceState<'_>, name: &str) -> bool {
     if Resolver::new(world.code).is_attribute_of_some(name) {
         return true;
     }
@@ -192,7 +196,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether code outside tests uses an attribute of this name.
+/// Returns whether code outside of tests uses an attribute of this name.
 fn is_used(code: &Code, name: &str) -> bool {
     code.mentioning(name).into_iter().any(|file| {
         let names = Source::names(code, file).filter(|_| !is_test(code.path(file)));
@@ -204,10 +208,10 @@ fn is_used(code: &Code, name: &str) -> bool {
     })
 }
 
-/// Whether the symbol is as before but for this name, which stands in the place of an attribute that only
-/// classes of the workspace have, none of which may have the new one.
-fn replaces_own(before: World<'_>, after: World<'_>, at: &Dangling) -> bool {
-    let tree = |world: World<'_>| {
+/// Returns whether the symbol differs only by this name, which replaces an attribute that only
+/// classes of the workspace have, none of which has the new attribute.
+fn replaces_own(before: WorkspaceState<'_>, after: WorkspaceState<'_>, at: &Dangling) -> bool {
+    let tree = |world: WorkspaceState<'_>| {
         let text = world.texts.read(&at.file).ok()?;
         let tree = SymbolTree::parse(at.file.clone(), text);
         let span = tree.find(&at.symbol.name)?.span;
@@ -252,7 +256,7 @@ fn only_own_have(
         })
 }
 
-/// A text with each `from` that is a whole word replaced.
+/// Returns a text in which each whole word `from` is replaced by `to`.
 fn with_word(text: &str, from: &str, to: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut made = String::new();
@@ -269,7 +273,7 @@ fn with_word(text: &str, from: &str, to: &str) -> String {
     made
 }
 
-/// Whether code outside tests gives objects attributes at run time.
+/// Returns whether code outside of tests creates attributes at run time.
 fn makes_attributes(code: &Code) -> bool {
     MAKES.iter().any(|word| {
         code.mentioning(word).into_iter().any(|file| {
@@ -287,7 +291,7 @@ mod tests {
 
     const NOTE: &str = "class Note:\n    def short(self):\n        return 1\n\n    def strip(self):\n        return 2\n";
 
-    /// The attributes that are lost, and those that are new, as `file:line name`.
+    /// Returns the lost attributes and the new attributes of a change, as `file:line name`.
     fn found(before: &[(&str, &str)], changes: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         let is_kept = |(name, _): &&(&str, &str)| !changes.iter().any(|(other, _)| other == name);
         let mut after: Vec<(&str, &str)> = before.iter().filter(is_kept).copied().collect();
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_definition_of_an_attribute_is_missed_where_it_is_used() {
+    fn use_of_an_attribute_whose_last_definition_is_removed_is_reported() {
         let user = "def f(note):\n    return note.short(), note.strip()\n";
         let gone = NOTE
             .replace("short", "brief")
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_attribute_is_one_that_nothing_has_and_nobody_used() {
+    fn new_use_of_an_undefined_attribute_is_reported() {
         let user = "def f(note):\n    return note.short()\n";
         let used = "def g(answer):\n    return answer.raise_for_status()\n";
         let files = [("note.py", NOTE), ("user.py", user), ("used.py", used)];
@@ -367,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_of_an_object_from_outside_is_none_for_an_own() {
+    fn replaced_attribute_of_an_outside_object_is_not_marked_as_own() {
         let user = "def f(note):\n    data = note\n    return data.short()\n";
         let instead = user.replace("short", "brief");
         let fetched = instead.replace("= note", "= note.strip()");
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_is_renamed_together() {
+    fn rename_in_only_one_related_class_is_reported() {
         let text = "class A:\n    def f(self):\n        return 1\n\n\nclass B(A):\n    def f(self):\n        return 2\n\n\n\
                     class C:\n    def f(self):\n        return 3\n";
         let half = |new: &str| {

@@ -1,4 +1,4 @@
-//! Splits texts into terms: the words of code and prose, whole and in parts.
+//! Splits texts into terms: the words of code and prose, and the parts of compound words.
 
 use super::facts::Field;
 
@@ -10,7 +10,7 @@ pub(super) struct Term(u64);
 /// Mask of the bits below a term's hash that are free for a field.
 const FIELD_BITS: u64 = 7;
 
-/// Maximum length of a word, in bytes. Longer runs of letters are data.
+/// Maximum length of a word, in bytes. Longer runs of letters are treated as data and skipped.
 const LONGEST: usize = 60;
 
 impl Term {
@@ -88,7 +88,7 @@ fn word_width(text: &str, at: usize) -> usize {
     c.filter(|c| c.is_alphanumeric()).map_or(0, char::len_utf8)
 }
 
-/// Returns the length in bytes of a character, given its first byte.
+/// Returns the length in bytes of a UTF-8 character, given its first byte.
 fn other_width(first: u8) -> usize {
     match first {
         0..0xc0 => 1,
@@ -98,7 +98,7 @@ fn other_width(first: u8) -> usize {
     }
 }
 
-/// Returns whether a word is long enough to be meaningful and short enough to be a word.
+/// Returns whether a word is long enough to be meaningful and short enough not to be data.
 /// Identifiers are not limited in this way.
 pub(super) fn is_counted(word: &str) -> bool {
     (2..=LONGEST).contains(&word.len())
@@ -129,7 +129,7 @@ fn camel_parts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns where the first part of a camel-case word ends.
+/// Returns the end of the first part of a camel-case word, as a byte offset.
 fn camel_end(word: &str) -> usize {
     let bytes = word.as_bytes();
     (1..bytes.len())
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_identifiers() {
+    fn identifiers_are_split_into_parts() {
         let split = |word| parts(word).collect::<Vec<_>>();
         assert_eq!(split("get_HTTPResponse2"), ["get", "HTTP", "Response2"]);
         assert_eq!(split("__init__"), ["init"]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_finds_the_words() {
+    fn each_word_and_words_find_the_same_words() {
         for text in [
             "",
             "a bb ccc",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_count_whole_and_in_parts() {
+    fn all_words_returns_words_and_their_parts() {
         let terms = |text| all_words(text).map(Term::of).collect::<Vec<_>>();
         let of = |words: &[&str]| words.iter().map(|word| Term::of(word)).collect::<Vec<_>>();
         assert_eq!(

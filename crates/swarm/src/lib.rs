@@ -65,7 +65,7 @@ pub mod reading {
     pub use crate::excerpt::found::Found;
     pub use crate::excerpt::{Focus, Layout, chosen, numbered, stems};
     pub use crate::lookup::{Lookup, Mention, cap};
-    pub use crate::protocol::{Name, OutlineFile, Read, Search, first_word, schema, words};
+    pub use crate::protocol::{Name, OutlineFile, Read, Search};
 }
 
 #[cfg(test)]

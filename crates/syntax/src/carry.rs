@@ -35,11 +35,11 @@ pub fn carry(
     checked(file, (base, changes), current, carried)
 }
 
-/// Like [`carry`], but compares whole lines: text that the user typed into a line does not conflict
-/// with an edit of the neighbouring line.
+/// Like [`carry`], but compares whole lines, so that text which the user typed into a line does not
+/// conflict with an edit of the neighbouring line.
 ///
 /// # Errors
-/// The errors are those of [`carry`].
+/// The errors are the same as those of [`carry`].
 pub fn carry_lines(
     file: &FilePath,
     base: &str,
@@ -65,12 +65,12 @@ fn checked(
         theirs: nearest(&typed, edit.range),
         unsure: Some(why),
     };
-    // If no definition changes, every line stays between the same two definitions.
+    // If neither change touches a definition, every line stays between the same two definitions.
     let has_symbols = Language::of(file) != Language::Plain;
     if has_symbols && (defines(base, changes) || defines(base, &typed)) {
         let moved = carried.edits.iter().map(|(_, moved)| moved.clone());
-        let made_in = Version::new(file, current, &carried.changes, moved.collect());
-        let made_for = Version::new(file, base, changes, changes.edits().to_vec());
+        let made_in = TreesOfChange::new(file, current, &carried.changes, moved.collect());
+        let made_for = TreesOfChange::new(file, base, changes, changes.edits().to_vec());
         let is_broken = made_for.is_broken() || made_in.is_broken();
         let (was, is) = (made_for.symbols(is_broken), made_in.symbols(is_broken));
         for (edit, moved) in &carried.edits {
@@ -80,13 +80,13 @@ fn checked(
             }
         }
         if let Some((owner, taker)) = takes_lines(&made_for, &made_in) {
-            let why = format!("it would put lines of {owner} into {taker}");
+            let why = format!("it would move lines of {owner} into {taker}");
             return Err(unsure(first, why));
         }
     }
     for (edit, _) in &carried.edits {
         if let Some(line) = typed_again(base, edit, &typed) {
-            let why = format!("`{line}`, which looks like it, was typed directly beside it");
+            let why = format!("the similar line `{line}` was typed directly next to it");
             return Err(unsure(edit, why));
         }
     }
@@ -94,7 +94,7 @@ fn checked(
 }
 
 /// The symbol trees of a text before and after a change.
-struct Version {
+struct TreesOfChange {
     before: SymbolTree,
     after: SymbolTree,
     changes: ChangeSet,
@@ -103,16 +103,16 @@ struct Version {
 }
 
 /// The outlines of a text before and after a change.
-struct Symbols<'t> {
+struct OutlinePair<'t> {
     before: Outline<'t>,
     after: Outline<'t>,
 }
 
-impl Version {
+impl TreesOfChange {
     fn new(file: &FilePath, text: &str, changes: &ChangeSet, edits: Vec<Edit>) -> Self {
         let after = changes.apply(text);
-        let after = after.expect("a change set fits its base, and a carried one the newer text");
-        Version {
+        let after = after.expect("the change set was made for this text");
+        TreesOfChange {
             before: SymbolTree::parse(file.clone(), Arc::from(text)),
             after: SymbolTree::parse(file.clone(), Arc::from(after)),
             changes: changes.clone(),
@@ -125,7 +125,7 @@ impl Version {
         !self.before.errors().is_empty() || !self.after.errors().is_empty()
     }
 
-    fn symbols(&self, is_broken: bool) -> Symbols<'_> {
+    fn symbols(&self, is_broken: bool) -> OutlinePair<'_> {
         let read = |tree| {
             if is_broken {
                 Outline::by_indentation(tree)
@@ -133,13 +133,14 @@ impl Version {
                 Outline::of(tree)
             }
         };
-        Symbols {
+        OutlinePair {
             before: read(&self.before),
             after: read(&self.after),
         }
     }
 
-    /// Returns the whole lines that an edit changes: their range before the change and after it.
+    /// Returns the range of whole lines that an edit changes, in the text before the change and in
+    /// the text after it.
     fn lines(&self, edit: &Edit) -> (ByteRange, ByteRange) {
         let before = whole_lines(self.before.text(), edit);
         let earlier = self.edits.iter().take_while(|earlier| *earlier != edit);
@@ -153,7 +154,7 @@ impl Version {
         (before, whole_lines(self.after.text(), &inverse))
     }
 
-    /// Returns the owners of each line that no edit touches: the symbol before the change and the
+    /// Returns the owners of each line that no edit touches: its symbol before the change and its
     /// symbol after it.
     fn untouched(&self) -> Vec<(&str, &str)> {
         let text = self.before.text();
@@ -266,8 +267,8 @@ fn is_near_copy(one: &str, other: &str) -> bool {
 
 /// Checks that the lines of an edit have the same owners in both versions.
 fn same_symbols(
-    was: &Symbols<'_>,
-    is: &Symbols<'_>,
+    was: &OutlinePair<'_>,
+    is: &OutlinePair<'_>,
     (old, new): ((ByteRange, ByteRange), (ByteRange, ByteRange)),
 ) -> Result<(), String> {
     let edited = old.0.of(was.before.text());
@@ -291,21 +292,21 @@ fn same_symbol(
         return match is_renamed((base, was), (now, is)) {
             true => Ok(()),
             false => Err(format!(
-                "it was made in {}, and the text that it fits now is in {}",
+                "it was made in {}, but the matching text is now in {}",
                 called(was),
                 called(is)
             )),
         };
     }
     if now.count(was) > base.count(was) {
-        return Err(format!("there is more than one {} now", called(was)));
+        return Err(format!("there is now more than one {}", called(was)));
     }
     for (other, text) in now.beside(is) {
         if !base.has(other)
             && let Some(line) = copy_of(edited, text)
         {
             return Err(format!(
-                "the new {} beside {} has a line that looks like it: `{line}`",
+                "the new {} next to {} has a similar line: `{line}`",
                 called(other),
                 called(is)
             ));
@@ -314,7 +315,7 @@ fn same_symbol(
     Ok(())
 }
 
-/// Returns whether the user renamed a symbol or an enclosing class: the old name is gone, the new
+/// Returns whether the user renamed a symbol or its enclosing class: the old name is gone, the new
 /// name is new, and no other symbol with the same parent was added or removed.
 fn is_renamed((base, was): (&Outline<'_>, &str), (now, is): (&Outline<'_>, &str)) -> bool {
     let (Some((gone, inside)), Some((new, inside_new))) = (missing(now, was), missing(base, is))
@@ -343,10 +344,10 @@ fn missing<'n>(outline: &Outline<'_>, name: &'n str) -> Option<(&'n str, &'n str
     Some((&name[..end], &name[end..]))
 }
 
-/// Returns whether the change moves a line to another symbol in the newer text although the line
-/// keeps its symbol in the base text. The result names the old and the new symbol. Comments of a
-/// removed symbol may move. The result is `None` if the newer text has syntax errors.
-fn takes_lines(made_for: &Version, made_in: &Version) -> Option<(String, String)> {
+/// Returns the old and the new symbol of a line that the change would move to another symbol in the
+/// newer text, although the line keeps its symbol in the base text. Comments of a removed symbol
+/// may move. Returns `None` if there is no such line, or if the newer text has syntax errors.
+fn takes_lines(made_for: &TreesOfChange, made_in: &TreesOfChange) -> Option<(String, String)> {
     if made_in.is_broken() {
         return None;
     }

@@ -8,6 +8,7 @@ mod tests;
 
 pub use binding::{Arguments, Misfit, Receiver};
 
+/// How arguments are passed to a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterKind {
@@ -18,7 +19,7 @@ pub enum ParameterKind {
     VarKeyword,
 }
 
-/// A function parameter. The annotation and the default are source text.
+/// A function parameter. The annotation and the default are kept as source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     pub name: String,
@@ -27,14 +28,15 @@ pub struct Parameter {
     pub default: Option<String>,
 }
 
-/// The parts of a symbol that callers rely on: a change of the contract can break references.
+/// The parts of a symbol on which its users rely, such as the name and the parameters. A change of
+/// the contract can break references.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     pub name: String,
     pub decorators: Vec<String>,
     /// `None` for a class or a module.
     pub parameters: Option<Vec<Parameter>>,
-    /// Base classes and keywords of a class.
+    /// Base classes and keyword arguments of a class definition.
     pub bases: Vec<String>,
     pub returns: Option<String>,
     pub is_async: bool,
@@ -44,13 +46,14 @@ pub struct Contract {
 }
 
 /// One difference between two contracts.
-struct Change {
+struct ContractDifference {
     text: String,
-    weight: Weight,
+    weight: ChangeImpact,
 }
 
+/// The effect of a contract change on code that uses the older contract.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Weight {
+enum ChangeImpact {
     /// Code that uses the older contract can break.
     Breaks,
     Harmless,
@@ -65,15 +68,17 @@ impl Contract {
     }
 
     /// Returns whether code that uses the older contract can break. The following changes are safe:
-    /// raised exceptions, annotations alone, a default for a parameter that had none, added bases,
-    /// and optional parameters added at the end.
+    /// changed exceptions or annotations, a default for a parameter that had none, added bases, and
+    /// optional parameters added at the end.
     pub fn can_break(&self, newer: &Contract) -> bool {
         let changes = self.differences(newer);
-        changes.iter().any(|change| change.weight == Weight::Breaks)
+        changes
+            .iter()
+            .any(|change| change.weight == ChangeImpact::Breaks)
     }
 
-    fn differences(&self, newer: &Contract) -> Vec<Change> {
-        let mut changes = Changes(Vec::new());
+    fn differences(&self, newer: &Contract) -> Vec<ContractDifference> {
+        let mut changes = DifferenceList(Vec::new());
         if self.name != newer.name {
             changes.breaks(format!("renamed from `{}` to `{}`", self.name, newer.name));
         }
@@ -81,20 +86,20 @@ impl Contract {
             "decorator",
             &self.decorators,
             &newer.decorators,
-            Weight::Breaks,
+            ChangeImpact::Breaks,
         );
         match (&self.parameters, &newer.parameters) {
             (Some(old), Some(new)) => changes.parameters(old, new),
             (None, None) => {}
-            (Some(_), None) => changes.breaks("is no function any more".to_owned()),
+            (Some(_), None) => changes.breaks("is no longer a function".to_owned()),
             (None, Some(_)) => changes.breaks("became a function".to_owned()),
         }
-        changes.list("base", &self.bases, &newer.bases, Weight::Harmless);
+        changes.list("base", &self.bases, &newer.bases, ChangeImpact::Harmless);
         changes.value(
             "return annotation",
             &self.returns,
             &newer.returns,
-            Weight::Harmless,
+            ChangeImpact::Harmless,
         );
         if self.is_async != newer.is_async {
             changes.breaks(became(newer.is_async, "async"));
@@ -128,24 +133,25 @@ fn became(is_now: bool, what: &str) -> String {
     }
 }
 
-struct Changes(Vec<Change>);
+/// The differences that were found so far.
+struct DifferenceList(Vec<ContractDifference>);
 
-impl Changes {
+impl DifferenceList {
     fn breaks(&mut self, text: String) {
-        self.push(text, Weight::Breaks);
+        self.push(text, ChangeImpact::Breaks);
     }
 
     fn harmless(&mut self, text: String) {
-        self.push(text, Weight::Harmless);
+        self.push(text, ChangeImpact::Harmless);
     }
 
-    fn push(&mut self, text: String, weight: Weight) {
-        self.0.push(Change { text, weight });
+    fn push(&mut self, text: String, weight: ChangeImpact) {
+        self.0.push(ContractDifference { text, weight });
     }
 
-    /// Records the changes of a list. Removed and reordered items break; added items have the
-    /// weight `added`.
-    fn list(&mut self, what: &str, old: &[String], new: &[String], added: Weight) {
+    /// Records the changes of a list. Removed and reordered items can break users; `added` is the
+    /// impact of an added item.
+    fn list(&mut self, what: &str, old: &[String], new: &[String], added: ChangeImpact) {
         for item in old.iter().filter(|item| !new.contains(item)) {
             self.breaks(format!("{what} `{item}` removed"));
         }
@@ -159,11 +165,17 @@ impl Changes {
                 .collect()
         };
         if kept(old, new) != kept(new, old) {
-            self.breaks(format!("{what}s in another order or number"));
+            self.breaks(format!("order or number of {what}s changed"));
         }
     }
 
-    fn value(&mut self, what: &str, old: &Option<String>, new: &Option<String>, weight: Weight) {
+    fn value(
+        &mut self,
+        what: &str,
+        old: &Option<String>,
+        new: &Option<String>,
+        weight: ChangeImpact,
+    ) {
         match (old, new) {
             (Some(old), Some(new)) if old != new => {
                 self.push(format!("{what} changed from `{old}` to `{new}`"), weight);
@@ -215,7 +227,8 @@ impl Changes {
         if old.kind != new.kind {
             let (from, to) = (old.kind.words(), new.kind.words());
             let text = format!("parameter \"{name}\" changed from {from} to {to}");
-            // A keyword argument with the name of a positional-only parameter went to `**`.
+            // If the function has a `**` parameter, that parameter collected keyword arguments with
+            // the name of a positional-only parameter.
             let takes_names = all.iter().any(|one| one.kind == ParameterKind::VarKeyword);
             let widened = new.kind == ParameterKind::Positional
                 && match old.kind {
@@ -228,17 +241,22 @@ impl Changes {
             self.push(
                 text,
                 if widened {
-                    Weight::Harmless
+                    ChangeImpact::Harmless
                 } else {
-                    Weight::Breaks
+                    ChangeImpact::Breaks
                 },
             );
         }
         let what = format!("annotation of parameter \"{name}\"");
-        self.value(&what, &old.annotation, &new.annotation, Weight::Harmless);
+        self.value(
+            &what,
+            &old.annotation,
+            &new.annotation,
+            ChangeImpact::Harmless,
+        );
         let weight = match old.default {
-            Some(_) => Weight::Breaks,
-            None => Weight::Harmless,
+            Some(_) => ChangeImpact::Breaks,
+            None => ChangeImpact::Harmless,
         };
         let what = format!("default of parameter \"{name}\"");
         self.value(&what, &old.default, &new.default, weight);
@@ -258,8 +276,8 @@ impl Changes {
     }
 }
 
-/// Returns whether the new positional parameter at `index` takes a positional argument of an older
-/// parameter: a parameter after it is older, and is positional or `*args`.
+/// Returns whether the new positional parameter at `index` receives an argument that was passed to
+/// an older parameter: a later parameter existed before and is positional or `*args`.
 fn takes_a_place(index: usize, old: &[Parameter], new: &[Parameter]) -> bool {
     let by_place = |parameter: &Parameter| {
         parameter.is_positional() || parameter.kind == ParameterKind::VarPositional

@@ -13,15 +13,15 @@ use super::{Parameter, SymbolKind, SymbolTree};
 #[cfg(test)]
 mod tests;
 
-/// A position that Python would reject.
+/// A position in the text where Python would report a syntax error, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct SyntaxFlaw {
     pub(super) at: usize,
     pub(super) what: &'static str,
 }
 
-/// Returns all flaws that can be found in the syntax tree, in order.
-pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
+/// Returns all syntax errors that can be found in the syntax tree, in the order of the text.
+pub(super) fn flaws(tree: &SymbolTree) -> Vec<SyntaxFlaw> {
     let Some(root) = tree.root() else {
         return Vec::new();
     };
@@ -30,7 +30,7 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
         if node.is_missing() {
             push(&mut flaws, node, "something is missing here");
         } else if node.is_error() {
-            push(&mut flaws, node, "this cannot be read");
+            push(&mut flaws, node, "this cannot be parsed");
             return ControlFlow::Break(());
         }
         look_at(tree, node, &mut flaws);
@@ -39,7 +39,7 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     for symbol in tree.symbols() {
         let parameters = symbol.contract.parameters.as_deref().unwrap_or_default();
         if let Some(what) = parameter_flaw(parameters) {
-            flaws.push(Flaw {
+            flaws.push(SyntaxFlaw {
                 at: symbol.name.start,
                 what,
             });
@@ -49,14 +49,14 @@ pub(super) fn flaws(tree: &SymbolTree) -> Vec<Flaw> {
     flaws
 }
 
-fn push(flaws: &mut Vec<Flaw>, node: Node<'_>, what: &'static str) {
-    flaws.push(Flaw {
+fn push(flaws: &mut Vec<SyntaxFlaw>, node: Node<'_>, what: &'static str) {
+    flaws.push(SyntaxFlaw {
         at: node.start_byte(),
         what,
     });
 }
 
-fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
+fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<SyntaxFlaw>) {
     match node.kind() {
         "module" => check_block(tree, node, None, flaws),
         "block" => {
@@ -84,7 +84,7 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
                 push(
                     flaws,
                     node,
-                    "this is indented otherwise than the statement that it belongs to",
+                    "its indentation differs from that of its statement",
                 );
             }
         }
@@ -106,12 +106,12 @@ fn look_at(tree: &SymbolTree, node: Node<'_>, flaws: &mut Vec<Flaw>) {
             }
             SymbolKind::Function | SymbolKind::Method => {}
         },
-        "exec_statement" => push(flaws, node, "a statement of Python 2"),
+        "exec_statement" => push(flaws, node, "a statement that exists only in Python 2"),
         // `print >> file, text` is a legal expression in Python 3.
         "print_statement" => {
             let first = node.named_child(0).map(|child| child.kind());
             if first != Some("chevron") {
-                push(flaws, node, "a statement of Python 2");
+                push(flaws, node, "a statement that exists only in Python 2");
             }
         }
         "argument_list" => check_arguments(node, flaws),
@@ -134,9 +134,14 @@ fn own_depth(tree: &SymbolTree, offset: usize) -> Option<Columns> {
     is_blank(before).then(|| Columns::of(before))
 }
 
-/// Checks that all statements of a block have the same indentation, and that it is deeper than the
-/// line of the block's head.
-fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws: &mut Vec<Flaw>) {
+/// Checks that all statements of a block have the same indentation, and that it is deeper than that
+/// of `head`, the compound statement to which the block belongs.
+fn check_block(
+    tree: &SymbolTree,
+    block: Node<'_>,
+    head: Option<Node<'_>>,
+    flaws: &mut Vec<SyntaxFlaw>,
+) {
     let mut expected = match head {
         None => Some(Columns::of("")),
         Some(_) => None,
@@ -156,7 +161,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
                     push(
                         flaws,
                         statement,
-                        "this must be indented deeper than the line that it belongs to",
+                        "this must be indented deeper than the head of its block",
                     );
                 }
             }
@@ -164,7 +169,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
                 push(
                     flaws,
                     statement,
-                    "this is indented otherwise than the statements before it",
+                    "its indentation differs from that of the previous statements",
                 );
                 return;
             }
@@ -173,7 +178,7 @@ fn check_block(tree: &SymbolTree, block: Node<'_>, head: Option<Node<'_>>, flaws
     }
 }
 
-/// Returns whether the previous line ends with a backslash. Then the indentation has no meaning.
+/// Returns whether the previous line ends with a backslash. If so, the indentation has no meaning.
 fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
     let start = tree.lines().range(tree.lines().line_of(offset)).start;
     tree.text()[..start]
@@ -181,7 +186,7 @@ fn follows_continuation(tree: &SymbolTree, offset: usize) -> bool {
         .ends_with('\\')
 }
 
-fn check_arguments(list: Node<'_>, flaws: &mut Vec<Flaw>) {
+fn check_arguments(list: Node<'_>, flaws: &mut Vec<SyntaxFlaw>) {
     let mut named = false;
     for argument in statements(list) {
         match argument.kind() {
@@ -191,7 +196,7 @@ fn check_arguments(list: Node<'_>, flaws: &mut Vec<Flaw>) {
                 push(
                     flaws,
                     argument,
-                    "a positional argument after one by keyword",
+                    "a positional argument after a keyword argument",
                 );
                 return;
             }
@@ -209,7 +214,7 @@ fn parameter_flaw(parameters: &[Parameter]) -> Option<&'static str> {
         }
         let is_positional = parameter.is_positional();
         if is_positional && optional && parameter.default.is_none() {
-            return Some("a parameter without a default after one with a default");
+            return Some("a parameter without a default after a parameter with a default");
         }
         optional |= is_positional && parameter.default.is_some();
     }

@@ -1,10 +1,11 @@
-//! Checks that find code lost in a rewrite.
+//! Finds code that was lost in a rewrite, and comments such as `# ... rest unchanged` that stand
+//! for omitted code.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-/// A part of the code that a rewrite removed.
+/// A part of the code that is missing after a rewrite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "lost", rename_all = "snake_case")]
 pub enum Loss {
@@ -36,7 +37,7 @@ const LEFT_OUT: &[&str] = &[
     "abbreviated",
 ];
 
-/// Words for the omitted rest. They mark an omission if dots precede or follow them.
+/// Words for the omitted rest. They mark an omission if an ellipsis precedes or follows them.
 const REMAINDER: &[&str] = &[
     "rest",
     "remaining",
@@ -48,7 +49,7 @@ const REMAINDER: &[&str] = &[
     "other",
 ];
 
-/// Words for code.
+/// Words for code. They mark an omission if an ellipsis precedes or follows them.
 const CODE: &[&str] = &[
     "code",
     "method",
@@ -72,7 +73,7 @@ const CODE: &[&str] = &[
     "everything",
 ];
 
-/// Phrases that mark omitted code even without dots. `*` stands for any word of [`CODE`].
+/// Phrases that mark omitted code even without an ellipsis. `*` stands for any word of [`CODE`].
 const PHRASES: &[&str] = &[
     "rest of the *",
     "rest of this *",
@@ -92,7 +93,7 @@ const PHRASES: &[&str] = &[
     "omitted for brevity",
 ];
 
-/// Filler words between the words of the other lists.
+/// Filler words that may occur between the words of the other lists.
 const FILLING: &[&str] = &[
     "the",
     "of",
@@ -138,10 +139,10 @@ const FILLING: &[&str] = &[
     "to",
 ];
 
-/// Returns the one-based line numbers and texts of lines that stand for omitted code: `# ... rest
-/// unchanged`, `# existing code`, `[omitted]`, or a lone `...` with a comment such as these. A
-/// plain `...` body (stub, protocol, overload) and an ellipsis in an index, string or doctest do
-/// not count; nor does a line that `before` contains.
+/// Returns the numbers (counted from 1) and texts of the lines that stand for omitted code: `# ...
+/// rest unchanged`, `# existing code`, `[omitted]`, or a lone `...` with a comment such as these.
+/// Leaves out plain `...` bodies (stub, protocol, overload), ellipses in an index, string or
+/// doctest, and lines that `before` already contains.
 pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
     let known: HashSet<&str> = before.lines().map(str::trim).collect();
     let lines: Vec<&str> = after.lines().map(str::trim).collect();
@@ -155,7 +156,7 @@ pub fn omission_marks(before: &str, after: &str) -> Vec<(u32, String)> {
         if quotes.pass(line) || known.contains(line) {
             continue;
         }
-        // Dots between other comment lines belong to the text of these lines.
+        // An ellipsis between other comment lines belongs to their text.
         let alone = !is_comment(index.checked_sub(1)) && !is_comment(Some(index + 1));
         if is_mark(line) || (alone && is_dots(line)) {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -174,13 +175,13 @@ fn is_dots(line: &str) -> bool {
 
 fn is_mark(line: &str) -> bool {
     if let Some(comment) = whole_comment(line) {
-        return says_left_out(comment, Place::OwnLine);
+        return says_left_out(comment, CommentPosition::OwnLine);
     }
     let bracketed = [('[', ']'), ('(', ')'), ('<', '>')]
         .iter()
         .find_map(|(open, close)| line.strip_prefix(*open)?.strip_suffix(*close));
     if let Some(inner) = bracketed {
-        return says_left_out(inner, Place::OwnLine) && has_any(&words(inner), LEFT_OUT);
+        return says_left_out(inner, CommentPosition::OwnLine) && has_any(&words(inner), LEFT_OUT);
     }
     let comment = line
         .split_once('#')
@@ -190,11 +191,11 @@ fn is_mark(line: &str) -> bool {
             code.ends_with("...") || code == "pass" || code.ends_with('…')
         });
     if let Some((_, comment)) = comment {
-        return says_left_out(comment, Place::AfterDots);
+        return says_left_out(comment, CommentPosition::AfterDots);
     }
-    // Dots with words are not code: `... rest of the function ...`.
+    // An ellipsis followed by words is not code: `... rest of the function ...`.
     (line.starts_with("...") || line.starts_with('…'))
-        && says_left_out(line, Place::OwnLine)
+        && says_left_out(line, CommentPosition::OwnLine)
         && !words(line).is_empty()
 }
 
@@ -213,16 +214,17 @@ fn whole_comment(line: &str) -> Option<&str> {
     Some(text.trim())
 }
 
+/// The position of a comment on its line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CommentPosition {
     OwnLine,
     /// After a lone `...` or `pass`.
     AfterDots,
 }
 
 /// Returns whether a text says that code was omitted. All of its words must be in the lists above,
-/// so that a sentence about something else does not match.
-fn says_left_out(text: &str, place: Place) -> bool {
+/// so that sentences about something else do not match.
+fn says_left_out(text: &str, place: CommentPosition) -> bool {
     let trimmed = text.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
     let dots = ["...", "…"]
         .iter()
@@ -241,7 +243,7 @@ fn says_left_out(text: &str, place: Place) -> bool {
         has_any(&words, REMAINDER),
         has_any(&words, CODE),
     );
-    let marked = dots || place == Place::AfterDots;
+    let marked = dots || place == CommentPosition::AfterDots;
     left_out
         || (marked && (remainder || code))
         || PHRASES.iter().any(|phrase| has_phrase(&words, phrase))
@@ -312,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_for_code_is_seen() {
+    fn comment_that_stands_for_omitted_code_is_found() {
         for line in [
             "# ... rest unchanged",
             "# ... existing code ...",
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_code_has_none() {
+    fn ordinary_code_contains_no_omission_mark() {
         for text in [
             "...",
             "def f(self): ...",
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_was_there_is_none() {
+    fn omission_mark_that_existed_before_is_ignored() {
         let before = "def f():\n    # ...\n    pass\n";
         assert_eq!(
             omission_marks(before, "def f():\n        # ...\n        return 1\n"),

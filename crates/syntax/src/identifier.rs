@@ -1,10 +1,11 @@
-//! Identifiers as Python compares them: it takes `\u{ff48}elper`, with a letter of full width, for `helper`.
+//! Compares identifiers as Python does: after Unicode normalization, `\u{ff48}elper`, whose first
+//! letter is full-width, is the same identifier as `helper`.
 
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
-/// The name that Python binds or reads where this identifier is written.
+/// Returns the normalized form (NFKC) of an identifier, which is the name that Python uses.
 pub fn normalized(name: &str) -> Cow<'_, str> {
     match name.is_ascii() || is_nfkc(name) {
         true => Cow::Borrowed(name),
@@ -12,18 +13,19 @@ pub fn normalized(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The identifier that begins at a byte of a text, as it is written.
+/// Returns the identifier that begins at a byte offset of a text, without normalization.
 pub fn written_at(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or_default();
     &rest[..rest.find(is_border).unwrap_or(rest.len())]
 }
 
-/// Whether a character ends an identifier.
+/// Returns whether a character ends an identifier.
 fn is_border(c: char) -> bool {
     c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' || c.is_whitespace()
 }
 
-/// Where a text writes `name` otherwise than letter by letter, as byte offsets with the lengths.
+/// Returns the occurrences of `name` in another spelling that Python normalizes to `name`, as byte
+/// offsets with their lengths.
 pub(super) fn other_spellings<'t>(
     text: &'t str,
     name: &'t str,
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_compared_as_python_does() {
+    fn identifiers_are_normalized_as_python_does() {
         for (written, name) in [
             ("helper", "helper"),
             ("\u{ff48}elper", "helper"),
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_are_found_where_they_stand() {
+    fn other_spellings_are_found_with_their_offsets() {
         let text = "x = \u{ff48}elper(helper, '\u{e9}')\nmy\u{ff48}elper\n";
         let found: Vec<_> = other_spellings(text, "helper").collect();
         assert_eq!(found, [(4, 8)]);

@@ -7,8 +7,8 @@ use starling_text::invisible;
 
 /// An invisible character outside of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hidden {
-    /// One-based line number.
+pub struct HiddenCharacter {
+    /// Line number, counted from 1.
     pub line: usize,
     pub char: char,
 }
@@ -16,7 +16,7 @@ pub struct Hidden {
 impl SymbolTree {
     /// Returns the invisible characters outside of string literals that `before` does not contain.
     /// Comments are searched, too: reordered text in a comment can look like code.
-    pub fn newly_hidden(&self, before: &str) -> Vec<Hidden> {
+    pub fn newly_hidden(&self, before: &str) -> Vec<HiddenCharacter> {
         let count = |text: &str| {
             let mut counts: HashMap<char, usize> = HashMap::new();
             for (_, char) in invisible(text) {
@@ -39,7 +39,7 @@ impl SymbolTree {
             let is_new = !known.contains(&self.text()[start..end]);
             if is_new && is_more(&char) && !self.in_string(at) {
                 let line = self.text()[..start].matches('\n').count() + 1;
-                found.push(Hidden { line, char });
+                found.push(HiddenCharacter { line, char });
             }
         }
         found
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_comments_hide_nothing_new() {
+    fn new_invisible_characters_in_code_and_comments_are_found() {
         let before = "x = 1\n";
         let code = "x = 1\nadmin\u{200b} = 2\n# \u{202e} } if\n";
         let found = [(2, '\u{200b}'), (3, '\u{202e}')];
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_may_hold_them_and_what_was_there_stays() {
+    fn invisible_characters_in_strings_or_old_lines_are_ignored() {
         let strings = "x = \"\u{202e}\"\ny = \"\"\"\n\u{200b}\n\"\"\"\n";
         assert_eq!(hidden("a.py", "", strings), []);
         let before = "# \u{200b}\nx = 1\n";

@@ -36,7 +36,7 @@ impl Language {
     }
 }
 
-/// The kinds of syntax nodes that matter for symbols.
+/// The kinds of syntax nodes that matter when symbols are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// A class definition; has a field `name`.
@@ -51,7 +51,7 @@ pub(super) enum Part {
     Yield,
     /// A node whose children do not matter.
     Leaf,
-    /// An expression. The only relevant nodes inside are comments, strings and `yield`.
+    /// An expression. Only comments, strings and `yield` inside of it matter.
     Expression,
 }
 
@@ -99,10 +99,10 @@ const PYTHON_PARTS: &[(&str, Part)] = &[
     ("generator_expression", Part::Expression),
 ];
 
-/// The bytes that start comments and strings. Every comment and every string contains at least one
-/// of them.
+/// The bytes with which comments and strings start. Every comment and every string contains at
+/// least one of them.
 const PYTHON_SIGNS: [u8; 3] = *b"\"'#";
-/// A keyword that every yielding expression contains.
+/// The keyword that every yielding expression contains.
 const PYTHON_YIELD: &[u8] = b"yield";
 
 /// A grammar, and the relevant kinds of its nodes.
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_a_kind_of_the_grammar() {
+    fn every_listed_node_kind_exists_in_the_grammar() {
         let language: tree_sitter::Language = tree_sitter_python::LANGUAGE.into();
         for (kind, _) in PYTHON_PARTS {
             assert_ne!(language.id_for_node_kind(kind, true), 0, "{kind}");

@@ -1,5 +1,5 @@
-//! Source code as symbols: symbol trees, paths, contracts, outlines and rewrites. This crate works
-//! on texts and does not read files.
+//! Represents source code as symbols: symbol trees, paths, contracts, outlines and rewrites. This
+//! crate works on texts and does not read files.
 
 mod carry;
 mod contract;
@@ -23,7 +23,7 @@ pub use carry::{MadeChange, OtherLines, carry, carry_lines};
 pub use contract::{Arguments, Contract, Misfit, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use identifier::{normalized, written_at};
-pub use invisible::Hidden;
+pub use invisible::HiddenCharacter;
 pub use language::Language;
 pub use outline::{outline, signature};
 pub use path::{BadSymbolPath, FilePath, SymbolPath};

@@ -1,4 +1,4 @@
-//! Lines and indentation of a text.
+//! Lines of a text, and their indentation.
 
 use starling_text::ByteRange;
 
@@ -66,8 +66,8 @@ impl Lines {
     }
 }
 
-/// Returns whether a character is white space inside a Python line. A form feed resets the column
-/// count.
+/// Returns whether a character is white space inside a Python line. A form feed counts, and resets
+/// the column count.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\u{c}')
 }
@@ -90,8 +90,8 @@ pub(super) fn without_break(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-/// The width of indentation, measured as Python does: with tabs of eight columns and with tabs of
-/// one column. Two lines have the same depth if both widths are equal.
+/// The width of an indentation, measured as Python does: once with tabs of eight columns and once
+/// with tabs of one column. Two lines have the same depth if both widths are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) wide: usize,
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_those_of_python() {
+    fn columns_are_counted_as_python_does() {
         assert_eq!(Columns::of("  \t "), Columns { wide: 9, narrow: 4 });
         assert_eq!(Columns::of("    \u{c} "), Columns { wide: 1, narrow: 1 });
         assert!(!Columns::of("\t").deeper_than(Columns::of("  ")));
     }
 
     #[test]
-    fn white_space_is_seen() {
+    fn blank_lines_indentation_and_line_breaks_are_detected() {
         assert!(is_blank(" \t\u{c}\r\n") && !is_blank(" x\n"));
         assert_eq!(indentation("\t  x "), "\t  ");
         assert_eq!(["a\r\n", "a\n", "a\r", "a"].map(without_break), ["a"; 4]);

@@ -41,15 +41,15 @@ fn head(tree: &SymbolTree, range: ByteRange) -> String {
     join_lines(&kept)
 }
 
-/// Returns one line for each symbol: line number, indentation by depth, signature. If there are
+/// Returns one line for each symbol: line number, indentation by depth, and signature. If there are
 /// more than `lines` symbols, the deepest and then the last symbols are left out, and the last line
-/// says how many.
+/// shows how many.
 pub fn outline(tree: &SymbolTree, lines: usize) -> String {
     let symbols = &tree.symbols()[1..];
     let depths: Vec<usize> = symbols.iter().map(|symbol| depth(tree, symbol)).collect();
     let mut order: Vec<usize> = (0..symbols.len()).collect();
     if symbols.len() > lines {
-        // Reserve one line for the note.
+        // Reserve one line for the number of omitted symbols.
         order.sort_by_key(|index| (depths[*index], *index));
         order.truncate(lines.saturating_sub(1));
         order.sort_unstable();
@@ -111,9 +111,9 @@ def h(a): return a
     }
 
     #[test]
-    fn a_signature_is_the_head_without_the_body() {
+    fn signature_contains_decorators_and_head_without_body() {
         let tree = tree();
-        let of = |name: &str| signature(&tree, tree.find(name).expect("a symbol"));
+        let of = |name: &str| signature(&tree, tree.find(name).expect("the symbol exists"));
         assert_eq!(
             of("A"),
             "@final\n@register('a',)\nclass A(Base, metaclass=M):"
@@ -127,7 +127,7 @@ def h(a): return a
     }
 
     #[test]
-    fn an_outline_has_a_line_for_each_symbol() {
+    fn outline_has_one_line_for_each_symbol() {
         let expected = "    7  @final @register('a',) class A(Base, metaclass=M):
    12    async def f(self, x: int = 1,) -> dict[str, int]:
    18    class B:
@@ -138,7 +138,7 @@ def h(a): return a
     }
 
     #[test]
-    fn the_deepest_are_left_out_first() {
+    fn outline_leaves_out_the_deepest_symbols_first() {
         let lines = |limit: usize| -> Vec<String> {
             let outline = outline(&tree(), limit);
             outline.lines().map(|line| line.trim().to_owned()).collect()
@@ -156,7 +156,7 @@ def h(a): return a
     }
 
     #[test]
-    fn heads_of_every_form() {
+    fn signatures_of_unusual_definitions_are_complete() {
         let text = "def a(x: int = {1: 2}[1], *, y: 'a:b' = lambda: 0) -> T: return x\nclass B: pass\nclass C(): x: int = 1\n\
                     async def d(\n    x,  # one:\n): pass\n@e\nclass F[T](G[T]): ...\n";
         let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
@@ -177,7 +177,7 @@ def h(a): return a
     }
 
     #[test]
-    fn files_without_symbols_have_no_outline() {
+    fn outline_of_a_file_without_symbols_is_empty() {
         for (file, text) in [
             ("m.py", "x = 1\n"),
             ("m.py", ""),

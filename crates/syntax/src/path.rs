@@ -1,4 +1,4 @@
-//! Names for files and symbols.
+//! Paths of files and symbols.
 
 use std::fmt;
 use std::str::FromStr;
@@ -134,11 +134,11 @@ mod tests {
     use super::*;
 
     fn path(text: &str) -> SymbolPath {
-        text.parse().expect("a symbol path")
+        text.parse().expect("the text is a valid symbol path")
     }
 
     #[test]
-    fn a_file_path_has_one_way_to_be_written() {
+    fn file_path_is_normalized() {
         let file = FilePath::new(".\\pkg\\a.py");
         assert_eq!(
             (file.as_str(), file.name(), file.directory()),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn symbol_paths_are_read_and_written() {
+    fn symbol_path_is_parsed_and_formatted() {
         let read = path(" a.py::A::f#2 ");
         assert_eq!(read.to_string(), "a.py::A.f#2");
         assert_eq!(read.base_name(), "f");
@@ -156,16 +156,16 @@ mod tests {
         let error = "no path".parse::<SymbolPath>().expect_err("no `::`");
         assert!(error.to_string().contains("`no path`"));
         assert!("::f".parse::<SymbolPath>().is_err());
-        let json = serde_json::to_string(&read).expect("a string");
+        let json = serde_json::to_string(&read).expect("a symbol path can be serialized");
         assert_eq!(json, "\"a.py::A.f#2\"");
         assert_eq!(
-            serde_json::from_str::<SymbolPath>(&json).expect("the same"),
+            serde_json::from_str::<SymbolPath>(&json).expect("the JSON is a valid symbol path"),
             read
         );
     }
 
     #[test]
-    fn a_symbol_encloses_what_lies_inside() {
+    fn symbol_encloses_itself_and_nested_symbols_only() {
         let a = path("a.py::A");
         assert!(a.encloses(&path("a.py::A.f")) && a.encloses(&a));
         assert!(path("a.py::").encloses(&a));

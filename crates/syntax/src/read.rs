@@ -15,17 +15,17 @@ use super::{Contract, FilePath, Symbol, SymbolId, SymbolKind, SymbolPath};
 use starling_text::ByteRange;
 
 /// The symbols, syntax errors, comments and strings of one text.
-pub(super) struct Reading {
+pub(super) struct ReadSymbols {
     pub(super) symbols: Vec<Symbol>,
     pub(super) errors: Vec<ByteRange>,
     pub(super) comments: Vec<ByteRange>,
     pub(super) strings: Vec<ByteRange>,
 }
 
-impl Reading {
-    /// Returns the reading of a text without a grammar.
+impl ReadSymbols {
+    /// Returns the only symbol of a file without a grammar: its whole text.
     pub(super) fn plain(file: &FilePath, text: &str, lines: &Lines) -> Self {
-        Reading {
+        ReadSymbols {
             symbols: vec![module(file, text, lines, None)],
             errors: Vec::new(),
             comments: Vec::new(),
@@ -45,7 +45,7 @@ struct Definition<'t> {
 
 /// The relevant nodes of the syntax tree, in text order.
 #[derive(Default)]
-struct Found<'t> {
+struct RelevantNodes<'t> {
     definitions: Vec<Definition<'t>>,
     comments: Vec<ByteRange>,
     strings: Vec<ByteRange>,
@@ -59,9 +59,9 @@ pub(super) fn read(
     file: &FilePath,
     text: &str,
     lines: &Lines,
-) -> Reading {
+) -> ReadSymbols {
     let root = tree.root_node();
-    let found = Found::of(grammar, root, text);
+    let found = RelevantNodes::of(grammar, root, text);
     let mut symbols = vec![module(file, text, lines, Some(root))];
     nest(&found, file, text, &mut symbols);
     set_spans(&found, text, lines, &mut symbols);
@@ -71,7 +71,7 @@ pub(super) fn read(
     for found in &found.yields {
         note_yield(*found, &mut symbols);
     }
-    Reading {
+    ReadSymbols {
         symbols,
         errors: errors(root),
         comments: found.comments,
@@ -79,9 +79,9 @@ pub(super) fn read(
     }
 }
 
-impl<'t> Found<'t> {
+impl<'t> RelevantNodes<'t> {
     fn of(grammar: &Grammar, root: Node<'t>, text: &str) -> Self {
-        let mut found = Found::default();
+        let mut found = RelevantNodes::default();
         let mut sign = grammar.next_sign(text, 0);
         let mut decorated = HashMap::new();
         let mut cursor = root.walk();
@@ -100,7 +100,8 @@ impl<'t> Found<'t> {
                 }
                 Some(Part::String) => {
                     found.strings.push(range_of(node));
-                    // Quotes and content: only an f-string has more children.
+                    // A plain string has at most three children: its quotes and its content. Only
+                    // an f-string has more.
                     if node.child_count() <= 3 {
                         return ControlFlow::Break(());
                     }
@@ -175,8 +176,8 @@ fn module(file: &FilePath, text: &str, lines: &Lines, root: Option<Node<'_>>) ->
     }
 }
 
-/// Sets the parent and the path of each definition.
-fn nest(found: &Found<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
+/// Adds a symbol for each definition, with its parent and its path.
+fn nest(found: &RelevantNodes<'_>, file: &FilePath, text: &str, symbols: &mut Vec<Symbol>) {
     let mut open = vec![SymbolId(0)];
     let mut seen: HashMap<(SymbolId, Cow<'_, str>), usize> = HashMap::new();
     for definition in &found.definitions {
@@ -231,8 +232,9 @@ fn path_in(parent: &SymbolPath, file: &FilePath, name: &str, count: usize) -> Sy
     SymbolPath::new(file.clone(), full)
 }
 
-/// Sets the spans, children before parents, so that a parent does not end before its last child.
-fn set_spans(found: &Found<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
+/// Sets the spans of the symbols, children before parents, so that a parent does not end before its
+/// last child.
+fn set_spans(found: &RelevantNodes<'_>, text: &str, lines: &Lines, symbols: &mut [Symbol]) {
     let layout = Layout {
         text,
         lines,

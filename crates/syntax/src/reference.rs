@@ -5,17 +5,17 @@ use super::identifier::other_spellings;
 use super::{Arguments, SymbolTree, normalized};
 use starling_text::ByteRange;
 
-/// An identifier with the requested name in code, outside of strings and comments.
+/// An occurrence of an identifier in code, outside of strings and comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     pub range: ByteRange,
-    /// One-based line number.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// The name is called: `name(...)` or `x.name(...)`.
+    /// Whether the name is called: `name(...)` or `x.name(...)`.
     pub is_call: bool,
-    /// The name is part of an import statement.
+    /// Whether the name is part of an import statement.
     pub is_import: bool,
-    /// The name is the name of a definition.
+    /// Whether the name is defined here, by a `def` or `class`.
     pub is_definition: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn references(tree: &SymbolTree, name: &str) -> Vec<Reference> {
     }
 }
 
-/// Returns the places of a name, including other spellings that Python normalizes to the name.
+/// Returns the positions of a name, including other spellings that Python normalizes to the name.
 fn in_order(words: impl Iterator<Item = ByteRange>, text: &str, name: &str) -> Vec<ByteRange> {
     let mut all: Vec<ByteRange> = words.collect();
     let others = other_spellings(text, name);
@@ -70,7 +70,7 @@ pub fn arguments(tree: &SymbolTree, name_at: usize) -> Option<Arguments> {
     let list = call.child_by_field_name("arguments")?;
     let mut given = Arguments::default();
     if list.kind() != "argument_list" {
-        // A generator expression is the only argument: `sum(x for x in y)`.
+        // A generator expression is the only argument of its call: `sum(x for x in y)`.
         given.positional = 1;
         return Some(given);
     }
@@ -141,8 +141,7 @@ fn is_call(node: Node<'_>) -> bool {
 }
 
 fn is_import(node: Node<'_>) -> bool {
-    // The node may be nested in a name, a dotted name, an alias, a relative module and the
-    // statement.
+    // The node may be nested in a dotted name, an alias or a relative module, and in the statement.
     std::iter::successors(node.parent(), Node::parent)
         .take(4)
         .any(|around| {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_tells_what_it_gives() {
+    fn arguments_of_a_call_are_counted_and_named() {
         let text = "f(1, a=2, b=f)\nx.f(c=3)\nf(**d)\nf\nf()\ng(f, a=1)\nf(1, *a)\nf(x for x in y)\nf.g(1)\nf(\n    1,  # one\n)\n";
         let tree = SymbolTree::parse(FilePath::new("a.py"), Arc::from(text));
         let told = |found: &Reference| {
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_dot_is_told() {
+    fn object_before_the_dot_of_an_attribute_is_returned() {
         let text = "a.b.f()\nf()\nC.f(x)\nf.g\n";
         let tree = SymbolTree::parse(FilePath::new("a.py"), Arc::from(text));
         let before: Vec<Option<&str>> = references(&tree, "f")
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_told_from_other_text() {
+    fn references_exclude_strings_comments_and_longer_names() {
         let text = "from m import f, g as f\nimport f.x\ndef f(): 'f'  # f\nclass A:\n    def f(self): return self.f(f)\nff = f_ = f(f=1).x\n@f\ndef g(): f.h(); x.f.y\nprint(f'{f()}')\n";
         let expected = [
             "1 import",
@@ -251,13 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_grammar_words_count() {
+    fn references_in_plain_text_are_whole_words() {
         check("notes.md", "f of ff\n(f)\n", &["1", "2"]);
         check("notes.md", "\u{e9}f f\u{e9}", &[]);
     }
 
     #[test]
-    fn every_place_of_an_import_counts() {
+    fn every_part_of_an_import_statement_is_a_reference() {
         let text = "from . import f\nfrom .f import g\nfrom .. import (\n    a as b,\n    f as c,\n)\nimport a.f.b\nfrom a.b.f import *\nf\n";
         let expected = [
             "1 import", "2 import", "5 import", "7 import", "8 import", "9",
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_what_is_called() {
+    fn only_the_called_name_is_marked_as_a_call() {
         let text =
             "await f()\nf[0]()\nf(x)(y)\na.f.b()\n(f)()\nx = f\ndel f\nglobal f\nf.a = g(f)\n";
         let expected = ["1 call", "2", "3 call", "4", "5", "6", "7", "8", "9", "9"];
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_code_still_has_references() {
+    fn references_are_found_in_invalid_code() {
         // An unclosed call does not count as a call.
         check("m.py", "f()\ndef (:\n    f(\n", &["1 call", "3"]);
         let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from("f()"));

@@ -38,8 +38,8 @@ impl Layout<'_> {
         above.map_or(margin, |line| self.margin(line))
     }
 
-    /// Returns where the content of a line starts: after a byte order mark and form feeds, which
-    /// belong to the file and not to a symbol.
+    /// Returns the offset at which the content of a line starts: after a byte order mark and form
+    /// feeds, which belong to the file and not to a symbol.
     fn margin(&self, line: usize) -> usize {
         let range = self.lines.range(line);
         let content = range.of(self.text);

@@ -1,4 +1,4 @@
-//! The statements of a function and their lines.
+//! Finds the statements of a function, as ranges of lines.
 
 use tree_sitter::Node;
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_whole_lines_and_heads_of_those_that_hold_others() {
+    fn statements_are_whole_lines_and_compound_statements_only_their_heads() {
         let text = "\
 class A:
     def f(self, x):
@@ -149,7 +149,7 @@ class A:
     }
 
     #[test]
-    fn a_function_on_one_line_has_one_statement() {
+    fn one_line_function_has_one_statement() {
         assert_eq!(of("def f(x): return x\n", "f"), ["def f(x): return x"]);
         assert_eq!(of("def f():\n    \"\"\"Doc.\"\"\"\n", "f"), [""; 0]);
     }

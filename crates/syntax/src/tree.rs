@@ -1,4 +1,4 @@
-//! The symbols of one text.
+//! The symbol tree of one text.
 
 use std::sync::Arc;
 
@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use tree_sitter::{Node, Tree};
 
 use super::lines::{Lines, indentation};
-use super::read::{Reading, read};
+use super::read::{ReadSymbols, read};
 use super::{Contract, FilePath, Language, SymbolPath, normalized};
 use starling_text::ByteRange;
 
 #[cfg(test)]
 mod tests;
 
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolKind {
@@ -77,7 +78,7 @@ impl SymbolTree {
         let syntax = grammar.map(|grammar| grammar.parse(&text));
         let reading = match (grammar, &syntax) {
             (Some(grammar), Some(syntax)) => read(grammar, syntax, &file, &text, &lines),
-            (None, _) | (_, None) => Reading::plain(&file, &text, &lines),
+            (None, _) | (_, None) => ReadSymbols::plain(&file, &text, &lines),
         };
         let symbols = reading.symbols;
         let mut by_name: Vec<SymbolId> = (0..symbols.len()).map(SymbolId).collect();
@@ -130,8 +131,8 @@ impl SymbolTree {
         place.ok().map(|place| self.get(self.by_name[place]))
     }
 
-    /// Returns the innermost symbol that owns a byte. An offset at or past the end belongs to the
-    /// module.
+    /// Returns the innermost symbol that owns the byte at an offset. An offset at or past the end
+    /// of the text belongs to the module.
     pub fn owner(&self, offset: usize) -> &Symbol {
         let mut owner = self.module();
         loop {

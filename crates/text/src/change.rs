@@ -1,4 +1,4 @@
-//! Change sets: edits to a text as a value that can be applied, inverted, composed and rebased.
+//! Change sets: edits of a text as a value that can be applied, inverted, composed and rebased.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Edit {
 /// Edits against one base text, sorted by position. The ranges are byte offsets into the base text;
 /// no two of them overlap or touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "UncheckedChangeSet")]
 pub struct ChangeSet {
     base_len: usize,
     edits: Vec<Edit>,
@@ -29,15 +29,15 @@ pub struct ChangeSet {
 
 /// A deserialized change set before validation.
 #[derive(Deserialize)]
-struct Unchecked {
+struct UncheckedChangeSet {
     base_len: usize,
     edits: Vec<Edit>,
 }
 
-impl TryFrom<Unchecked> for ChangeSet {
+impl TryFrom<UncheckedChangeSet> for ChangeSet {
     type Error = &'static str;
 
-    fn try_from(read: Unchecked) -> Result<Self, Self::Error> {
+    fn try_from(read: UncheckedChangeSet) -> Result<Self, Self::Error> {
         ChangeSet::new(read.base_len, read.edits)
             .ok_or("edits of a change set overlap or reach past the end of the text")
     }
@@ -45,7 +45,7 @@ impl TryFrom<Unchecked> for ChangeSet {
 
 /// The error for a text that is not the base text of the change set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the change is for another text: of {expected} bytes, this one has {actual}")]
+#[error("the change was made for another text: expected {expected} bytes, found {actual}")]
 pub struct ApplyMismatch {
     pub expected: usize,
     pub actual: usize,
@@ -62,8 +62,8 @@ pub struct Conflict {
     pub unsure: Option<String>,
 }
 
-/// A change set moved to a newer version of its base text. The position comes from a diff, and a
-/// diff can mistake a line for a similar line: `syntax::carry` checks the positions.
+/// A change set that was transformed to a newer version of its base text. The positions come from a
+/// diff, which can mistake a line for a similar line; `syntax::carry` checks the positions.
 #[derive(Debug, Clone)]
 pub struct Carried {
     pub changes: ChangeSet,
@@ -86,7 +86,7 @@ impl Conflict {
             (first, last) => format!("lines {first} to {last}"),
         };
         match &self.unsure {
-            Some(why) => format!("the change of {lines} has no certain place any more: {why}"),
+            Some(why) => format!("the position of the change of {lines} is uncertain: {why}"),
             None => format!("both sides changed {lines}"),
         }
     }
@@ -132,8 +132,8 @@ impl ChangeSet {
         ChangeSet::new(base_len, vec![Edit { range, insert }])
     }
 
-    /// Returns the smallest line-wise change set that turns `old` into `new`. Each edit is narrowed
-    /// to the differing characters inside the changed lines.
+    /// Returns a minimal change set that turns `old` into `new`, based on a line diff. Each edit is
+    /// narrowed to the differing characters inside the changed lines.
     pub fn between(old: &str, new: &str) -> Self {
         if old == new {
             return ChangeSet::unchanged(old.len());
@@ -156,7 +156,7 @@ impl ChangeSet {
         ChangeSet::new(old.len(), edits).expect("a diff yields ordered ranges inside the old text")
     }
 
-    /// Returns the smallest change set of whole lines that turns `old` into `new`.
+    /// Returns a minimal change set of whole lines that turns `old` into `new`.
     pub fn between_lines(old: &str, new: &str) -> Self {
         let (old_lines, new_lines) = (lines(old), lines(new));
         let (old_starts, new_starts) = (starts(&old_lines), starts(&new_lines));
@@ -235,7 +235,7 @@ impl ChangeSet {
             });
         }
         let mut edits = Vec::with_capacity(self.edits.len());
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         let mut others = theirs.edits.iter().peekable();
         for edit in &self.edits {
             while let Some(other) = others.next_if(|other| lies_before(other.range, edit.range)) {
@@ -298,7 +298,7 @@ impl ChangeSet {
     /// maps to the start of the inserted text; an offset at an insertion maps to the end of the
     /// inserted text.
     pub fn map_offset(&self, offset: usize) -> usize {
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         for edit in &self.edits {
             if edit.range.contains(offset) {
                 return shift.of(edit.range.start);
@@ -312,7 +312,7 @@ impl ChangeSet {
     }
 
     fn new_len(&self) -> usize {
-        let mut shift = Shift::default();
+        let mut shift = OffsetShift::default();
         self.edits.iter().for_each(|edit| shift.past(edit));
         shift.of(self.base_len)
     }
@@ -352,15 +352,15 @@ pub fn whole_lines(base: &str, edit: &Edit) -> ByteRange {
     ByteRange::new(first, last)
 }
 
-/// The difference between an offset in the base text and in the changed text, summed over the edits
-/// passed so far.
+/// The difference between offsets in the base text and in the changed text, summed over the edits
+/// before the current position.
 #[derive(Default)]
-struct Shift {
+struct OffsetShift {
     inserted: usize,
     removed: usize,
 }
 
-impl Shift {
+impl OffsetShift {
     fn past(&mut self, edit: &Edit) {
         self.inserted += edit.insert.len();
         self.removed += edit.range.len();
@@ -371,7 +371,7 @@ impl Shift {
     }
 }
 
-/// Returns the byte offset of each line, followed by the offset of the end.
+/// Returns the start offset of each line in bytes, followed by the length of the text.
 fn starts(lines: &[&str]) -> Vec<usize> {
     let mut at = 0;
     let mut starts = Vec::with_capacity(lines.len() + 1);
@@ -384,7 +384,7 @@ fn starts(lines: &[&str]) -> Vec<usize> {
 }
 
 /// Returns the edit that replaces `range` by `new`, without the common prefix and suffix. Neither
-/// end lies inside a CRLF, because the LSP has no position there.
+/// end of the edit is inside a CRLF, because the LSP has no position there.
 fn narrowed(base: &str, range: ByteRange, new: &str) -> Edit {
     let old = range.of(base);
     let is_within_crlf =

@@ -57,7 +57,7 @@ mod tests {
     use super::{new_file_diff, unified_diff};
 
     #[test]
-    fn the_diff_of_a_new_file_comes_from_nothing() {
+    fn diff_of_a_new_file_starts_from_dev_null() {
         let diff = new_file_diff("a b.py", "x\ny\n");
         assert_eq!(
             diff,
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn three_lines_of_context_and_headers() {
+    fn diff_has_headers_and_three_lines_of_context() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = old.replace('5', "five");
         let expected =
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_last_newline_is_marked() {
+    fn missing_newline_at_the_end_of_a_file_is_marked() {
         let expected =
             "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n";
         assert_eq!(unified_diff("f", "a\nb\n", "a\nb"), expected);
     }
 
     #[test]
-    fn changes_far_apart_have_hunks_of_their_own() {
+    fn distant_changes_have_separate_hunks() {
         let old: String = (1..=30).map(|n| format!("{n}\n")).collect();
         let new = old.replacen("2\n", "two\n", 1).replace("29\n", "");
         let diff = unified_diff("f", &old, &new);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn new_and_emptied_files_are_shown_whole() {
+    fn diff_of_a_new_or_emptied_file_contains_all_lines() {
         assert_eq!(
             unified_diff("f", "", "a\nb\n"),
             "--- a/f\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"

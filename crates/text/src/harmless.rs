@@ -10,7 +10,8 @@ pub fn is_deceptive(char: char) -> bool {
         || matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether a name looks like what it is: no character in it is invisible or disguises it.
+/// Returns whether a file name is displayed as it is: no character in it is invisible or disguises
+/// the text.
 pub fn is_plain_name(name: &str) -> bool {
     let is_odd = |char| is_deceptive(char) || char == '\u{feff}';
     !name.contains(is_odd) && invisible(name).next().is_none()
@@ -20,7 +21,7 @@ pub fn is_plain_name(name: &str) -> bool {
 /// spaces; the line break at the end is removed.
 pub fn harmless(text: &str) -> String {
     let line = text.trim_end_matches(['\r', '\n']).replace('\t', "    ");
-    // What is deceptive is invisible, too.
+    // Every deceptive character is also invisible.
     visible(&line).replace(['\n', '\r'], "")
 }
 
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_an_invisible_character_is_not_plain() {
+    fn name_with_an_invisible_character_is_not_plain() {
         let odd = [
             "a\nb",
             "a\u{202e}b",
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_or_turns_a_text_is_written_out() {
+    fn terminal_and_direction_controls_are_escaped() {
         let text = "a\x1b[31mb\u{9b}2J\u{202e}gpj.\u{2066}c\u{200b}\r\td\u{2028}e\r\n";
         let shown = "a\\u{1b}[31mb\\u{9b}2J\\u{202e}gpj.\\u{2066}c\\u{200b}\\u{d}    d\\u{2028}e";
         assert_eq!(harmless(text), shown);
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deceptive_character_is_escaped_wherever_it_stands() {
+    fn every_deceptive_character_is_escaped() {
         let all = (0..=0x10_ffff).filter_map(char::from_u32);
         for char in all.filter(|char| is_deceptive(*char)) {
             assert!(!harmless(&format!("a{char}b")).contains(char), "{char:?}");

@@ -35,7 +35,7 @@ mod tests {
     use super::ContentHash;
 
     #[test]
-    fn it_is_the_sha_256_of_the_text() {
+    fn content_hash_is_the_sha_256_of_the_text() {
         let hash = ContentHash::of("abc");
         assert_eq!(
             hash.as_str(),

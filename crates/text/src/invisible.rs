@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         let rows = [
             ("a\u{202e}b", "a\\u{202e}b"),
             ("a\x1b[31mb\0\u{9b}", "a\\u{1b}[31mb\\u{0}\\u{9b}"),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays() {
+    fn visible_text_and_emoji_are_not_escaped() {
         for text in [
             "a\r\n\tb",
             "\u{feff}import os",

@@ -60,7 +60,7 @@ pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> usize {
     text.char_to_byte(char.min(line_end(text, line)))
 }
 
-/// Returns the character index of the end of a line, before its line break.
+/// Returns the index of the character at which a line ends, before its line break.
 fn line_end(text: &Rope, line: usize) -> usize {
     let start = text.line_to_char(line);
     let mut end = start + text.line(line).len_chars();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_counted_in_the_unit_asked_for() {
+    fn columns_are_counted_in_the_units_of_the_encoding() {
         let text = Rope::from_str("x\naß🐦z");
         let z = 2 + 1 + 2 + 4;
         let columns = ALL.map(|encoding| position_of(&text, z, encoding).column);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_the_lsp_says() {
+    fn lines_end_at_the_line_breaks_of_the_lsp() {
         let text = Rope::from_str("a\r\nb\rc\nd\u{c}e\u{2028}f");
         let lines: Vec<u32> = [0, 3, 5, 7, 9]
             .map(|offset| position_of(&text, offset, Encoding::Utf16).line)
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_moved_to_the_border() {
+    fn positions_outside_of_the_text_are_clamped() {
         let text = Rope::from_str("ab\r\nc🐦");
         assert_eq!(offset_of(&text, at(0, 99), Encoding::Utf16), 2);
         assert_eq!(
             offset_of(&text, at(9, 0), Encoding::Utf16),
             text.len_bytes()
         );
-        // Inside the surrogate pair, and inside the UTF-8 sequence.
+        // Columns inside a surrogate pair, and inside a UTF-8 sequence.
         assert_eq!(offset_of(&text, at(1, 2), Encoding::Utf16), 5);
         assert_eq!(offset_of(&text, at(1, 3), Encoding::Utf8), 5);
         assert_eq!(position_of(&text, 7, Encoding::Utf8), at(1, 1));
@@ -129,10 +129,10 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_a_line_break_ends_its_line() {
+    fn offset_inside_a_line_break_is_the_end_of_its_line() {
         let text = Rope::from_str("ab\r\ncd\re\n");
         for encoding in ALL {
-            // Before, inside and after the line break.
+            // Offsets before, inside and after the line break.
             assert_eq!(position_of(&text, 2, encoding), at(0, 2));
             assert_eq!(position_of(&text, 3, encoding), at(0, 2));
             assert_eq!(position_of(&text, 4, encoding), at(1, 0));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_inside_a_character_is_its_start() {
+    fn offset_inside_a_character_is_the_start_of_the_character() {
         let text = Rope::from_str("\u{feff}\u{1f426}\u{1f426}e\u{301}");
         let second = 3 + 4;
         // UTF-16 code units: one for the byte order mark, two for each bird.
@@ -194,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn any_position_gives_a_character_border(
+        fn offset_of_any_position_is_a_character_boundary(
             text in "[a\u{e9}\u{1f426}\r\n]{0,20}", line in 0u32..8, column in 0u32..30
         ) {
             let rope = Rope::from_str(&text);

@@ -41,7 +41,7 @@ mod tests {
     use super::ByteRange;
 
     #[test]
-    fn a_range_is_half_open() {
+    fn range_includes_its_start_and_excludes_its_end() {
         let range = ByteRange::new(1, 3);
         assert_eq!((range.len(), range.of("abcd")), (2, "bc"));
         assert!(range.contains(1) && !range.contains(3) && !range.contains(0));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use super::encoding::declares_other_than_utf8;
 use super::guarded::{Glob, globs};
 
 /// The format of a dependency list.
@@ -114,6 +115,10 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn pip(text: &str) -> BTreeSet<String> {
+    if declares_other_than_utf8(text) {
+        // pip reads other lines than the text shows, so that every change counts.
+        return BTreeSet::from([text.to_owned()]);
+    }
     let is_comment = |line: &str| line.trim_start().starts_with('#');
     let mut logical = vec![String::new()];
     for line in lines(text) {
@@ -382,6 +387,8 @@ mod tests {
     #[test]
     fn other_sources_in_requirements_are_told() {
         for line in [
+            "# coding=utf-7",
+            "# vim: set fileencoding=unicode_escape",
             "--index-url https://evil.example/simple",
             "  -i https://evil.example/simple",
             "--extra-index-url=https://evil.example",

@@ -203,6 +203,14 @@ fn declared(path: &Path, bytes: &[u8]) -> Option<String> {
     })
 }
 
+/// Returns whether one of the first two lines declares an encoding other than UTF-8, as pip reads it
+/// in requirement files.
+pub(super) fn declares_other_than_utf8(text: &str) -> bool {
+    let lines = text.trim_start_matches(UTF8_MARK).split('\n').take(2);
+    let mut names = lines.filter_map(|line| declared_in(line.as_bytes()));
+    names.any(|name| !matches!(encoding(&name), Some(Encoding::Utf8 | Encoding::Ascii)))
+}
+
 /// Returns the match of `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`.
 fn declared_in(line: &[u8]) -> Option<String> {
     const WORD: &[u8] = b"coding";

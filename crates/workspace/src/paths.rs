@@ -148,6 +148,17 @@ pub fn is_secret(name: &str) -> bool {
         "htpasswd",
         "kaggle.json",
         "pgpass.conf",
+        ".davfs2",
+        ".fetchmailrc",
+        ".ftpconfig",
+        ".huggingface",
+        ".msmtprc",
+        ".renviron",
+        ".tokens",
+        "api_keys.json",
+        "hf_token",
+        "secret_key",
+        "sftp-config.json",
     ];
     const ENDINGS: &[&str] = &[
         ".pem",
@@ -171,6 +182,10 @@ pub fn is_secret(name: &str) -> bool {
         "accesskeys.csv",
         ".keyring",
         ".openssh",
+        "_rsa_key",
+        "_dsa_key",
+        "_ecdsa_key",
+        "_ed25519_key",
     ];
     let name = name.to_ascii_lowercase();
     let names = originals(&name);
@@ -693,6 +708,10 @@ mod tests {
             ".dev.vars.production",
             "appsettings.Production.json",
             "secrets.xml",
+            ".Renviron",
+            "api_keys.json",
+            "secret_key",
+            "ssh_host_ed25519_key",
         ] {
             assert!(is_secret(name), "{name}");
         }

@@ -80,6 +80,11 @@ impl Scripted {
         self
     }
 
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.profile.context_window = Tokens(tokens);
+        self
+    }
+
     pub fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
     }

@@ -252,3 +252,31 @@ async fn a_call_too_many_in_a_turn_may_be_made_in_the_next() {
     let told = bed.model.prompt(2);
     assert!(!told.contains("asked this before"), "{told}");
 }
+
+#[tokio::test]
+async fn a_question_that_nears_the_window_is_answered() {
+    let text: String = (0..900)
+        .map(|nth| format!("VALUE_{nth} = {nth}\n"))
+        .collect();
+    let read = |lines: &str| call("read", json!({"symbols": [format!("big.py:{lines}")]}));
+    let script = [
+        read("1-400"),
+        read("300-700"),
+        read("500-900"),
+        read("1-400"),
+        say("`VALUE_0` is 0 [big.py:1]."),
+    ];
+    let bed = Bed::of(&[("big.py", &text)], Scripted::new(script).window(15_000));
+    let answer = bed.ask("What is VALUE_0?").await;
+    assert_eq!(answer.ended, Ended::Answered);
+    let left_out = "[Left out to save room: the result of `read big.py:1-400`";
+    let prompts: Vec<String> = (0..5).map(|nth| bed.model.prompt(nth)).collect();
+    let (before, after) = (&prompts[2], &prompts[3]);
+    assert!(!before.contains(left_out), "{}", before.len());
+    assert!(after.contains(left_out), "{}", after.len());
+    // What was left out may be asked for again.
+    let again = &prompts[4];
+    assert!(!again.contains("asked this before"), "{again}");
+    let told = format!("{:?}", answer.steps);
+    assert!(told.contains("earlier results are left out"), "{told}");
+}

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use super::corpus::{Corpus, File};
 
-/// Weights of a test whose directory has the file's name, and of a test in an unrelated directory.
+/// Weights of the score of a test file: `BY_DIRECTORY` if only its directory has the file's name,
+/// `FAR` if it is in an unrelated directory.
 const BY_DIRECTORY: f32 = 0.7;
 const FAR: f32 = 0.7;
-/// Number of neighbours that count.
+/// Number of neighbouring files that count.
 const NEIGHBOURS: usize = 4;
 
-/// Names of directories that are apart from the main code.
+/// Names of directories that do not contain the main code, in alphabetical order.
 const APART: [&str; 27] = [
     "_vendor",
     "asv_benchmarks",
@@ -101,7 +102,7 @@ pub(super) fn neighbours(corpus: Corpus<'_>, words: &[f32]) -> Vec<f32> {
     corpus.files().iter().zip(words).map(others).collect()
 }
 
-/// Returns whether a file is apart from the main code: documentation, examples, or vendored code.
+/// Returns whether a file is outside of the main code: documentation, examples, or vendored code.
 pub(super) fn is_apart(path: &str) -> bool {
     let mut directories = path.split('/').rev().skip(1);
     directories.any(|part| APART.binary_search(&part).is_ok())
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_beside_the_code_are_known() {
+    fn files_outside_the_main_code_are_recognized_by_directory() {
         assert!(APART.is_sorted());
         assert!(is_apart("docs/conf.py") && is_apart("a/vendor/b.py"));
         assert!(!is_apart("a/docs.py") && !is_apart("doc.py"));

@@ -1,4 +1,4 @@
-//! The view of the index that locating uses: symbols, files, postings and texts.
+//! The view of the index that `locate` searches: symbols, files, postings and texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,13 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::documents::Documents;
 use crate::code::{Code, SymbolNumber, base_name};
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 use crate::names::Names;
 use crate::resolve::{FileId, Source};
 use crate::words::{Term, all_words};
 use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 use starling_workspace::Snapshot;
 
+/// A file as `locate` uses it.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: FilePath,
@@ -25,6 +26,7 @@ pub(super) struct File {
     pub(super) words: Vec<Term>,
 }
 
+/// A symbol as `locate` uses it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Symbol {
     pub(super) file: u32,
@@ -47,12 +49,12 @@ pub(crate) struct Table {
     defined: FxHashMap<Box<str>, Vec<u32>>,
     /// Files by the dotted names of their modules.
     modules: FxHashMap<String, u32>,
-    documents: Kinds,
+    documents: DocumentCollections,
 }
 
 /// The document collections that are ranked by words.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct DocumentCollections {
     pub(super) symbols: Documents,
     pub(super) files: Documents,
     /// Outermost symbols together with everything inside them.
@@ -66,7 +68,7 @@ impl Table {
             symbols: vec![None; code.symbol_limit() as usize],
             defined: FxHashMap::default(),
             modules: FxHashMap::default(),
-            documents: Kinds::default(),
+            documents: DocumentCollections::default(),
         };
         for file in code.files() {
             let first = table.files.len() as u32;
@@ -104,7 +106,7 @@ impl Table {
         table
     }
 
-    fn kinds(&self) -> Kinds {
+    fn kinds(&self) -> DocumentCollections {
         let limit = self.symbols.len();
         let documents = |count: usize, of: &dyn Fn(u32, &Symbol) -> u32| {
             let all = (0..).zip(&self.symbols).filter_map(|(number, symbol)| {
@@ -113,7 +115,7 @@ impl Table {
             });
             Documents::new(count, limit, all)
         };
-        Kinds {
+        DocumentCollections {
             symbols: documents(limit, &|number, _| number),
             files: documents(self.files.len(), &|_, symbol| symbol.file),
             homes: documents(limit, &|_, symbol| symbol.home),
@@ -183,7 +185,7 @@ impl<'c> Corpus<'c> {
 
     pub(super) fn symbol(&self, number: u32) -> &'c Symbol {
         let symbol = self.table.symbols[number as usize].as_ref();
-        symbol.expect("numbers come from the symbols of files that are there")
+        symbol.expect("symbol numbers come from files of the index")
     }
 
     pub(super) fn file_of(&self, number: u32) -> &'c File {
@@ -225,7 +227,10 @@ impl<'c> Corpus<'c> {
     }
 
     /// Returns the symbols that contain a term, in order. The symbols of a file are adjacent.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> + use<'c> {
+    pub(super) fn postings(
+        &self,
+        term: Term,
+    ) -> impl Iterator<Item = (u32, FieldCounts)> + use<'c> {
         let table = self.table;
         self.code
             .postings(term)
@@ -238,7 +243,7 @@ impl<'c> Corpus<'c> {
             })
     }
 
-    pub(super) fn documents(&self) -> &'c Kinds {
+    pub(super) fn documents(&self) -> &'c DocumentCollections {
         &self.table.documents
     }
 

@@ -1,16 +1,16 @@
 //! The documents that are ranked by words: symbols, files, and outermost symbols with everything
 //! inside them.
 
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 
 /// BM25 parameter: how quickly repetitions of a word saturate.
 pub(super) const SATURATION: f32 = 1.2;
 /// BM25 parameter: how strongly long documents are penalized.
 const LENGTH: f32 = 0.5;
-/// Weight of a word in each field, in the order of [`Field::ALL`].
+/// Weight of a word in each field of a symbol, in the order of [`Field::ALL`].
 const FIELD_WEIGHTS: [f32; Field::ALL.len()] = [5.0, 2.0, 1.0, 1.0, 0.7, 1.0];
 
-/// Documents of one kind, by number.
+/// The documents of one kind, identified by their numbers, with the data that BM25 needs.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     /// The document of each symbol, by symbol number.
@@ -20,9 +20,9 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Creates `count` documents from `symbols`. Each item is a symbol number, the number of its
-    /// document, and the lengths of the symbol's fields. `limit` is greater than all symbol
-    /// numbers.
+    /// Creates `count` documents from `symbols`. Each item is a symbol number, the number of the
+    /// document that contains the symbol, and the lengths of the symbol's fields. `limit` is
+    /// greater than all symbol numbers.
     pub(super) fn new(
         count: usize,
         limit: usize,
@@ -51,11 +51,11 @@ impl Documents {
 
     /// Calls `note` with each document that contains a term and its match score, from 0 to 1. In
     /// `postings`, the symbols of a document must be adjacent.
-    pub(super) fn each(&self, postings: &[(u32, Counts)], mut note: impl FnMut(usize, f32)) {
+    pub(super) fn each(&self, postings: &[(u32, FieldCounts)], mut note: impl FnMut(usize, f32)) {
         let mut rest = postings;
         while let Some((first, _)) = rest.first() {
             let document = self.of[*first as usize];
-            let inside = |(symbol, _): &&(u32, Counts)| self.of[*symbol as usize] == document;
+            let inside = |(symbol, _): &&(u32, FieldCounts)| self.of[*symbol as usize] == document;
             let (own, after) = rest.split_at(rest.iter().take_while(inside).count());
             rest = after;
             let count: f32 = own.iter().map(|(_, counts)| weighted(counts)).sum();
@@ -66,7 +66,7 @@ impl Documents {
     }
 }
 
-fn weighted(counts: &Counts) -> f32 {
+fn weighted(counts: &FieldCounts) -> f32 {
     let parts = counts.0.iter().zip(FIELD_WEIGHTS);
     parts
         .map(|(count, weight)| f32::from(*count) * weight)
@@ -77,15 +77,15 @@ fn weighted(counts: &Counts) -> f32 {
 mod tests {
     use super::*;
 
-    fn counts(name: u8, code: u8) -> Counts {
-        let mut counts = Counts::default();
+    fn counts(name: u8, code: u8) -> FieldCounts {
+        let mut counts = FieldCounts::default();
         counts.0[Field::Name as usize] = name;
         counts.0[Field::Code as usize] = code;
         counts
     }
 
     #[test]
-    fn symbols_of_a_document_count_together_and_length_counts_against_it() {
+    fn document_score_sums_its_symbols_and_is_lower_for_long_documents() {
         let lengths = |code: u32| [0, 0, code, 0, 0, 0];
         let symbols = [
             (0, 0, lengths(10)),

@@ -8,7 +8,7 @@ use super::usage::usage;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// Named features, always in the same order.
+/// The features of one candidate by name, always in the same order.
 pub(super) type Row = Vec<(&'static str, f32)>;
 
 const SECTIONS: [&str; 6] = ["title×", "lead×", "prose×", "quote×", "block×", "error×"];
@@ -80,7 +80,7 @@ impl Question<'_> {
         } else {
             (self.named(parent), of(&self.names.bases, parent))
         };
-        // The words of the name may occur in the text separately.
+        // The words of the symbol's name may occur separately in the text.
         let said = named
             .strength()
             .max(0.5 * self.matches.name_covered[id as usize]);

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::corpus::Corpus;
 use crate::names::{Import, Imported, Names};
 
-/// If a name has more definitions, the definition that an import means is unclear.
+/// Maximum number of definitions of an imported name. If there are more, it is unclear which one an
+/// import means.
 const MOST_DEFINITIONS: usize = 3;
 
 /// Returns for each file how much the importing files import from it. The highest value is 1.
@@ -131,7 +132,7 @@ mod tests {
     ];
 
     #[test]
-    fn imports_lead_to_the_files_that_define_the_names() {
+    fn import_is_attributed_to_the_file_that_defines_the_name() {
         let (code, snapshot) = (code_of(FILES), snapshot_of(&FILES));
         let table = Table::new(&code);
         let corpus = Corpus::new(&code, &table, &snapshot);
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(of(0), [3]);
         assert_eq!(of(1), [2, 3]);
         assert_eq!(of(2), [1]);
-        // Tests are left out, and imports through a package lead to the file that defines the name.
+        // Test files are left out, and an import through a package leads to the file that defines
+        // the name.
         assert_eq!(of(3), [0; 0]);
         assert_eq!(of(4), [0, 3]);
         let shares = imported(corpus, &[(4, 1.0), (2, 0.5)]);

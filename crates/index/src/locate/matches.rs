@@ -8,14 +8,14 @@ use super::corpus::{Corpus, Texts};
 use super::documents::{Documents, SATURATION};
 use super::query::{Query, QueryTerm};
 use super::sections::{SECTIONS, Section};
-use crate::facts::{Counts, Field};
+use crate::facts::{Field, FieldCounts};
 use crate::words::{Term, all_words, parts};
 
 /// Weight of a word in each section.
 const SECTION_WEIGHTS: [f32; SECTIONS] = [2.5, 1.2, 1.0, 1.5, 0.6, 0.8];
-/// Rarity of a word that does not occur in the text.
+/// Assumed rarity of a word in a symbol's name that does not occur in the query text.
 const UNSAID: f32 = 5.0;
-/// Number of words that the best symbols lend to the query.
+/// Number of words from the best symbols that are added to the query (query expansion).
 const LENT: usize = 40;
 
 /// Scores of the documents of one kind. The best score is 1.
@@ -26,19 +26,20 @@ pub(super) struct Scores {
     pub(super) whole: Vec<f32>,
     /// Scores in which rare words weigh even more.
     pub(super) rare: Vec<f32>,
-    /// Share of the title's words that a document contains, weighted by rarity.
+    /// Share of the title's words that each document contains, weighted by rarity.
     pub(super) title_covered: Vec<f32>,
 }
 
+/// Scores for how well the symbols and files match the words of the query.
 pub(super) struct Matches {
     pub(super) symbols: Scores,
     pub(super) files: Scores,
-    /// Scores by the numbers of the outermost symbols.
+    /// Scores of the outermost symbols, each together with everything inside it, by symbol number.
     pub(super) homes: Scores,
     /// Match scores of the comments and of the strings of each symbol. The best score is 1.
     pub(super) comments: Vec<f32>,
     pub(super) strings: Vec<f32>,
-    /// Weight of each term, in the order of the terms.
+    /// Weight of each query term, in the order of the terms.
     pub(super) worth: Vec<f32>,
     /// Match scores of each file's path words, for the title and for the whole text.
     pub(super) path_title: Vec<f32>,
@@ -52,7 +53,7 @@ pub(super) struct Matches {
 }
 
 impl Matches {
-    /// Returns the share of adjacent word pairs of the title of which a symbol contains both words.
+    /// Returns the share of the title's adjacent word pairs for which a symbol contains both words.
     pub(super) fn title_pairs(&self, id: u32) -> f32 {
         let held = self.title_words[id as usize];
         let pairs = (held & (held >> 1)).count_ones() as f32;
@@ -60,20 +61,21 @@ impl Matches {
     }
 }
 
-struct Weighed {
+/// A query term with its weights: by rarity, overall, in the title, and in each section.
+struct WeightedTerm {
     rarity: f32,
     weight: f32,
     in_title: f32,
     sections: [f32; SECTIONS],
 }
 
-fn weigh(term: &QueryTerm, rarity: f32) -> Weighed {
+fn weigh(term: &QueryTerm, rarity: f32) -> WeightedTerm {
     let sections = term.times.map(|times| match times {
         0 => 0.0,
         times => 1.0 + f32::from(times).ln(),
     });
     let parts = sections.iter().zip(SECTION_WEIGHTS);
-    Weighed {
+    WeightedTerm {
         rarity,
         weight: parts.map(|(a, b)| a * b).sum(),
         in_title: f32::from(u8::from(term.stands_in(Section::Title))),
@@ -101,7 +103,7 @@ pub(super) fn matches(corpus: Corpus<'_>, query: &Query) -> Matches {
     let mut comments = vec![0.0; corpus.symbol_limit()];
     let mut strings = comments.clone();
     for term in &query.terms {
-        let postings: Vec<(u32, Counts)> = corpus.postings(term.term).collect();
+        let postings: Vec<(u32, FieldCounts)> = corpus.postings(term.term).collect();
         let holders = postings
             .iter()
             .filter(|(id, _)| !corpus.is_test(*id))
@@ -159,8 +161,8 @@ impl Scores {
         }
     }
 
-    /// Adds the score of one term.
-    fn add(&mut self, documents: &Documents, postings: &[(u32, Counts)], term: &Weighed) {
+    /// Adds the score of one query term.
+    fn add(&mut self, documents: &Documents, postings: &[(u32, FieldCounts)], term: &WeightedTerm) {
         documents.each(postings, |document, hit| {
             let hit = term.rarity * hit;
             self.whole[document] += term.weight * hit;
@@ -182,8 +184,13 @@ impl Scores {
     }
 }
 
-/// Adds the score of one term in one field of the symbols.
-fn add_field(scores: &mut [f32], postings: &[(u32, Counts)], field: Field, term: &Weighed) {
+/// Adds the score of one query term in one field of the symbols.
+fn add_field(
+    scores: &mut [f32],
+    postings: &[(u32, FieldCounts)],
+    field: Field,
+    term: &WeightedTerm,
+) {
     let holders = postings.iter().filter(|(_, counts)| counts.of(field) > 0);
     for (id, counts) in holders {
         let count = f32::from(counts.of(field));
@@ -276,8 +283,8 @@ fn match_names(
     (covered, in_title)
 }
 
-/// Returns how well symbols and files match words that the best symbols contain but the text does
-/// not.
+/// Returns how well symbols and files match additional words: those that several of the best
+/// symbols contain but the text does not (query expansion).
 pub(super) fn lent(
     corpus: Corpus<'_>,
     texts: &mut Texts,

@@ -41,7 +41,7 @@ pub struct Located {
     pub symbol: SymbolPath,
     /// Likelihood relative to the best symbol, which has 1.
     pub score: f64,
-    /// Reasons for a reader, strongest first.
+    /// Reasons for the score, written for the user, strongest first.
     pub why: Vec<String>,
 }
 
@@ -51,11 +51,12 @@ pub struct LocatedFile {
     pub file: FilePath,
     /// Likelihood relative to the best file, which has 1.
     pub score: f64,
-    /// Reasons for a reader, strongest first.
+    /// Reasons for the score, written for the user, strongest first.
     pub why: Vec<String>,
 }
 
-/// A candidate with its features. The weights are learned from these.
+/// A file or symbol that a text may be about, with its features. `benches/locate` learns the
+/// weights from these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// Path of the file or symbol.
@@ -122,7 +123,7 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
     let weigh_symbol = |id: u32| {
         let row = question.symbol_row(id);
         let file = question.corpus.symbol(id).file;
-        Weighed {
+        ScoredSymbol {
             id,
             file,
             of_file: of_file[&file] - best,
@@ -130,13 +131,13 @@ fn rank(question: &Question<'_>) -> (Ranked, Ranked) {
             inside: weigh(&row, &INSIDE),
         }
     };
-    let symbols: Vec<Weighed> = symbols.into_iter().map(weigh_symbol).collect();
+    let symbols: Vec<ScoredSymbol> = symbols.into_iter().map(weigh_symbol).collect();
     (in_order(files), in_order(both_ways(&symbols)))
 }
 
 /// A symbol with three scores: of its file, of the symbol among all symbols, and of the symbol
 /// within its file.
-struct Weighed {
+struct ScoredSymbol {
     id: u32,
     file: u32,
     of_file: f64,
@@ -144,9 +145,9 @@ struct Weighed {
     inside: f64,
 }
 
-/// Combines two log-likelihoods of each symbol by their mean: that of the symbol among all symbols,
-/// and that of its file plus that of the symbol within the file.
-fn both_ways(symbols: &[Weighed]) -> Ranked {
+/// Scores each symbol by the mean of two log-likelihoods: the symbol's among all symbols, and its
+/// file's plus the symbol's within the file.
+fn both_ways(symbols: &[ScoredSymbol]) -> Ranked {
     let mut best: HashMap<u32, f64> = HashMap::new();
     for symbol in symbols {
         let best = best.entry(symbol.file).or_insert(f64::MIN);
@@ -157,7 +158,7 @@ fn both_ways(symbols: &[Weighed]) -> Ranked {
         *sums.entry(symbol.file).or_default() += (symbol.inside - best[&symbol.file]).exp();
     }
     let (worth, floor) = OF_FILE;
-    let score = |symbol: &Weighed| {
+    let score = |symbol: &ScoredSymbol| {
         let among_all = symbol.among_all + f64::from(worth) * symbol.of_file.max(f64::from(floor));
         let inside = symbol.inside - best[&symbol.file] - sums[&symbol.file].ln();
         (symbol.id, f64::midpoint(among_all, symbol.of_file + inside))
@@ -177,8 +178,8 @@ fn weigh(row: &Row, weights: &[(&str, f32)]) -> f64 {
         .sum()
 }
 
-/// Sorts by score, best first, and scales the best score to 1. Equal scores are in order of the
-/// numbers.
+/// Sorts by score, best first, and scales the scores so that the best is 1. Equal scores are sorted
+/// by number.
 fn in_order(mut ranked: Ranked) -> Ranked {
     ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let best = ranked.first().map_or(0.0, |(_, score)| *score);

@@ -1,12 +1,12 @@
-//! Finds what the text names explicitly: definitions, owners, base classes, dotted names, paths and
-//! frames.
+//! Finds code that the text names explicitly: definitions, owners, base classes, dotted names,
+//! paths and stack frames.
 
 use std::collections::HashMap;
 
 use super::around::stem;
 use super::corpus::Corpus;
 use super::query::is_identifier;
-use super::query::{Mention, Place, Query};
+use super::query::{CodeLocation, Mention, Query};
 use super::sections::Section;
 use starling_syntax::SymbolKind;
 
@@ -75,10 +75,11 @@ impl Named {
     }
 }
 
+/// The symbols and files that the text names, by number, with the strength of the reference.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct NamedItems {
     pub(super) symbols: HashMap<u32, Named>,
-    /// Base classes of named classes.
+    /// Scores of the base classes of classes that the text names.
     pub(super) bases: HashMap<u32, f32>,
     /// Symbols whose full name ends in the same parts as a dotted name of the text.
     pub(super) dotted: HashMap<u32, f32>,
@@ -88,6 +89,7 @@ pub(super) struct Names {
     pub(super) files: HashMap<u32, NamedFile>,
 }
 
+/// Strength of each way in which a text can name a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NamedFile {
     pub(super) path: f32,
@@ -102,9 +104,9 @@ pub(super) struct NamedFile {
     pub(super) link: f32,
 }
 
-impl Names {
+impl NamedItems {
     pub(super) fn new(corpus: Corpus<'_>, query: &Query) -> Self {
-        let mut names = Names::default();
+        let mut names = NamedItems::default();
         names.definitions(corpus, query);
         names.find_bases(corpus);
         names.find_dotted(corpus, query);
@@ -313,8 +315,8 @@ fn files_at(corpus: Corpus<'_>, path: &str) -> Vec<u32> {
             found.push((shared, number as u32));
         }
     }
-    // Only files with the longest common suffix are kept, so a path of an installed package matches
-    // by the part below the package directory.
+    // Only files with the longest common suffix are kept. So a path in an installed package is
+    // matched by its part below the package directory.
     let best = found.iter().map(|(shared, _)| *shared).max().unwrap_or(0);
     found
         .into_iter()
@@ -338,8 +340,8 @@ fn shared_end(file: &str, printed: &str) -> usize {
     if whole || shared >= 2 { shared } else { 0 }
 }
 
-/// Returns the symbols of a file at the given place.
-fn symbols_at(corpus: Corpus<'_>, file: u32, place: &Place) -> Vec<u32> {
+/// Returns the symbols of a file at a position that the text names by line or function.
+fn symbols_at(corpus: Corpus<'_>, file: u32, place: &CodeLocation) -> Vec<u32> {
     let ids = corpus.files()[file as usize].symbols.clone();
     let holds = |id: &u32| {
         let lines = corpus.lines(*id);

@@ -9,21 +9,23 @@ use super::query::is_identifier;
 use crate::facts::Field;
 use crate::words::{Term, words};
 
-/// Scores that symbols received from others. The best score is 1.
+/// Scores that symbols received from related symbols. The best score is 1.
 #[derive(Debug, Default)]
-pub(super) struct Spread(HashMap<u32, Reached>);
+pub(super) struct Spread(HashMap<u32, SpreadScore>);
 
+/// The score that one symbol received from others.
 #[derive(Debug, Default, Clone, Copy)]
-struct Reached {
+struct SpreadScore {
     score: f32,
-    /// The symbol that contributed most, and its contribution.
+    /// The symbol that contributed most to the score, and its contribution.
     from: Option<u32>,
     most: f32,
 }
 
-/// If a name has more definitions, the definition that a mention means is unclear.
+/// Maximum number of definitions of a name. If there are more, it is unclear which one a mention
+/// means.
 const MOST_DEFINITIONS: usize = 8;
-/// A name with more mentions is too common to be used.
+/// Maximum number of mentions of a name. A name with more is too common to be a hint.
 const MOST_MENTIONS: usize = 300;
 
 impl Spread {
@@ -78,8 +80,8 @@ pub(super) fn mentioned(corpus: Corpus<'_>, texts: &mut Texts, seeds: &[(u32, f3
     spread.normalised()
 }
 
-/// Returns the possible definitions of a name in a symbol's text: those in its own file, or else
-/// all.
+/// Returns the definitions that a name in a symbol's text may refer to: those in the symbol's file,
+/// or else all.
 fn meant(corpus: Corpus<'_>, seed: u32, name: &str) -> Vec<u32> {
     let all = corpus.defined(name).iter().copied();
     let mut code: Vec<u32> = all

@@ -8,7 +8,7 @@ use super::stop::is_stop_word;
 /// Number of consecutive words in a phrase.
 const PHRASE: usize = 3;
 
-/// The hashes of a text's phrases.
+/// Hashes of all phrases of a text.
 pub(super) struct Phrases(HashSet<u64>);
 
 impl Phrases {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_found_in_literals() {
+    fn error_message_matches_the_string_literal_that_contains_it() {
         let phrases = Phrases::of(["ValueError: cannot open door number 7 twice"].into_iter());
         let longest = |code: &str| phrases.longest(code);
         assert_eq!(longest("raise ValueError('cannot open door number %d')"), 4);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn code_has_neither_strings_nor_comments() {
+    fn code_of_removes_strings_and_comments() {
         assert_eq!(
             code_of("f('a b', x) # c\ny = '''d\ne'''"),
             "f( , x)  \ny =  "

@@ -1,5 +1,5 @@
-//! Extracts references to code from a task's text: words, names, paths, frames of tracebacks, and
-//! error messages.
+//! Extracts references to code from a task's text: words, names, paths, traceback frames, and error
+//! messages.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use super::stem::roots;
 use super::stop::is_stop_word;
 use crate::words::{Term, all_words, words};
 
-/// The ways in which a name occurs in a text.
+/// The occurrences of a name in a text, and their form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mention {
     /// Number of occurrences in each section.
     pub(super) times: [u16; SECTIONS],
-    /// Whether the name looks like code in at least one place: `max_length`, `CharField`, `a.b`,
-    /// `f()`.
+    /// Whether at least one occurrence of the name looks like code: `max_length`, `CharField`,
+    /// `a.b`, `f()`.
     pub(super) looks_like_code: bool,
-    /// Whether the name is called in at least one place.
+    /// Whether at least one occurrence of the name is a call.
     pub(super) called: bool,
     /// Whether the text itself defines or binds the name.
     pub(super) own: bool,
@@ -28,22 +28,22 @@ impl Mention {
     }
 }
 
-/// A file, with the line and the function if known, from a traceback or a link. In a traceback, the
-/// last place is where the error occurred.
+/// A location in code, from a traceback frame or a link: a file, and the line and the function if
+/// they are known. In a traceback, the last location is where the error occurred.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CodeLocation {
     pub(super) path: String,
     pub(super) line: Option<u32>,
     pub(super) function: Option<String>,
 }
 
-/// A word or a part of a word.
+/// A word of the text, or a part of a compound word.
 #[derive(Debug)]
 pub(super) struct QueryTerm {
     pub(super) term: Term,
     /// The word as first written, in lower case.
     pub(super) word: String,
-    /// Number of occurrences in each section.
+    /// Number of occurrences in each section of the text.
     pub(super) times: [u16; SECTIONS],
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Query {
     /// Paths that end in `.py`.
     pub(super) paths: Vec<String>,
     /// Frames of tracebacks.
-    pub(super) frames: Vec<Place>,
-    /// Lines of code to which the text links.
-    pub(super) links: Vec<Place>,
+    pub(super) frames: Vec<CodeLocation>,
+    /// Links in the text to lines of code.
+    pub(super) links: Vec<CodeLocation>,
     /// Error messages.
     pub(super) messages: Vec<String>,
 }
@@ -105,7 +105,8 @@ impl Query {
         query
     }
 
-    /// Returns the positions of a term in the title, up to the number of bits that a mask has.
+    /// Returns the positions of a term in the title. Only the first 64 words count, one for each
+    /// bit of a mask.
     pub(super) fn places_in_title(&self, term: Term) -> impl Iterator<Item = usize> {
         let words = self.title.iter().take(u64::BITS as usize).enumerate();
         words
@@ -113,8 +114,8 @@ impl Query {
             .map(|(place, _)| place)
     }
 
-    /// Reads a command-line option as a name of the code that parses it: `--errors-only` is
-    /// `args.errors_only`, and appears there in quotes.
+    /// Reads a command-line option as the name that the code gives it: `--errors-only` becomes
+    /// `errors_only`, as in `args.errors_only`, with the weight of quoted text.
     fn read_option(
         &mut self,
         terms: &mut HashMap<Term, QueryTerm>,
@@ -163,7 +164,7 @@ impl Query {
                         && !after.trim_start().starts_with("==")
                         && line.trim_start().starts_with(token)));
             let token_trimmed = token.trim_matches(['.', '-', '/']);
-            let seen = Seen {
+            let seen = TokenContext {
                 section,
                 called: after.starts_with('('),
                 own,
@@ -175,7 +176,7 @@ impl Query {
     }
 
     /// Reads a run of characters that can be part of names and paths.
-    fn read_token(&mut self, token: &str, seen: Seen) {
+    fn read_token(&mut self, token: &str, seen: TokenContext) {
         if token.ends_with(".py") {
             self.paths.push(token.to_owned());
             return;
@@ -205,8 +206,9 @@ impl Query {
     }
 }
 
+/// The context in which a token occurs.
 #[derive(Clone, Copy)]
-struct Seen {
+struct TokenContext {
     section: Section,
     called: bool,
     own: bool,
@@ -291,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_names_and_how_they_stand() {
+    fn names_are_read_with_their_sections_and_code_syntax() {
         let query = Query::read(
             "CharField checks\nThe `max_length` of a Field is in django/db/fields.py, see a.b.Model.save().\n\
              ```\nclass Mine(Base):\n    other(x)\n```\n",
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn two_words_may_be_one_of_code_and_stop_words_are_none() {
+    fn adjacent_words_are_joined_and_stop_words_are_dropped() {
         let query = Query::read("The bound field is lost\n");
         let has = |word: &str| query.terms.iter().any(|term| term.term == Term::of(word));
         assert!(has("bound") && has("boundfield") && has("bound_field"));
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_command_line_are_names_of_code() {
+    fn command_line_options_are_read_as_names_of_code() {
         let query =
             Query::read("`--errors-only` and --from=x are ignored -- why?\nA ---- line --2\n");
         let has = |word: &str| query.terms.iter().any(|term| term.term == Term::of(word));
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn unusual_text_does_not_panic_the_query_parser() {
         for text in [
             "",
             "`",

@@ -1,5 +1,5 @@
-//! A text applied to the code: the symbols and files that it matches, that it names, and that are
-//! near these.
+//! The state of one query: a text, and the symbols and files of the code that it matches, that it
+//! names, or that are near these.
 
 use std::collections::HashMap;
 
@@ -7,61 +7,62 @@ use super::around::{neighbours, tests_of};
 use super::corpus::{Corpus, Texts};
 use super::imports::imported;
 use super::matches::{Matches, lent, matches};
-use super::named::{Named, Names};
+use super::named::{Named, NamedItems};
 use super::near::{Spread, mentioned, mentioning};
 use super::phrase::Phrases;
 use super::query::Query;
 use crate::facts::Field;
 use starling_syntax::SymbolKind;
 
-/// Numbers of symbols from which the search continues: the best symbols, the best tests, and the
-/// named symbols.
+/// Numbers of symbols that are used as seeds to find nearby symbols: the best symbols, the best
+/// tests, and the symbols that the text names.
 const SEEDS: usize = 40;
 const TEST_SEEDS: usize = 30;
 const NAMED_SEEDS: usize = 60;
 /// Number of best files whose imports are scored.
 const IMPORTERS: usize = 12;
-/// Number of best symbols that lend words to the query.
+/// Number of best symbols whose words are added to the query (query expansion).
 const LENDERS: usize = 10;
 /// Number of symbols that are searched for phrases.
 const PHRASE_SYMBOLS: usize = 120;
 const LONGEST_PHRASE: usize = 8;
-/// Numbers of candidate files and candidate symbols.
+/// Maximum numbers of candidate files and of candidate symbols.
 const FILES: usize = 200;
 const SYMBOLS: usize = 500;
-/// Factor for the score of a test as a candidate.
+/// Factor by which the score of a test is reduced when candidates are selected.
 const TEST: f32 = 0.3;
 
-/// A text applied to the code. See the module documentation.
+/// The state of one query. See the module documentation.
 pub(super) struct Question<'c> {
     pub(super) corpus: Corpus<'c>,
     pub(super) query: Query,
     pub(super) matches: Matches,
-    pub(super) names: Names,
-    /// First score of every symbol, and of every file.
+    pub(super) names: NamedItems,
+    /// Rough score of every symbol and of every file, from which the candidates are selected.
     pub(super) first: Vec<f32>,
     pub(super) first_files: Vec<f32>,
-    pub(super) near: Near,
-    /// Score of the longest run of words that the text shares with a string literal, by symbol.
+    pub(super) near: NearScores,
+    /// Score of each symbol for the longest run of words that the text shares with a string literal
+    /// in the symbol.
     pub(super) phrases: HashMap<u32, f32>,
     /// Match score of the tests that are named after each file.
     pub(super) tests_of: Vec<f32>,
     /// Match score of the other files in each file's directory.
     pub(super) neighbours: Vec<f32>,
-    /// How much the best files import from each file.
+    /// Score for how much the best files import from each file. The highest value is 1.
     pub(super) imported: Vec<f32>,
-    /// Rank of each file by its first score among the files outside of tests, counted from 1.
+    /// Rank of each file by its rough score among the files outside of tests, counted from 1.
     pub(super) first_places: Vec<u32>,
 }
 
-/// Scores of symbols that are one hop away.
+/// Scores of symbols that are one hop away from seeds.
 #[derive(Default)]
-pub(super) struct Near {
+pub(super) struct NearScores {
     pub(super) mentioned_by_named: Spread,
     pub(super) mentions_named: Spread,
     pub(super) mentioned_by_best: Spread,
     pub(super) exercised: Spread,
-    /// Match scores of symbols and files for words that the best symbols lend.
+    /// Match scores of symbols and of files for the words that query expansion adds.
     pub(super) lent: (Vec<f32>, Vec<f32>),
 }
 
@@ -69,7 +70,7 @@ impl<'c> Question<'c> {
     pub(super) fn new(corpus: Corpus<'c>, text: &str) -> Self {
         let query = Query::read(text);
         let matches = matches(corpus, &query);
-        let names = Names::new(corpus, &query);
+        let names = NamedItems::new(corpus, &query);
         let mut question = Question {
             corpus,
             tests_of: tests_of(corpus, &matches.files.whole),
@@ -79,7 +80,7 @@ impl<'c> Question<'c> {
             names,
             first: Vec::new(),
             first_files: Vec::new(),
-            near: Near::default(),
+            near: NearScores::default(),
             phrases: HashMap::new(),
             imported: Vec::new(),
             first_places: Vec::new(),
@@ -94,7 +95,7 @@ impl<'c> Question<'c> {
         question
     }
 
-    /// Computes a rough score, which selects the candidates and the seeds of the further search.
+    /// Computes the rough scores, which select the candidates and the seeds of the further search.
     fn score_first(&mut self) {
         let mut symbols = vec![0.0; self.corpus.symbol_limit()];
         let mut files = Vec::with_capacity(self.corpus.files().len());
@@ -126,7 +127,7 @@ impl<'c> Question<'c> {
             + named.link
     }
 
-    /// Returns how explicitly the text names a symbol.
+    /// Returns the strength of all explicit references in the text to a symbol or its owner.
     pub(super) fn evidence(&self, id: u32) -> f32 {
         let symbol = self.corpus.symbol(id);
         let owner = if symbol.parent == id {
@@ -147,7 +148,7 @@ impl<'c> Question<'c> {
         self.names.symbols.get(&id).copied().unwrap_or_default()
     }
 
-    fn find_near(&self, texts: &mut Texts) -> Near {
+    fn find_near(&self, texts: &mut Texts) -> NearScores {
         let corpus = self.corpus;
         let code = |id: u32| corpus.counts(id);
         let all = || corpus.symbols().map(|(id, _)| id);
@@ -159,7 +160,7 @@ impl<'c> Question<'c> {
         let strong = named.map(|id| (*id, self.named(*id).strength()));
         let named = best(NAMED_SEEDS, strong.filter(|(_, strength)| *strength > 0.2));
         let lenders = &seeds[..seeds.len().min(LENDERS)];
-        Near {
+        NearScores {
             lent: lent(corpus, texts, &self.query, lenders),
             mentioned_by_best: mentioned(corpus, texts, &seeds),
             exercised: mentioned(corpus, texts, &tests),
@@ -168,7 +169,7 @@ impl<'c> Question<'c> {
         }
     }
 
-    /// Returns the best files outside of tests.
+    /// Returns the best files outside of tests, whose imports are scored.
     fn importers(&self) -> Vec<(u32, f32)> {
         let numbered = (0..).zip(self.first_files.iter().copied());
         let is_test = |number: u32| self.corpus.files()[number as usize].is_test;
@@ -237,7 +238,7 @@ fn places(scores: &[f32], counts: impl Fn(usize) -> bool) -> Vec<u32> {
     scores.iter().map(place).collect()
 }
 
-/// Sorts by score, best first. Equal scores are in order of the numbers.
+/// Sorts by score, best first. Equal scores are sorted by number.
 fn sort(found: &mut [(u32, f32)]) {
     found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 }

@@ -1,7 +1,7 @@
 //! Splits a task's text into lines of title, prose, code and tracebacks, and drops irrelevant
 //! lines.
 
-use super::query::Place;
+use super::query::CodeLocation;
 use crate::trace::frame;
 
 /// The section of a text in which a word occurs.
@@ -24,12 +24,12 @@ pub(super) const SECTIONS: usize = 6;
 /// Number of lines of prose that belong to the lead.
 const LEAD: usize = 3;
 
-/// One line of text, or the place that it refers to.
+/// One line of the text, or the code location to which it refers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    Frame(Place),
+    Frame(CodeLocation),
     /// A link to a line of a file.
-    Link(Place),
+    Link(CodeLocation),
     Text(String, Section),
 }
 
@@ -43,15 +43,16 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     reader.found
 }
 
+/// Assigns the lines of a text to sections, one after the other.
 #[derive(Default)]
 struct Reader {
     found: Vec<Line>,
     started: bool,
-    /// Number of lines of prose so far.
+    /// Number of lines of prose read so far.
     prose: usize,
     fenced: bool,
     in_traceback: bool,
-    /// Whether the current heading is one like `Versions`.
+    /// Whether the current heading introduces software versions, whose lines are dropped.
     in_versions: bool,
 }
 
@@ -121,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// Returns the line without its URLs. URLs of lines of code are recorded as places.
+    /// Returns the line without its URLs. A URL of a line of code is recorded as a link.
     fn without_links(&mut self, line: &str) -> String {
         let mut left = String::with_capacity(line.len());
         let mut rest = line;
@@ -216,9 +217,9 @@ fn is_code(bare: &str) -> bool {
 }
 
 /// Parses a frame of Python, pytest or IPython (`path.py in f(x)`, `File path.py:3, in f(x)`).
-fn frame_of(line: &str) -> Option<Place> {
+fn frame_of(line: &str) -> Option<CodeLocation> {
     if let Some(found) = frame(line) {
-        return Some(Place {
+        return Some(CodeLocation {
             path: found.path.to_owned(),
             line: Some(found.line),
             function: found.function.map(str::to_owned),
@@ -237,7 +238,7 @@ fn frame_of(line: &str) -> Option<Place> {
     let known = rest.starts_with(" in ") || rest.starts_with(':') && rest.contains(", in ");
     let end = function.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '<' || c == '>'));
     let function = &function[..end.unwrap_or(function.len())];
-    (known && !function.is_empty() && !function.starts_with('<')).then(|| Place {
+    (known && !function.is_empty() && !function.starts_with('<')).then(|| CodeLocation {
         path: format!("{path}.py"),
         line: number.flatten().and_then(|number| number.parse().ok()),
         function: Some(function.to_owned()),
@@ -245,7 +246,7 @@ fn frame_of(line: &str) -> Option<Place> {
 }
 
 /// Parses a link such as `…/blob/<version>/path/to/file.py#L12`.
-fn link(address: &str) -> Option<Place> {
+fn link(address: &str) -> Option<CodeLocation> {
     let (_, rest) = ["/blob/", "/tree/", "/blame/"]
         .iter()
         .find_map(|mark| address.split_once(mark))?;
@@ -254,7 +255,7 @@ fn link(address: &str) -> Option<Place> {
     let line = anchor
         .strip_prefix('L')
         .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
-    path.ends_with(".py").then(|| Place {
+    path.ends_with(".py").then(|| CodeLocation {
         path: path.to_owned(),
         line: line.flatten().and_then(|number| number.parse().ok()),
         function: None,
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_title_prose_code_and_errors() {
+    fn lines_are_assigned_to_title_lead_prose_block_and_error() {
         let text =
             "A title\n\nOne\nTwo\nThree\nFour\n```\nx = f()\n```\nimport y\nValueError: no room\n";
         assert_eq!(
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_python_pytest_and_ipython_are_places() {
+    fn frames_of_python_pytest_and_ipython_are_parsed() {
         let text = "T\n  File \"/w/a.py\", line 3, in f\n    g()\nb.py:7: in h\n\
                     /w/c.py in k(self)\nFile ~/d.py:9, in m(x)\n";
         assert_eq!(
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn links_comments_and_versions_are_no_text() {
+    fn links_comments_and_versions_are_removed_from_the_text() {
         let text = "T\n<!-- fill in\nthis -->See https://h/o/r/blob/main/a/b.py#L12-L14 now\n\
                     ### Versions\nnumpy 1.2\n### Actual\ndone\n";
         assert_eq!(
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn unusual_text_does_not_panic_the_section_reader() {
         for text in [
             "",
             "\n",

@@ -1,6 +1,6 @@
 //! Reduces words of prose to the form in which code writes them: `pickling` to `pickle`.
 
-/// Minimum length of a root.
+/// Minimum length of a root, in bytes.
 const SHORTEST: usize = 4;
 
 /// Returns possible roots of a word of prose, or nothing if the word looks like code.
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_of_prose_are_taken_off() {
+    fn inflected_word_is_reduced_to_its_possible_roots() {
         let one = |word| roots(word).join(" ");
         assert_eq!(one("pickling"), "pickl pickle");
         assert_eq!(one("Rendered"), "render rendere");

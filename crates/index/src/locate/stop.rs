@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_in_order_and_knows_any_case() {
+    fn stop_words_are_sorted_and_matched_in_any_case() {
         assert!(STOP_WORDS.is_sorted());
         assert!(is_stop_word("The") && is_stop_word("would"));
         assert!(!is_stop_word("field") && !is_stop_word(""));

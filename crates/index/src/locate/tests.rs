@@ -1,4 +1,4 @@
-//! Tests of locating in a small workspace.
+//! Tests of [`Index::locate`] in a small workspace.
 
 use super::*;
 use crate::Index;
@@ -31,7 +31,7 @@ fn first(text: &str) -> (String, String) {
 }
 
 #[test]
-fn finds_by_words_names_paths_and_frames() {
+fn symbol_is_found_by_words_names_paths_and_traceback_frames() {
     let (symbol, why) = first("The tax is wrong for some countries of the value added area");
     assert_eq!(symbol, "shop/tax.py::rate");
     assert!(why.contains("words: ") && why.contains("tax"), "{why}");
@@ -51,14 +51,14 @@ fn finds_by_words_names_paths_and_frames() {
 }
 
 #[test]
-fn tests_come_after_the_code_that_they_test() {
+fn tests_are_ranked_after_the_code_that_they_test() {
     let found = locate(&FILES, "total of an empty Cart", 10);
     let place = |name: &str| found.iter().position(|l| l.symbol.name == name).unwrap();
     assert!(place("Cart.total") < place("test_total"));
 }
 
 #[test]
-fn is_capped_and_takes_any_text() {
+fn locate_respects_its_limit_and_accepts_empty_text() {
     assert_eq!(locate(&FILES, "item", 1).len(), 1);
     assert_eq!(locate(&FILES, "", 5), []);
     assert_eq!(locate(&[], "item", 5), []);
@@ -71,7 +71,7 @@ fn order(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_last_frame_counts_most() {
+fn last_traceback_frame_is_ranked_first() {
     let trace = "Traceback (most recent call last):\n  File \"/w/shop/tax.py\", line 1, in rate\n    x\n  \
                  File \"/w/shop/cart.py\", line 5, in total\n    y\n";
     let found = order(trace);
@@ -80,7 +80,7 @@ fn the_last_frame_counts_most() {
 }
 
 #[test]
-fn a_frame_without_a_function_goes_by_its_line() {
+fn frame_without_a_function_is_located_by_its_line() {
     let (symbol, why) = first("shop/cart.py:5: KeyError");
     assert_eq!(symbol, "shop/cart.py::Cart.total");
     assert!(why.contains("line 5 in the traceback"), "{why}");
@@ -88,7 +88,7 @@ fn a_frame_without_a_function_goes_by_its_line() {
     let module = module
         .iter()
         .find(|l| l.symbol.to_string() == "shop/tax.py::");
-    let why = &module.expect("the module body").why;
+    let why = &module.expect("the module body is located").why;
     assert!(
         why.contains(&"line 99 in the traceback".to_owned()),
         "{why:?}"
@@ -96,7 +96,7 @@ fn a_frame_without_a_function_goes_by_its_line() {
 }
 
 #[test]
-fn dotted_names_and_paths_choose_between_equals() {
+fn dotted_names_and_paths_select_among_symbols_with_the_same_name() {
     assert_eq!(order("`shop.util.add` is slow")[0], "shop/util.py::add");
     assert_eq!(
         order("add is slow, see shop/cart.py")[0],
@@ -111,7 +111,7 @@ fn dotted_names_and_paths_choose_between_equals() {
 }
 
 #[test]
-fn a_name_that_is_marked_or_in_the_title_says_more_than_one_in_prose() {
+fn name_in_backquotes_or_in_the_title_scores_higher_than_in_prose() {
     // `add` occurs in prose each time, so the score of `rate` is compared with it.
     let score = |text: &str| {
         let found = locate(&FILES, text, 20);
@@ -121,19 +121,19 @@ fn a_name_that_is_marked_or_in_the_title_says_more_than_one_in_prose() {
                 .find(|l| l.symbol.name == name)
                 .map(|l| l.score)
         };
-        of("rate").expect("it is found") / of("Cart.add").expect("it is found")
+        of("rate").expect("the symbol is located") / of("Cart.add").expect("the symbol is located")
     };
     let prose = score("Something about add\nthe rate is bad\n");
     let called = score("Something about add\nthe `rate` is bad\n");
     let title = score("the rate is bad\nSomething about add\n");
     assert!(prose < called && prose < title, "{prose} {called} {title}");
-    // An unclosed code block, and text after a closed one.
+    // An unclosed code block, and text after a closed code block.
     assert!(score("Something about add\n```\nthe rate is bad") > 0.0);
     assert!(score("Something about add\n```\n```\nthe rate is bad\n") > 0.0);
 }
 
 #[test]
-fn the_same_text_has_the_same_answer() {
+fn same_text_is_ranked_identically_every_time() {
     let text = "total and add, rate of a country: items, price";
     let once = locate(&FILES, text, 20);
     assert!(once.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -152,7 +152,7 @@ fn file_order(files: &[(&str, &str)], text: &str) -> Vec<(String, Vec<String>)> 
 }
 
 #[test]
-fn files_are_ranked_with_their_reasons() {
+fn files_are_ranked_and_have_reasons() {
     let found = file_order(&FILES, "`Cart.add` loses the second item");
     assert_eq!(found[0].0, "shop/cart.py");
     assert!(
@@ -165,7 +165,7 @@ fn files_are_ranked_with_their_reasons() {
 }
 
 #[test]
-fn every_reason_is_said_and_none_is_a_stop_word() {
+fn every_result_has_a_reason_and_no_reason_lists_a_stop_word() {
     let found = locate(&FILES, "the total of a cart is wrong when it is empty", 20);
     assert!(!found.is_empty());
     for located in found {
@@ -181,7 +181,7 @@ fn every_reason_is_said_and_none_is_a_stop_word() {
 }
 
 #[test]
-fn what_a_named_symbol_mentions_is_found_too() {
+fn symbol_mentioned_by_a_named_symbol_is_found() {
     let files = [
         (
             "shop/a.py",
@@ -197,7 +197,7 @@ fn what_a_named_symbol_mentions_is_found_too() {
     let settle = found
         .iter()
         .find(|l| l.symbol.name == "settle")
-        .expect("it is one hop away");
+        .expect("a symbol one reference away is located");
     assert!(
         settle.why.contains(&"mentioned by checkout".to_owned()),
         "{:?}",
@@ -206,7 +206,7 @@ fn what_a_named_symbol_mentions_is_found_too() {
 }
 
 #[test]
-fn a_short_name_counts_where_it_looks_like_code() {
+fn short_name_counts_only_if_it_looks_like_code() {
     let files = [
         (
             "shop/q.py",
@@ -229,13 +229,13 @@ fn a_short_name_counts_where_it_looks_like_code() {
 }
 
 #[test]
-fn words_of_prose_find_those_that_they_come_from() {
+fn inflected_word_of_prose_finds_the_symbol_of_its_root() {
     let found = locate(&FILES, "Totalling a lot is slow", 5);
     assert_eq!(found[0].symbol.to_string(), "shop/cart.py::Cart.total");
 }
 
 #[test]
-fn candidates_have_all_features_that_have_weights() {
+fn features_of_candidates_match_the_weights() {
     let (files, symbols) = Index::new(snapshot_of(&FILES)).candidates("total of a cart");
     let names = |candidate: &Candidate| {
         candidate
@@ -257,7 +257,7 @@ fn candidates_have_all_features_that_have_weights() {
 }
 
 #[test]
-fn comments_and_strings_are_matched_apart_from_code() {
+fn comments_and_strings_have_their_own_features() {
     let files = [(
         "a.py",
         "def one():\n    # the gasket leaks\n    pass\n\ndef two():\n    return 'gasket'\n\ndef three():\n    gasket()\n",
@@ -265,9 +265,9 @@ fn comments_and_strings_are_matched_apart_from_code() {
     let (_, symbols) = Index::new(snapshot_of(&files)).candidates("gasket");
     let value = |symbol: &str, feature: &str| {
         let mut all = symbols.iter().filter(|c| c.path.ends_with(symbol));
-        let features = &all.next().expect("each says the word").features;
+        let features = &all.next().expect("each symbol contains the word").features;
         let mut values = features.iter().filter(|(name, _)| *name == feature);
-        values.next().expect("it is a feature").1
+        values.next().expect("the feature has this name").1
     };
     let both = |symbol| (value(symbol, "comments"), value(symbol, "strings"));
     assert_eq!(both("::one"), (1.0, 0.0));
@@ -276,15 +276,15 @@ fn comments_and_strings_are_matched_apart_from_code() {
 }
 
 #[test]
-fn a_symbol_is_as_likely_as_its_file_and_as_it_is_in_there() {
-    let weighed = |id, file, of_file, inside| Weighed {
+fn symbol_score_combines_its_file_and_its_rank_in_the_file() {
+    let weighed = |id, file, of_file, inside| ScoredSymbol {
         id,
         file,
         of_file,
         among_all: 0.0,
         inside,
     };
-    let scores = |symbols: &[Weighed]| -> Vec<f64> {
+    let scores = |symbols: &[ScoredSymbol]| -> Vec<f64> {
         let ranked = both_ways(symbols);
         ranked.into_iter().map(|(_, score)| score).collect()
     };
@@ -307,7 +307,7 @@ fn a_symbol_is_as_likely_as_its_file_and_as_it_is_in_there() {
 }
 
 #[test]
-fn an_option_leads_to_the_code_that_reads_it() {
+fn command_line_option_finds_the_code_that_parses_it() {
     let report = "def only_errors(lines):\n    return [line for line in lines if 'ERROR' in line]\n\n\n\
                   def top_paths(lines, only):\n    return sorted(lines)\n";
     let argparse = "import argparse\nimport report\n\n\ndef build_parser():\n    \

@@ -2,8 +2,8 @@
 
 use super::corpus::Corpus;
 
-/// Returns the usage of a definition by mentions of its name, divided by the number of definitions
-/// with that name: from 0 for no mention to 1 for mentions in every file.
+/// Returns how much a definition's name is mentioned: from 0 for no mention to 1 for mentions in
+/// every file. The mentions are divided among all definitions with that name.
 pub(super) fn usage(corpus: Corpus<'_>, id: u32) -> f32 {
     let name = corpus.base_name(id);
     let shared = corpus.defined(name).len().max(1);
@@ -18,7 +18,7 @@ mod tests {
     use crate::testing::{code_of, snapshot_of};
 
     #[test]
-    fn what_more_files_mention_is_used_more() {
+    fn name_mentioned_in_more_files_has_higher_usage() {
         let files = [
             ("a.py", "def one():\n    pass\n\ndef two():\n    pass\n"),
             ("b.py", "from a import one\n\none()\n"),

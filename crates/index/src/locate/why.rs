@@ -5,20 +5,21 @@ use std::collections::HashMap;
 use super::near::Spread;
 use super::question::{Question, of};
 
-/// Maximum number of words that a reason lists.
+/// Maximum number of words that one reason lists.
 const WORDS_SHOWN: usize = 4;
-/// Minimum score of a one-hop connection that is mentioned.
+/// Minimum score of a one-hop connection that is shown as a reason.
 const NEAR: f32 = 0.2;
 
-/// The words of the text that each symbol or file contains, by number, most important first.
+/// For each symbol or file, by number, the words of the text that it contains, most important
+/// first.
 pub(super) type Words = HashMap<u32, Vec<String>>;
 
 /// A reason with its weight.
 type Reason = (f32, String);
 
 pub(super) fn words_of_symbols(question: &Question<'_>, chosen: &[(u32, f64)]) -> Words {
-    // A symbol can be found without any word of its own. In that case the words of its file explain
-    // it.
+    // A symbol can be found without containing any word of the text. In that case the reason lists
+    // the words of its file.
     words_of(question, chosen, |id| {
         [id, file_key(question.corpus.symbol(id).file)]
     })
@@ -101,10 +102,10 @@ pub(super) fn why_symbol(question: &Question<'_>, id: u32, words: &Words) -> Vec
         ));
     }
     if of(&question.names.links, id) > 0.0 {
-        reasons.push((2.0, "a link leads to it".to_owned()));
+        reasons.push((2.0, "the text links to it".to_owned()));
     }
     if of(&question.phrases, id) > 0.0 {
-        reasons.push((1.0, "a message of the text stands in it".to_owned()));
+        reasons.push((1.0, "contains a message of the text".to_owned()));
     }
     let base = of(&question.names.bases, id).max(if parent == id {
         0.0
@@ -161,7 +162,7 @@ fn of_file(question: &Question<'_>, number: u32) -> Vec<Reason> {
         0.4 * named.frame,
         format!("{} is in the traceback", file.path.name()),
     );
-    push(named.link, "a link leads to its file".to_owned());
+    push(named.link, "the text links to its file".to_owned());
     reasons
 }
 
@@ -169,7 +170,7 @@ fn one_hop(question: &Question<'_>, spread: &Spread, id: u32, what: &str) -> Opt
     let score = spread.of(id);
     let source = spread.from(id).filter(|_| score > NEAR)?;
     let name = match question.corpus.name(source) {
-        // A module body is named by its file.
+        // A module body has no name, so the path of its file is shown.
         "" => question.corpus.files()[question.corpus.symbol(source).file as usize]
             .path
             .as_str(),
@@ -178,7 +179,7 @@ fn one_hop(question: &Question<'_>, spread: &Spread, id: u32, what: &str) -> Opt
     Some((0.3 * score, format!("{what} {name}")))
 }
 
-/// Sorts the reasons by weight, without duplicates, and adds the first non-empty list of words.
+/// Sorts the reasons by weight, removes duplicates, and adds the first non-empty list of words.
 fn listed(mut reasons: Vec<Reason>, words: &[Option<&Vec<String>>]) -> Vec<String> {
     reasons.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut why: Vec<String> = Vec::new();
@@ -192,7 +193,7 @@ fn listed(mut reasons: Vec<Reason>, words: &[Option<&Vec<String>>]) -> Vec<Strin
         why.push(format!("words: {}", said.join(", ")));
     }
     if why.is_empty() {
-        why.push("near to what the text names".to_owned());
+        why.push("near a symbol that the text names".to_owned());
     }
     why
 }

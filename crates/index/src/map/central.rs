@@ -1,24 +1,25 @@
-//! Ranks files by how much the code base refers to them, without a query. Rank flows from each file
-//! to the files that define the names it mentions.
+//! Ranks files by how much the rest of the code base refers to them, with a variant of PageRank:
+//! rank flows from each file to the files that define the names it mentions.
 
 use std::collections::{HashMap, HashSet};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
-use super::Ranked;
+use super::RankedFile;
 
-/// If a name has more definitions, the definition that a mention means is unclear.
+/// Maximum number of definitions of a name. If there are more, it is unclear which one a mention
+/// means.
 const MOST_DEFINITIONS: usize = 8;
 /// Weight of a mention in a file that does not mention the module of the definition.
 const NOT_IMPORTED: f64 = 0.03;
 const PRIVATE: f64 = 0.3;
-/// Share of a file's rank that flows on.
+/// Share of a file's rank that flows to other files.
 const DAMPING: f64 = 0.85;
 const ROUNDS: usize = 20;
 const SHORTEST: usize = 3;
 
 /// A definition that a name can refer to.
 #[derive(Debug, Clone, Copy)]
-struct Target {
+struct MentionTarget {
     file: FileId,
     symbol: SymbolNumber,
 }
@@ -27,12 +28,12 @@ struct Target {
 #[derive(Debug)]
 struct Mention {
     from: FileId,
-    target: Target,
+    target: MentionTarget,
     weight: f64,
 }
 
 /// Returns all files that define symbols outside of tests, ordered by rank.
-pub(super) fn central(code: &Code) -> Vec<Ranked> {
+pub(super) fn central(code: &Code) -> Vec<RankedFile> {
     let mentions = mentions(code);
     let ranks = ranks(code.files().len(), &mentions);
     let rank = |file: FileId| ranks[file.0 as usize];
@@ -41,13 +42,13 @@ pub(super) fn central(code: &Code) -> Vec<Ranked> {
         *worth.entry(mention.target.symbol).or_default() += rank(mention.from) * mention.weight;
     }
     let worth = |symbol: &SymbolNumber| worth.get(symbol).copied().unwrap_or_default();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedFile> = Vec::new();
     for file in code.files().filter(|file| !code.is_test(*file)) {
         let mut symbols: Vec<SymbolNumber> = code.symbols_of(file).skip(1).collect();
         symbols.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
         if !symbols.is_empty() {
             let score = rank(file);
-            ranked.push(Ranked {
+            ranked.push(RankedFile {
                 file,
                 score,
                 symbols,
@@ -91,9 +92,10 @@ fn mentions(code: &Code) -> Vec<Mention> {
     mentions
 }
 
-/// Returns the definitions outside of tests by name, for names that are specific enough.
-fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
-    let mut targets: HashMap<&str, Vec<Target>> = HashMap::new();
+/// Returns the definitions outside of tests by name. Leaves out short names, special names, and
+/// names with too many definitions.
+fn targets(code: &Code) -> HashMap<&str, Vec<MentionTarget>> {
+    let mut targets: HashMap<&str, Vec<MentionTarget>> = HashMap::new();
     for file in code.files().filter(|file| !code.is_test(*file)) {
         for symbol in code.symbols_of(file).skip(1) {
             let name = base_name(code.symbol(symbol).name);
@@ -101,11 +103,11 @@ fn targets(code: &Code) -> HashMap<&str, Vec<Target>> {
                 targets
                     .entry(name)
                     .or_default()
-                    .push(Target { file, symbol });
+                    .push(MentionTarget { file, symbol });
             }
         }
     }
-    // Names of folders occur in many imports.
+    // Names of directories occur in many imports, so they would gain too many references.
     let folders = code
         .files()
         .flat_map(|file| code.path(file).directory().split('/'));
@@ -121,8 +123,8 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns the rank of each file. All files start equal, and each round every file passes rank on
-/// to the files that it refers to.
+/// Returns the rank of each file. All files start with the same rank, and in each round every file
+/// passes rank on to the files that it refers to.
 fn ranks(files: usize, mentions: &[Mention]) -> Vec<f64> {
     let even = 1.0 / files.max(1) as f64;
     let mut ranks = vec![even; files];
@@ -147,7 +149,7 @@ mod tests {
 
     fn order(texts: &[(&str, &str)]) -> Vec<String> {
         let code = code_of(texts.iter().copied());
-        let show = |ranked: &Ranked| {
+        let show = |ranked: &RankedFile| {
             let names = ranked
                 .symbols
                 .iter()
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_most_comes_first() {
+    fn most_referenced_definition_is_ranked_first() {
         let order = order(&[
             (
                 "app.py",
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_central_code_uses_is_central() {
+    fn file_used_by_an_often_used_file_is_ranked_higher() {
         let order = order(&[
             ("core.py", "from deep import root\ndef core(): root()\n"),
             ("deep.py", "def root(): pass\n"),
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_names_the_imported_one_is_meant() {
+    fn reference_to_an_ambiguous_name_counts_for_the_imported_definition() {
         let order = order(&[
             ("alpha.py", "def load(): pass\n"),
             ("beta.py", "def load(): pass\n"),
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_many_definitions_says_nothing() {
+    fn name_with_too_many_definitions_is_ignored() {
         let text = "def run(): pass\n";
         let names: Vec<String> = (0..=MOST_DEFINITIONS).map(|n| format!("m{n}.py")).collect();
         let mut texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text)).collect();
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_folder_is_none_of_a_symbol() {
+    fn name_of_a_directory_does_not_count_for_a_symbol() {
         let order = order(&[
             ("kind.py", "class Kind:\n    def app(self): pass\n"),
             ("app/deep.py", "def root(): pass\n"),
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_add_up() {
+    fn ranks_of_all_files_add_up_to_one() {
         let code = code_of([
             ("a.py", "def one(): two()\n"),
             ("b.py", "def two(): one()\n"),
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_called_as_its_folder() {
+    fn stem_of_a_package_is_its_directory_name() {
         assert_eq!(stem("db/query.py"), "query");
         assert_eq!(stem("db/__init__.py"), "db");
         assert_eq!(stem("__init__.py"), "__init__");

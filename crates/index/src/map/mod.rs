@@ -26,30 +26,30 @@ pub enum Seed<'s> {
     Central,
 }
 
-/// Signatures of a workspace. `Display` formats the map for a reader.
+/// The repository map of a workspace. `Display` formats it as text for a model or a user.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RepositoryMap {
     /// The files, most relevant first.
     pub files: Vec<MapFile>,
     /// Number of tokens of the formatted map.
     pub tokens: usize,
-    /// How many files there was no room for.
+    /// Number of files that did not fit into the budget.
     pub left_out: usize,
 }
 
-/// One file of a map.
+/// One file of a repository map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapFile {
     pub file: FilePath,
-    /// Relevance, only meaningful in comparisons.
+    /// Relevance of the file, which is only meaningful compared with other files.
     pub score: f64,
-    /// The symbols, in the order of the file.
+    /// The shown symbols, in the order of the file.
     pub symbols: Vec<MapSymbol>,
     /// Number of symbols that are not shown.
     pub left_out: usize,
 }
 
-/// One line of a map.
+/// One line of a repository map: a symbol with its signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapSymbol {
     pub symbol: SymbolPath,
@@ -64,13 +64,13 @@ pub struct MapSymbol {
 
 /// A file with its relevant symbols, best first.
 #[derive(Debug, Clone, PartialEq)]
-struct Ranked {
+struct RankedFile {
     file: FileId,
     score: f64,
     symbols: Vec<SymbolNumber>,
 }
 
-/// Draws the map around a seed, in at most `tokens` tokens. `locate` ranks symbols for a text.
+/// Creates the map around a seed, in at most `tokens` tokens. `locate` ranks symbols for a text.
 pub(super) fn repository_map(
     code: &Code,
     seed: Seed<'_>,
@@ -78,7 +78,7 @@ pub(super) fn repository_map(
     locate: impl Fn(&str, usize) -> Vec<Located>,
 ) -> RepositoryMap {
     let ranked = std::thread::scope(|scope| {
-        // Loads the vocabulary in parallel.
+        // Loads the tokenizer's vocabulary in parallel.
         scope.spawn(|| count_tokens(""));
         ranked(code, seed, tokens, locate)
     });
@@ -97,10 +97,11 @@ fn ranked(
     seed: Seed<'_>,
     tokens: usize,
     locate: impl Fn(&str, usize) -> Vec<Located>,
-) -> Vec<Ranked> {
+) -> Vec<RankedFile> {
     match seed {
         Seed::Text(text) => {
-            // This number of symbols covers more files than a map of this size can list.
+            // `tokens` is a sufficient number of symbols: they are in more files than a map of this
+            // size can list.
             let located = locate(text, tokens);
             by_file(
                 code,
@@ -115,10 +116,13 @@ fn ranked(
     }
 }
 
-/// Groups symbols by file. A file is placed where its best symbol was.
-fn by_file<'s>(code: &Code, symbols: impl Iterator<Item = (&'s SymbolPath, f64)>) -> Vec<Ranked> {
+/// Groups symbols by file. A file has the rank of its best symbol.
+fn by_file<'s>(
+    code: &Code,
+    symbols: impl Iterator<Item = (&'s SymbolPath, f64)>,
+) -> Vec<RankedFile> {
     let mut places: HashMap<FileId, usize> = HashMap::new();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedFile> = Vec::new();
     for (symbol, score) in symbols {
         let Some(file) = code.find(&symbol.file) else {
             continue;
@@ -126,7 +130,7 @@ fn by_file<'s>(code: &Code, symbols: impl Iterator<Item = (&'s SymbolPath, f64)>
         let place = *places.entry(file).or_insert(ranked.len());
         if place == ranked.len() {
             let symbols = Vec::new();
-            ranked.push(Ranked {
+            ranked.push(RankedFile {
                 file,
                 score,
                 symbols,

@@ -1,18 +1,18 @@
-//! One file of the map while it is being drawn.
+//! One file of the map while its content is being selected.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::super::code::{Code, FileId, SymbolNumber, base_name};
 use super::super::facts::Field;
 use super::super::tokens::count_tokens;
-use super::{MapFile, MapSymbol, Ranked, heading, line};
+use super::{MapFile, MapSymbol, RankedFile, heading, line};
 use starling_syntax::SymbolPath;
 
 /// Maximum length of a signature, in bytes. Longer signatures are truncated.
 const SIGNATURE_BYTES: usize = 90;
 
-/// A file with its shown symbols and the queue of symbols that could be shown next.
-pub(super) struct Sheet<'c> {
+/// A file of the map with its shown symbols and the queue of symbols that can be shown next.
+pub(super) struct FileDraft<'c> {
     code: &'c Code,
     file: FileId,
     score: f64,
@@ -20,17 +20,17 @@ pub(super) struct Sheet<'c> {
     waiting: VecDeque<SymbolNumber>,
 }
 
-/// A symbol with its enclosing symbols that are not shown yet, and the number of tokens that
-/// showing them takes.
-pub(super) struct Step {
+/// The next addition to a file of the map: a symbol with those enclosing symbols that are not shown
+/// yet, and the number of tokens of their lines.
+pub(super) struct DraftStep {
     symbols: Vec<(SymbolNumber, MapSymbol)>,
     pub(super) tokens: usize,
 }
 
-impl<'c> Sheet<'c> {
-    /// Opens a sheet that shows only its heading.
-    pub(super) fn open(code: &'c Code, ranked: &Ranked) -> Sheet<'c> {
-        Sheet {
+impl<'c> FileDraft<'c> {
+    /// Starts a file that shows only its heading.
+    pub(super) fn open(code: &'c Code, ranked: &RankedFile) -> FileDraft<'c> {
+        FileDraft {
             code,
             file: ranked.file,
             score: ranked.score,
@@ -56,7 +56,7 @@ impl<'c> Sheet<'c> {
     }
 
     /// Returns the next step, or `None` if no symbol is left.
-    pub(super) fn next(&mut self) -> Option<Step> {
+    pub(super) fn next(&mut self) -> Option<DraftStep> {
         while let Some(number) = self.waiting.pop_front() {
             if !self.shown.contains_key(&number) {
                 return Some(self.step(number));
@@ -65,11 +65,11 @@ impl<'c> Sheet<'c> {
         None
     }
 
-    pub(super) fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: DraftStep) {
         self.shown.extend(step.symbols);
     }
 
-    fn step(&self, number: SymbolNumber) -> Step {
+    fn step(&self, number: SymbolNumber) -> DraftStep {
         let chain = around(self.code, number);
         let new = chain.filter(|number| !self.shown.contains_key(number));
         let symbols: Vec<_> = new.map(|number| (number, self.symbol(number))).collect();
@@ -77,7 +77,7 @@ impl<'c> Sheet<'c> {
             .iter()
             .map(|(_, symbol)| count_tokens(&line(symbol)))
             .sum();
-        Step { symbols, tokens }
+        DraftStep { symbols, tokens }
     }
 
     fn symbol(&self, number: SymbolNumber) -> MapSymbol {
@@ -110,8 +110,8 @@ fn around(code: &Code, number: SymbolNumber) -> impl Iterator<Item = SymbolNumbe
     chain.filter(|number| code.parent(*number).is_some())
 }
 
-/// Returns the relevant symbols, then all others: outer symbols first and private ones last.
-fn in_order(code: &Code, ranked: &Ranked) -> VecDeque<SymbolNumber> {
+/// Returns the relevant symbols, then all other symbols: outer symbols first and private ones last.
+fn in_order(code: &Code, ranked: &RankedFile) -> VecDeque<SymbolNumber> {
     let own = |number: &SymbolNumber| code.parent(*number).is_some();
     let known: HashSet<SymbolNumber> = ranked.symbols.iter().copied().collect();
     let others = code.symbols_of(ranked.file).filter(own);

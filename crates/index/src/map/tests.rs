@@ -22,7 +22,7 @@ fn around(interest: &[&str], tokens: usize) -> String {
 }
 
 #[test]
-fn shows_what_is_asked_for_then_the_rest() {
+fn map_shows_seed_symbols_first_and_then_other_symbols() {
     let whole = "tax.py:\n def rate():\ncart.py:\n class Cart(Base):\n  def add(self, item):\n  \
                  def total(self) -> int:\n def empty():\n";
     assert_eq!(around(&["tax.py::", "cart.py::Cart.total"], 1000), whole);
@@ -31,7 +31,7 @@ fn shows_what_is_asked_for_then_the_rest() {
 }
 
 #[test]
-fn stays_under_its_cap_whatever_it_is() {
+fn map_never_exceeds_its_token_budget() {
     let asked = [
         "cart.py::Cart.total",
         "tax.py::rate",
@@ -49,7 +49,7 @@ fn stays_under_its_cap_whatever_it_is() {
 }
 
 #[test]
-fn the_order_is_that_of_the_interest_and_each_file_stands_once() {
+fn map_lists_each_file_once_in_the_order_of_the_seed() {
     let text = around(
         &["cart.py::empty", "tax.py::rate", "cart.py::Cart.add"],
         1000,
@@ -62,7 +62,7 @@ fn the_order_is_that_of_the_interest_and_each_file_stands_once() {
 }
 
 #[test]
-fn many_files_come_before_many_symbols_of_one() {
+fn map_lists_many_files_before_many_symbols_of_one_file() {
     let body: String = (0..40)
         .map(|n| format!("def first_{n}(argument): pass\n"))
         .collect();
@@ -88,7 +88,7 @@ fn many_files_come_before_many_symbols_of_one() {
 }
 
 #[test]
-fn a_text_is_the_seed() {
+fn map_for_a_text_starts_with_the_most_relevant_file() {
     let map = shop().repository_map(Seed::Text("the rate of tax is wrong"), 100);
     assert_eq!(map.files[0].file.as_str(), "tax.py");
     assert_eq!(map.files[0].symbols[0].signature, "def rate():");
@@ -96,14 +96,14 @@ fn a_text_is_the_seed() {
 }
 
 #[test]
-fn a_symbol_knows_where_it_stands() {
+fn map_symbol_has_its_kind_line_and_depth() {
     let map = shop().repository_map(
         Seed::Symbols(&["cart.py::Cart.total".parse().unwrap()]),
         100,
     );
     let total = &map.files[0].symbols[2];
     assert_eq!(total.symbol.to_string(), "cart.py::Cart.total");
-    // The line of the name, not of the decorator.
+    // The line is that of the name, not of the decorator.
     assert_eq!(
         (total.kind, total.line, total.depth),
         (SymbolKind::Method, 8, 1)
@@ -111,7 +111,7 @@ fn a_symbol_knows_where_it_stands() {
 }
 
 #[test]
-fn a_long_signature_is_cut_between_parameters() {
+fn long_signature_is_truncated_between_parameters() {
     let text = format!("def f({}): pass\n", "\u{e9}\u{e9}, ".repeat(100));
     let index = index(&[("long.py", text.as_str())]);
     let map = index.repository_map(Seed::Symbols(&["long.py::f".parse().unwrap()]), 1000);
@@ -129,7 +129,7 @@ fn a_long_signature_is_cut_between_parameters() {
 }
 
 #[test]
-fn the_same_seed_has_the_same_map() {
+fn same_seed_creates_the_same_map() {
     let index = shop();
     for seed in [Seed::Text("total of the cart"), Seed::Central] {
         let once = index.repository_map(seed, 60);
@@ -138,7 +138,7 @@ fn the_same_seed_has_the_same_map() {
 }
 
 #[test]
-fn a_file_without_code_is_left_out() {
+fn file_without_code_is_not_in_the_map() {
     let index = index(&[
         ("tax/__init__.py", "# Tax.\n"),
         ("tax/limits.py", "HIGHEST = 1\n"),
@@ -148,7 +148,7 @@ fn a_file_without_code_is_left_out() {
         .repository_map(Seed::Text("the tax rate is above the HIGHEST limits"), 100)
         .to_string();
     assert!(!map.contains("__init__"), "{map}");
-    // Constants are code.
+    // Constants count as code.
     assert!(
         map.contains("tax/limits.py:\n") && map.contains(" def rate():\n"),
         "{map}"

@@ -1,11 +1,11 @@
-//! Expressions.
+//! Reads expressions: the occurrences of names in them, and what determines their types.
 
 use super::kinds::{Field, Kind};
-use super::model::{BindingKind, Expr, ExprId, Place, Role, Run, ScopeKind};
-use super::reader::{As, Reader, Strings, Value};
+use super::model::{BindingKind, Expr, ExprId, ExprRange, ParameterPosition, Role, ScopeKind};
+use super::reader::{AsMeaning, Reader, StringMeaning, Value};
 
 impl Reader<'_> {
-    /// The node at the cursor, which is no identifier.
+    /// Reads the node at the cursor, which is not an identifier.
     pub(super) fn expression(&mut self, kind: Kind) -> Value {
         match kind {
             Kind::Attribute | Kind::MemberType => self.attribute(),
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 "type" if arguments[0].is_some() && !arguments[1].is_some() => {
                     return Value::New(Expr::TypeOf(arguments[0]));
                 }
-                // Its value has the type that it is given.
+                // `cast(T, x)` has the type `T`.
                 "cast" if arguments[1].is_some() => return Value::New(Expr::Call(arguments[0])),
                 _ => {}
             }
@@ -100,7 +100,8 @@ impl Reader<'_> {
         Value::New(Expr::Call(called))
     }
 
-    /// The arguments of a call; the first two that are names.
+    /// Reads the arguments of a call. Returns the first two arguments if the called function is one
+    /// whose arguments determine types, such as `isinstance`.
     fn arguments(&mut self, kind: Kind, called: ExprId) -> [ExprId; 2] {
         let mut found = [ExprId::NONE; 2];
         if kind != Kind::Arguments {
@@ -150,7 +151,7 @@ impl Reader<'_> {
                 let value = reader.visit(kind);
                 let id = reader.keep(value);
                 if reader.last_name(id) == "Literal" {
-                    reader.strings = Strings::Plain;
+                    reader.strings = StringMeaning::Plain;
                 }
                 base = Some(id);
             }
@@ -174,9 +175,9 @@ impl Reader<'_> {
         self.typed(Self::visit_only)
     }
 
-    /// Strings in there are types.
+    /// Reads expressions in which strings are types, such as annotations.
     fn typed(&mut self, read: impl FnOnce(&mut Self) -> Value) -> Value {
-        let strings = std::mem::replace(&mut self.strings, Strings::Types);
+        let strings = std::mem::replace(&mut self.strings, StringMeaning::Types);
         let value = read(self);
         self.strings = strings;
         value
@@ -272,7 +273,7 @@ impl Reader<'_> {
         let inner = self.open_scope(ScopeKind::Lambda, self.symbol_of_scope());
         self.children(|reader, kind| {
             if kind == Kind::Parameters {
-                reader.parameters(inner, Place::Later);
+                reader.parameters(inner, ParameterPosition::Later);
             } else {
                 reader.scope = inner;
                 reader.visit(kind);
@@ -283,7 +284,7 @@ impl Reader<'_> {
         Value::UNKNOWN
     }
 
-    /// The first iterable belongs to the scope around.
+    /// Reads a comprehension. Its first iterable belongs to the enclosing scope.
     fn comprehension(&mut self) -> Value {
         let outer = self.scope;
         let tests = self.tests.len();
@@ -309,7 +310,7 @@ impl Reader<'_> {
         Value::New(Expr::List(body.unwrap_or(ExprId::UNKNOWN)))
     }
 
-    pub(super) fn elements(&mut self) -> Run {
+    pub(super) fn elements(&mut self) -> ExprRange {
         let mark = self.stack.len();
         self.children(|reader, kind| {
             let value = reader.visit(kind);
@@ -334,15 +335,15 @@ impl Reader<'_> {
         let written = self.written();
         let quote = written.find(['"', '\'']).unwrap_or(0);
         if written[..quote].contains(['f', 'F', 't', 'T']) {
-            let strings = std::mem::replace(&mut self.strings, Strings::Plain);
+            let strings = std::mem::replace(&mut self.strings, StringMeaning::Plain);
             self.visit_children();
             self.strings = strings;
             return Value::New(Expr::Literal);
         }
         match self.strings {
-            Strings::Plain => Value::New(Expr::Literal),
-            Strings::Types => self.forward_type(written),
-            Strings::Exports => {
+            StringMeaning::Plain => Value::New(Expr::Literal),
+            StringMeaning::Types => self.forward_type(written),
+            StringMeaning::Exports => {
                 self.export(written);
                 Value::New(Expr::Literal)
             }
@@ -350,20 +351,20 @@ impl Reader<'_> {
     }
 
     fn as_pattern(&mut self) -> Value {
-        let binder = std::mem::replace(&mut self.binder, As::Other);
+        let binder = std::mem::replace(&mut self.binder, AsMeaning::Other);
         let mut value = Value::UNKNOWN;
         self.children(|reader, kind| match kind {
             Kind::AsPatternTarget => {
                 let value = reader.keep(value);
                 let given = match binder {
-                    As::Entered => Value::New(Expr::Entered(value)),
-                    As::Caught => Value::New(Expr::Caught(value)),
-                    As::Other => Value::UNKNOWN,
+                    AsMeaning::Entered => Value::New(Expr::Entered(value)),
+                    AsMeaning::Caught => Value::New(Expr::Caught(value)),
+                    AsMeaning::Other => Value::UNKNOWN,
                 };
                 reader.bind_target_below(given);
             }
-            // `case pattern as name`.
-            Kind::Identifier if binder == As::Other => reader.capture(),
+            // The syntax is `case pattern as name`.
+            Kind::Identifier if binder == AsMeaning::Other => reader.capture(),
             _ => value = reader.visit(kind),
         });
         self.binder = binder;

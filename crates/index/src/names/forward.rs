@@ -1,12 +1,12 @@
-//! Names in strings: types that are written before they are defined, and `__all__`.
+//! Reads names in strings: types that are quoted because they are defined later, and `__all__`.
 
 use super::model::{Expr, ExprId, Role};
 use super::reader::{Reader, Value};
 
-/// Types in strings that are nested deeper are not read.
+/// Maximum nesting depth of types in strings. Deeper types are ignored.
 const MOST_DEPTH: u32 = 20;
 
-/// A string's content and where in the text it starts.
+/// Returns the offset and the content of a string literal, without its quotes.
 fn content(written: &str) -> Option<(usize, &str)> {
     let quote = written.find(['"', '\''])?;
     let long = &written[quote..];
@@ -27,7 +27,7 @@ fn is_identifier(text: &str) -> bool {
 }
 
 impl<'t> Reader<'t> {
-    /// The string at the cursor is a name in `__all__`.
+    /// Reads the string at the cursor as a name in `__all__`.
     pub(super) fn export(&mut self, written: &'t str) {
         if let Some((start, name)) = content(written).filter(|(_, name)| is_identifier(name)) {
             let at = self.start() + start as u32;
@@ -35,12 +35,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The string at the cursor is a type.
+    /// Reads the string at the cursor as a type.
     pub(super) fn forward_type(&mut self, written: &'t str) -> Value {
         let Some((start, text)) = content(written) else {
             return Value::UNKNOWN;
         };
-        let mut types = Types {
+        let mut types = TypeStringParser {
             base: self.start() as usize + start,
             text,
             at: 0,
@@ -51,15 +51,16 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A reader of `a.B[C, D] | E`. What it does not know ends it.
-struct Types<'t> {
+/// A parser of types in strings, such as `a.B[C, D] | E`. It stops at syntax that it does not
+/// support.
+struct TypeStringParser<'t> {
     base: usize,
     text: &'t str,
     at: usize,
     depth: u32,
 }
 
-impl<'t> Types<'t> {
+impl<'t> TypeStringParser<'t> {
     fn union(&mut self, reader: &mut Reader<'t>) -> ExprId {
         if self.depth == MOST_DEPTH {
             self.at = self.text.len();
@@ -115,7 +116,7 @@ impl<'t> Types<'t> {
         found
     }
 
-    /// The next identifier and where it starts.
+    /// Returns the next identifier and its offset in the text.
     fn word(&mut self) -> Option<(&'t str, usize)> {
         self.skip_space();
         let rest = &self.text[self.at..];

@@ -1,12 +1,13 @@
-//! Import statements.
+//! Reads import statements.
 
 use super::kinds::{Field, Kind};
 use super::model::{BindingKind, Import, ImportId, Imported, OccurrenceId, Role};
 use super::reader::Reader;
 
-/// The module that a statement names.
+/// The module that an import statement refers to: the number of leading dots, and the parts of its
+/// dotted name.
 #[derive(Clone, Copy)]
-struct Module {
+struct ModuleReference {
     level: u32,
     first: OccurrenceId,
     parts: u32,
@@ -17,7 +18,7 @@ impl Reader<'_> {
         ImportId(self.out.imports.len() as u32)
     }
 
-    fn add_import(&mut self, module: Module, what: Imported) -> ImportId {
+    fn add_import(&mut self, module: ModuleReference, what: Imported) -> ImportId {
         let id = self.next_import();
         self.out.imports.push(Import {
             scope: self.scope,
@@ -29,7 +30,7 @@ impl Reader<'_> {
         id
     }
 
-    /// `import a.b, c as d`.
+    /// Reads `import a.b, c as d`.
     pub(super) fn import(&mut self) {
         self.children(|reader, kind| match kind {
             Kind::DottedName => {
@@ -57,9 +58,9 @@ impl Reader<'_> {
         });
     }
 
-    /// `from a.b import c, d as e` and `from .a import *`.
+    /// Reads `from a.b import c, d as e` and `from .a import *`.
     pub(super) fn import_from(&mut self) {
-        let mut module = Module {
+        let mut module = ModuleReference {
             level: 0,
             first: OccurrenceId(0),
             parts: 0,
@@ -77,9 +78,9 @@ impl Reader<'_> {
         });
     }
 
-    fn relative(&mut self) -> Module {
+    fn relative(&mut self) -> ModuleReference {
         let first = OccurrenceId(self.out.occurrences.len() as u32);
-        let mut module = Module {
+        let mut module = ModuleReference {
             level: 0,
             first,
             parts: 0,
@@ -94,8 +95,8 @@ impl Reader<'_> {
         module
     }
 
-    /// The dotted name at the cursor as a module's.
-    fn module(&mut self, level: u32) -> Module {
+    /// Reads the dotted name at the cursor as the name of a module.
+    fn module(&mut self, level: u32) -> ModuleReference {
         let first = OccurrenceId(self.out.occurrences.len() as u32);
         let import = self.next_import();
         self.children(|reader, kind| {
@@ -103,15 +104,15 @@ impl Reader<'_> {
                 reader.note_in(Role::ImportedModule, import.0, reader.scope);
             }
         });
-        Module {
+        ModuleReference {
             level,
             first,
             parts: self.out.occurrences.len() as u32 - first.0,
         }
     }
 
-    /// One name of a `from` import: `f` or `f as g`.
-    fn imported(&mut self, module: Module, kind: Kind) {
+    /// Reads one name of a `from` import: `f` or `f as g`.
+    fn imported(&mut self, module: ModuleReference, kind: Kind) {
         let import = self.next_import();
         let mut bound = None;
         if kind == Kind::DottedName {

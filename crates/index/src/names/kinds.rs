@@ -1,15 +1,15 @@
-//! The node kinds and fields of the grammar that matter here, looked up by number.
+//! The node kinds and fields of the tree-sitter grammar that the reader uses, looked up by number.
 
 use std::sync::OnceLock;
 
 use tree_sitter::{Language, TreeCursor};
 
-/// A kind of node. The grammar has more, and rules name those that they treat in a way of their own.
+/// A kind of node that the reader treats specially. The grammar has more kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Punctuation, keywords, comments, numbers: nothing below matters.
+    /// Punctuation, keywords, comments and numbers: the node and its children are skipped.
     Skip,
-    /// Walked through for what is below.
+    /// Any other kind of node: only its children are read.
     Other,
     Identifier,
     Attribute,
@@ -78,7 +78,7 @@ pub(super) enum Kind {
     Block,
 }
 
-/// The kinds by their names in the grammar; all others are [`Kind::Other`].
+/// The kinds by their names in the grammar. All names that are not listed are [`Kind::Other`].
 const KINDS: &[(&str, Kind)] = &[
     ("identifier", Kind::Identifier),
     ("attribute", Kind::Attribute),
@@ -180,7 +180,7 @@ fn kind_named(name: &str) -> Kind {
     known.map_or(Kind::Other, |(_, kind)| *kind)
 }
 
-/// A field of a node.
+/// The field of a parent node in which a node is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     None,
@@ -223,7 +223,7 @@ fn field_named(name: &str) -> Field {
     }
 }
 
-/// Kinds and fields by the grammar's numbers.
+/// Tables from the grammar's numbers to kinds and fields.
 pub(super) struct Kinds {
     kinds: Vec<Kind>,
     fields: Vec<Field>,
@@ -259,7 +259,8 @@ impl Kinds {
     }
 
     pub(super) fn kind(&self, cursor: &TreeCursor<'_>) -> Kind {
-        // The error node's number is past the table; what could be read is below it.
+        // The number of an error node is outside of the table. Its children are read as far as
+        // possible.
         let id = cursor.node().kind_id() as usize;
         self.kinds.get(id).copied().unwrap_or(Kind::Other)
     }
@@ -278,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_knows_the_names() {
+    fn all_kind_and_field_names_exist_in_the_grammar() {
         let language: Language = tree_sitter_python::LANGUAGE.into();
         let named = |name: &str| language.id_for_node_kind(name, true) != 0;
         for (name, _) in KINDS {
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_is_skipped() {
+    fn punctuation_and_keywords_have_the_kind_skip() {
         let kinds = Kinds::get();
         let language: Language = tree_sitter_python::LANGUAGE.into();
         let kind = |name, named| kinds.kinds[language.id_for_node_kind(name, named) as usize];

@@ -1,5 +1,5 @@
-//! What one Python file says about names: imports, classes, what gives a name its meaning, and every
-//! occurrence of an identifier. Nothing here looks into another file; `resolve` puts files together.
+//! The facts about names in one Python file: imports, classes, the bindings of names, and every
+//! occurrence of an identifier. This module reads only one file; `resolve` connects files.
 
 mod expression;
 mod forward;
@@ -17,9 +17,9 @@ mod tests;
 mod undefined;
 
 pub use model::{
-    Binding, BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Import,
-    ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, Place, Role, Run, Scope,
-    ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
+    Binding, BindingKind, Class, Expr, ExprId, ExprRange, Function, FunctionResult, FunctionRole,
+    Import, ImportId, Imported, Loop, Narrowing, Occurrence, OccurrenceId, ParameterPosition,
+    ResultKind, Role, Scope, ScopeId, ScopeKind, SymbolNumber, SymbolPlace,
 };
 pub use rebound::{Rebound, rebound};
 pub use table::NameId;
@@ -29,35 +29,35 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::SymbolTree;
 
-/// The names of one file. Of a file that is not Python: nothing.
+/// The names of one file. Empty for a file that is not Python.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
     table: table::Table,
-    /// Where the lines start.
+    /// Byte offset of the start of each line.
     lines: Vec<u32>,
     symbols: Vec<SymbolPlace>,
     scopes: Vec<Scope>,
     #[serde(with = "pack")]
     occurrences: Vec<Occurrence>,
-    /// In the order of scope, name and text.
+    /// The bindings, sorted by scope, name and position in the text.
     bindings: Vec<Binding>,
     imports: Vec<Import>,
-    /// In the order of their symbols.
+    /// The class definitions, sorted by the number of their symbol.
     classes: Vec<Class>,
     functions: Vec<Function>,
-    /// In the order of their scopes.
-    given: Vec<Given>,
+    /// The values that functions return or yield, sorted by the scope of the function.
+    given: Vec<FunctionResult>,
     narrowings: Vec<Narrowing>,
-    /// In the order of their starts.
+    /// The loops, sorted by their start.
     loops: Vec<Loop>,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
 }
 
-/// An expression looked up.
+/// The content of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
-    /// Nothing is known of it, or it is not there.
+pub enum ExprContent {
+    /// The type of the expression is unknown, or there is no expression.
     Unknown,
     Occurrence(OccurrenceId),
     Built(Expr),
@@ -69,12 +69,12 @@ impl Names {
         reader::read(tree)
     }
 
-    /// The identifiers that the file mentions, each once.
+    /// Returns the identifiers that occur in the file, without duplicates.
     pub fn identifiers(&self) -> impl Iterator<Item = &str> {
         self.table.iter()
     }
 
-    /// The number of an identifier, if the file mentions it.
+    /// Returns the number of an identifier, or `None` if it does not occur in the file.
     pub fn find(&self, name: &str) -> Option<NameId> {
         self.table.find(name)
     }
@@ -83,7 +83,7 @@ impl Names {
         self.table.get(name)
     }
 
-    /// In the order of the text.
+    /// Returns all occurrences, in the order of the text.
     pub fn occurrences(&self) -> &[Occurrence] {
         &self.occurrences
     }
@@ -92,7 +92,7 @@ impl Names {
         self.occurrences.get(id.index())
     }
 
-    /// The identifier that holds or ends at a byte offset.
+    /// Returns the identifier that contains a byte offset or ends at it.
     pub fn occurrence_at(&self, offset: u32) -> Option<OccurrenceId> {
         let after = self.occurrences.partition_point(|found| found.at <= offset);
         let index = after.checked_sub(1)?;
@@ -105,7 +105,7 @@ impl Names {
         self.scopes.get(id.index())
     }
 
-    /// All ways in which a name gets its meaning in a scope, in the order of the text.
+    /// Returns all bindings of a name in a scope, in the order of the text.
     pub fn bindings(&self, scope: ScopeId, name: NameId) -> &[Binding] {
         let start =
             (self.bindings).partition_point(|found| (found.scope, found.name) < (scope, name));
@@ -113,7 +113,7 @@ impl Names {
         &rest[..rest.partition_point(|found| (found.scope, found.name) == (scope, name))]
     }
 
-    /// What is bound in a scope.
+    /// Returns all bindings in a scope.
     pub fn bindings_of(&self, scope: ScopeId) -> &[Binding] {
         let start = self.bindings.partition_point(|found| found.scope < scope);
         let rest = &self.bindings[start..];
@@ -128,7 +128,7 @@ impl Names {
         self.imports.get(id.index())
     }
 
-    /// The parts of the dotted name that an import names.
+    /// Returns the parts of the dotted module name in an import.
     pub fn module_parts(&self, import: &Import) -> impl Iterator<Item = &str> {
         let first = import.module.index();
         let parts = self.occurrences.get(first..first + import.parts as usize);
@@ -154,15 +154,17 @@ impl Names {
         place.ok().map(|place| &self.functions[place])
     }
 
-    /// What a function returns and yields.
-    pub fn given(&self, function: ScopeId) -> &[Given] {
+    /// Returns the values that a function returns and yields.
+    pub fn given(&self, function: ScopeId) -> &[FunctionResult] {
         let start = self.given.partition_point(|given| given.scope < function);
         let rest = &self.given[start..];
         &rest[..rest.partition_point(|given| given.scope == function)]
     }
 
-    /// Which bindings of a plain name in its own scope an occurrence can see: the last one that is
-    /// always passed on the way, what may be passed after it, and what a loop brings round.
+    /// Returns the bindings of a plain name, in its own scope, whose values can reach an
+    /// occurrence: the last binding that is always executed before it, the bindings that may be
+    /// executed after that one, and the bindings of an enclosing loop that reach it in the next
+    /// iteration.
     pub fn reaching<'b>(
         &self,
         bindings: &'b [Binding],
@@ -199,38 +201,39 @@ impl Names {
         &self.narrowings
     }
 
-    pub fn expr(&self, id: ExprId) -> Seen {
+    pub fn expr(&self, id: ExprId) -> ExprContent {
         if let Some(occurrence) = id.as_occurrence() {
-            return Seen::Occurrence(occurrence);
+            return ExprContent::Occurrence(occurrence);
         }
         let built = id.as_built().and_then(|index| self.exprs.get(index));
-        built.map_or(Seen::Unknown, |expr| Seen::Built(*expr))
+        built.map_or(ExprContent::Unknown, |expr| ExprContent::Built(*expr))
     }
 
-    /// The name of an expression that is a name or an attribute; else nothing.
+    /// Returns the name of an expression that is a name or an attribute, or an empty string for
+    /// other expressions.
     pub fn last_name(&self, id: ExprId) -> &str {
         let found = id.as_occurrence().and_then(|id| self.occurrence(id));
         found.map_or("", |found| self.name(found.name))
     }
 
-    pub fn run(&self, run: Run) -> &[ExprId] {
+    pub fn run(&self, run: ExprRange) -> &[ExprId] {
         let start = run.start as usize;
         self.lists
             .get(start..start + run.len as usize)
             .unwrap_or_default()
     }
 
-    /// The line of an offset, from 1.
+    /// Returns the line of a byte offset, counted from 1.
     pub fn line(&self, offset: u32) -> u32 {
         self.lines.partition_point(|start| *start <= offset) as u32
     }
 
-    /// Where a line, from 1, starts.
+    /// Returns the byte offset at which a line, counted from 1, starts.
     pub fn line_start(&self, line: u32) -> Option<u32> {
         self.lines.get((line as usize).checked_sub(1)?).copied()
     }
 
-    /// The innermost symbol whose definition, decorators included, holds an offset.
+    /// Returns the innermost symbol whose definition, including decorators, contains a byte offset.
     pub fn owner(&self, offset: u32) -> SymbolNumber {
         let after = self
             .symbols

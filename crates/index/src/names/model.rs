@@ -1,4 +1,4 @@
-//! What a file says about names, as small flat values that point at one another by number.
+//! The data model of the names in a file: small values that refer to one another by number.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ macro_rules! number {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As a place in its vector.
+            /// Returns the number as an index of its vector.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -21,19 +21,19 @@ macro_rules! number {
 }
 
 number! {
-    /// A scope of the file; 0 is the module.
+    /// A scope of the file. 0 is the module's scope.
     ScopeId
 }
 number! {
-    /// An occurrence of an identifier, in the order of the text.
+    /// An occurrence of an identifier, numbered in the order of the text.
     OccurrenceId
 }
 number! {
-    /// A symbol, in the order of its `SymbolTree`; 0 is the module body.
+    /// A symbol, numbered in the order of its `SymbolTree`. 0 is the module body.
     SymbolNumber
 }
 number! {
-    /// An import: one name that an import statement brings in, or one star.
+    /// One name that an import statement binds, or one `*`.
     ImportId
 }
 
@@ -41,19 +41,19 @@ impl ScopeId {
     pub const MODULE: ScopeId = ScopeId(0);
 }
 
-/// An expression as far as its type can matter: an occurrence (a name or an attribute), one of
-/// [`Expr`], or nothing that is known.
+/// An expression, reduced to what can determine its type: an occurrence (a name or an attribute),
+/// an [`Expr`], or an unknown expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExprId(pub(super) u32);
 
 impl ExprId {
-    /// Not there.
+    /// There is no expression.
     pub const NONE: ExprId = ExprId(0);
-    /// There, but of a kind that nothing is known of.
+    /// There is an expression, but nothing is known about its type.
     pub const UNKNOWN: ExprId = ExprId(1);
 
-    /// The expression that an occurrence is.
+    /// Returns the expression for an occurrence of a name or an attribute.
     pub fn of(id: OccurrenceId) -> Self {
         ExprId(id.0 * 2 + 2)
     }
@@ -66,7 +66,7 @@ impl ExprId {
         self != ExprId::NONE
     }
 
-    /// The occurrence that it is.
+    /// Returns the occurrence that this id encodes, or `None` if it encodes another expression.
     pub fn as_occurrence(self) -> Option<OccurrenceId> {
         (self.0 >= 2 && self.0.is_multiple_of(2)).then(|| OccurrenceId(self.0 / 2 - 1))
     }
@@ -76,54 +76,55 @@ impl ExprId {
     }
 }
 
-/// A run of expressions in the file's list.
+/// A range of the file's list of expressions, such as the elements of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Run {
+pub struct ExprRange {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-/// An expression that is no mere name or attribute.
+/// An expression that is not only a name or an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
     /// `f(...)`.
     Call(ExprId),
     /// `type(x)`.
     TypeOf(ExprId),
-    /// `super()` or `super(C, self)`, in this scope.
+    /// `super()` or `super(C, self)`, with the scope of the call.
     Super(ScopeId),
-    /// `x[a, b]`: a subscript, or the arguments of a type.
-    Item(ExprId, Run),
+    /// `x[a, b]`: a subscript, or a generic type with its arguments.
+    Item(ExprId, ExprRange),
     /// `a or b`, `a if c else b`, `A | B`.
     Either(ExprId, ExprId),
-    Tuple(Run),
-    /// A list, a set or a comprehension; its first element.
+    Tuple(ExprRange),
+    /// A list, a set or a comprehension, with its first element.
     List(ExprId),
-    /// What one of several targets gets of a value: `a, b = value`; which one, from 0.
+    /// One element of a value that is assigned to several targets (`a, b = value`), with its index,
+    /// counted from 0.
     Part(ExprId, u32),
-    /// What `for x in iterable` gives.
+    /// The element that `for x in iterable` assigns.
     Element(ExprId),
-    /// What `with value as x` gives.
+    /// The value that `with value as x` assigns.
     Entered(ExprId),
-    /// What `except class as x` gives.
+    /// The exception that `except class as x` assigns.
     Caught(ExprId),
     /// A literal of a built-in type.
     Literal,
     None,
 }
 
-/// What an identifier does where it stands.
+/// The role of an identifier at its occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     Read,
-    /// It is called here.
+    /// The name is called.
     Call,
     Store,
     Delete,
     /// The name of a `def` or a `class`.
     Definition,
     Parameter,
-    /// The name of an argument: `f(name=1)`. Its receiver is what is called.
+    /// The name of a keyword argument: `f(name=1)`. Its receiver is the called function.
     Keyword,
     /// A part of a module's dotted name in an import.
     ImportedModule,
@@ -133,25 +134,25 @@ pub enum Role {
     Alias,
     /// A string in `__all__`.
     Export,
-    /// In `global` or `nonlocal`.
+    /// A name in a `global` or `nonlocal` statement.
     Declared,
 }
 
 /// An identifier in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occurrence {
-    /// Byte offset.
+    /// Byte offset of the identifier.
     pub at: u32,
     pub name: NameId,
     pub scope: ScopeId,
     pub role: Role,
-    /// Of an attribute, what it is taken from; of a keyword, what is called; in imports the number
-    /// of the import.
+    /// For an attribute, the expression of the object; for a keyword, the called expression; in an
+    /// import, the number of the import.
     pub(super) receiver: u32,
 }
 
 impl Occurrence {
-    /// What the name is an attribute of; `NONE` for a plain name.
+    /// Returns the object of an attribute access, or [`ExprId::NONE`] for a plain name.
     pub fn receiver(&self) -> ExprId {
         match self.role {
             Role::Read | Role::Call | Role::Store | Role::Delete => ExprId(self.receiver),
@@ -166,12 +167,12 @@ impl Occurrence {
         }
     }
 
-    /// What is called with this keyword.
+    /// Returns the function that is called with this keyword argument.
     pub fn called(&self) -> Option<ExprId> {
         (self.role == Role::Keyword).then_some(ExprId(self.receiver))
     }
 
-    /// The import that it is part of.
+    /// Returns the import that contains this occurrence.
     pub fn import(&self) -> Option<ImportId> {
         match self.role {
             Role::ImportedModule | Role::ImportedName | Role::Alias => {
@@ -190,6 +191,7 @@ impl Occurrence {
     }
 }
 
+/// The kind of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ScopeKind {
     Module,
@@ -199,30 +201,33 @@ pub enum ScopeKind {
     Comprehension,
 }
 
+/// A scope in which names are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     pub kind: ScopeKind,
-    /// The scope around it; the module's is itself.
+    /// The enclosing scope. For the module's scope, the scope itself.
     pub parent: ScopeId,
-    /// The symbol whose scope it is; of lambdas and comprehensions the one around.
+    /// The symbol whose scope this is. For lambdas and comprehensions, the enclosing symbol.
     pub symbol: SymbolNumber,
 }
 
-/// One way in which a name gets its meaning in a scope.
+/// One binding of a name in a scope: a definition, an import, a parameter, an assignment or a
+/// declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
     pub scope: ScopeId,
     pub name: NameId,
     pub occurrence: OccurrenceId,
     pub kind: BindingKind,
-    /// How many bytes after the occurrence the value is there.
+    /// Number of bytes from the occurrence to the position from which the value is visible.
     pub(super) after: u32,
-    /// How many bytes after the occurrence the block ends in which it stands.
+    /// Number of bytes from the occurrence to the end of the enclosing block.
     pub(super) reach: u32,
 }
 
 impl Binding {
-    /// Whether it gives the name a value, and does not only change or declare it.
+    /// Returns whether the binding gives the name a value, instead of only changing or declaring
+    /// it.
     pub(crate) fn gives(&self) -> bool {
         match self.kind {
             BindingKind::Value { annotation, value } => annotation.is_some() || value.is_some(),
@@ -235,22 +240,23 @@ impl Binding {
     }
 }
 
+/// The way in which a name is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingKind {
     Import(ImportId),
     Class(SymbolNumber),
     Function(SymbolNumber),
     Parameter {
-        place: Place,
+        place: ParameterPosition,
         annotation: ExprId,
         default: ExprId,
     },
-    /// `x = value`, `x: annotation = value`, and every other target.
+    /// `x = value`, `x: annotation = value`, and every other kind of assignment target.
     Value {
         annotation: ExprId,
         value: ExprId,
     },
-    /// `self.x = value` in a method: an attribute of the class whose scope it is in.
+    /// `self.x = value` in a method. The binding belongs to the scope of the class.
     Attribute {
         annotation: ExprId,
         value: ExprId,
@@ -259,34 +265,35 @@ pub enum BindingKind {
     Nonlocal,
 }
 
-/// Where a parameter stands.
+/// The position of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
-    /// The first one that can be given by position: `self` or `cls` in a method.
+pub enum ParameterPosition {
+    /// The first positional parameter: `self` or `cls` in a method.
     First,
     Later,
     /// `*args` and `**kwargs`.
     Rest,
 }
 
-/// One name that an import brings in.
+/// One name that an import statement binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     pub scope: ScopeId,
-    /// How many dots a relative import starts with.
+    /// Number of leading dots of a relative import.
     pub level: u32,
     /// The first part of the module's dotted name.
     pub module: OccurrenceId,
-    /// How many parts it has.
+    /// Number of parts of the module's dotted name.
     pub parts: u32,
     pub what: Imported,
 }
 
+/// The object that an import binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Imported {
     /// `import a.b`: binds `a`.
     First,
-    /// `import a.b as c`: binds the whole.
+    /// `import a.b as c`: binds the module `a.b`.
     Whole,
     /// `from a import name`.
     Name(NameId),
@@ -294,75 +301,79 @@ pub enum Imported {
     Star,
 }
 
+/// A class definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
     pub symbol: SymbolNumber,
     pub scope: ScopeId,
-    pub bases: Run,
-    pub decorators: Run,
+    pub bases: ExprRange,
+    pub decorators: ExprRange,
 }
 
+/// A function or method definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     pub symbol: SymbolNumber,
     pub scope: ScopeId,
-    /// The scope that its name is bound in.
+    /// The scope in which the function's name is bound.
     pub outer: ScopeId,
-    pub decorators: Run,
+    pub decorators: ExprRange,
     /// The return annotation.
     pub returns: ExprId,
     pub role: FunctionRole,
 }
 
-/// How a function in a class is reached.
+/// The kind of a function in a class, which determines how the function is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FunctionRole {
-    /// A function, or a method that gets `self`.
+    /// A function, or a method with a `self` parameter.
     Plain,
-    /// Reading the attribute calls it.
+    /// Reading the attribute calls the function.
     Property,
     ClassMethod,
     StaticMethod,
 }
 
-/// What a function gives.
+/// A value that a function returns or yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
-    /// The function's scope.
+pub struct FunctionResult {
+    /// The scope of the function.
     pub scope: ScopeId,
     pub value: ExprId,
-    pub how: How,
+    pub how: ResultKind,
 }
 
+/// Whether a function returns or yields a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum How {
+pub enum ResultKind {
     Return,
     Yield,
-    /// `yield from`.
+    /// A value of `yield from`.
     YieldFrom,
 }
 
-/// In a part of the text a name is known to be an instance of a class: under `if isinstance(x, C)`.
+/// A part of the text in which an expression is known to be an instance of a class, such as the
+/// body of `if isinstance(x, C)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Narrowing {
-    /// The name that is tested, or the whole chain.
+    /// The tested expression: a name or a chain of attributes.
     pub tested: ExprId,
     pub class: ExprId,
     pub start: u32,
     pub end: u32,
 }
 
-/// A loop: what its end binds, its start sees again.
+/// A loop. A binding at its end reaches its start in the next iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loop {
     pub start: u32,
     pub end: u32,
 }
 
-/// Where a symbol stands.
+/// The position of a symbol's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolPlace {
-    /// Byte offsets of its definition with decorators.
+    /// Byte offsets of the definition, including decorators.
     pub start: u32,
     pub end: u32,
     pub parent: SymbolNumber,

@@ -1,4 +1,5 @@
-//! Occurrences as bytes: each is told by how it differs from the one before, so most take four.
+//! Serializes occurrences compactly. Each is encoded by its difference from the previous one, so
+//! most take four bytes.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::model::{Occurrence, Role, ScopeId};
 use super::table::NameId;
 
-/// In the order of their codes.
+/// The roles by their codes in the serialized form.
 const ROLES: [Role; 12] = [
     Role::Read,
     Role::Call,
@@ -22,11 +23,11 @@ const ROLES: [Role; 12] = [
     Role::Declared,
 ];
 const ROLE: u8 = 0x0f;
-/// Another scope than the one before.
+/// Flag: the scope differs from that of the previous occurrence and is encoded.
 const SCOPE: u8 = 0x10;
-/// The receiver is the occurrence before.
+/// Flag: the receiver is the previous occurrence.
 const CHAINED: u8 = 0x20;
-/// The receiver is told by its number.
+/// Flag: the receiver is encoded by its number.
 const RECEIVER: u8 = 0x40;
 
 pub(super) fn serialize<S: Serializer>(list: &[Occurrence], to: S) -> Result<S::Ok, S::Error> {
@@ -69,7 +70,7 @@ fn pack(list: &[Occurrence]) -> Vec<u8> {
     bytes
 }
 
-/// The receiver that stands for the occurrence before.
+/// Returns the encoded receiver that refers to the occurrence before `index`.
 fn chained(index: usize) -> u32 {
     (index as u32) * 2
 }
@@ -77,7 +78,7 @@ fn chained(index: usize) -> u32 {
 fn unpack(bytes: &[u8]) -> Option<Vec<Occurrence>> {
     let mut rest = bytes;
     let count = take(&mut rest)? as usize;
-    // Each takes three bytes at least: a wrong count asks for no more memory than that.
+    // An occurrence takes at least three bytes, so a corrupt count cannot cause a large allocation.
     let mut list = Vec::with_capacity(count.min(bytes.len() / 3));
     let (mut at, mut scope) = (0u32, ScopeId::MODULE);
     for index in 0..count {
@@ -129,7 +130,7 @@ fn take(rest: &mut &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn some() -> Vec<Occurrence> {
+    fn sample_occurrences() -> Vec<Occurrence> {
         let one = |at, name, scope, role, receiver| Occurrence {
             at,
             name: NameId(name),
@@ -147,14 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
-        assert_eq!(unpack(&pack(&some())), Some(some()));
+    fn packed_occurrences_are_unpacked_unchanged() {
+        assert_eq!(
+            unpack(&pack(&sample_occurrences())),
+            Some(sample_occurrences())
+        );
         assert_eq!(unpack(&pack(&[])), Some(Vec::new()));
     }
 
     #[test]
-    fn cut_or_wrong_bytes_are_an_error() {
-        let bytes = pack(&some());
+    fn unpacking_truncated_or_corrupt_bytes_returns_none() {
+        let bytes = pack(&sample_occurrences());
         for end in 0..bytes.len() {
             assert_eq!(unpack(&bytes[..end]), None, "{end}");
         }

@@ -1,27 +1,28 @@
-//! What gets a value: targets of assignments and loops, and patterns of `match`.
+//! Reads assignment targets: the targets of assignments and loops, and the patterns of `match`.
 
 use super::kinds::{Field, Kind};
 use super::model::{BindingKind, Expr, ExprId, Role, ScopeId};
 use super::reader::{Reader, Value};
 
-/// The place of a target inside a nested pattern, which nothing is told of.
+/// Marks a target inside a nested pattern, whose value is unknown.
 const NESTED: u32 = u32::MAX;
 
-/// Targets that were noted before their value: their bindings, from here on.
+/// The targets of an assignment, which are read before the assigned value. `first` is the index of
+/// their first binding.
 #[derive(Clone, Copy)]
-pub(super) struct Targets {
+pub(super) struct AssignmentTargets {
     first: usize,
-    /// Whether there is one for the whole value.
+    /// Whether there is only one target, which gets the whole value.
     is_whole: bool,
 }
 
 impl Reader<'_> {
-    /// Notes the targets at the cursor. Their value comes with [`Reader::assign`].
-    pub(super) fn targets(&mut self, kind: Kind) -> Targets {
+    /// Records the targets at the cursor. [`Reader::assign`] adds their value.
+    pub(super) fn targets(&mut self, kind: Kind) -> AssignmentTargets {
         let first = self.out.bindings.len();
         let is_whole = !matches!(kind, Kind::Pattern | Kind::Tuple | Kind::List);
         self.target(kind, 0);
-        Targets { first, is_whole }
+        AssignmentTargets { first, is_whole }
     }
 
     fn target(&mut self, kind: Kind, index: u32) {
@@ -76,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The class around whose `self` or `cls` a receiver is.
+    /// Returns the enclosing class if the receiver is its `self` or `cls`.
     fn class_of_receiver(&self, receiver: ExprId) -> Option<ScopeId> {
         let receiver = self
             .out
@@ -87,9 +88,9 @@ impl Reader<'_> {
         (is_plain && receiver.name == method.receiver).then_some(method.class)
     }
 
-    /// Gives the targets their value and their annotation; the value is there where the node at the
-    /// cursor ends.
-    pub(super) fn assign(&mut self, targets: Targets, value: ExprId, annotation: ExprId) {
+    /// Assigns a value and an annotation to the targets. The value is visible from the end of the
+    /// node at the cursor.
+    pub(super) fn assign(&mut self, targets: AssignmentTargets, value: ExprId, annotation: ExprId) {
         let there = self.end();
         for index in targets.first..self.out.bindings.len() {
             let at = self.out.occurrences[self.out.bindings[index].occurrence.index()].at;
@@ -115,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The targets below the node at the cursor get a value.
+    /// Assigns a value to the targets below the node at the cursor.
     pub(super) fn bind_target_below(&mut self, value: Value) {
         let value = self.keep(value);
         self.children(|reader, kind| {
@@ -124,7 +125,7 @@ impl Reader<'_> {
         });
     }
 
-    /// `for left in right` of a comprehension; the iterable is in the scope `iterable`.
+    /// Reads `for left in right`. The iterable belongs to the scope `iterable`.
     pub(super) fn for_clause(&mut self, iterable: ScopeId) {
         let inner = self.scope;
         let mut targets = None;
@@ -132,7 +133,7 @@ impl Reader<'_> {
         self.children(|reader, kind| match (reader.field(), targets) {
             (Field::Left, None) => targets = Some(reader.targets(kind)),
             _ => {
-                // Bindings of `:=` in the iterable come after the targets' own.
+                // Bindings by `:=` in the iterable must come after the bindings of the targets.
                 if let Some(targets) = targets.take() {
                     reader.scope = iterable;
                     let bound = reader.out.bindings.len();
@@ -150,7 +151,7 @@ impl Reader<'_> {
         });
     }
 
-    /// The identifier at the cursor is given a value that nothing is known of.
+    /// Binds the identifier at the cursor to an unknown value.
     pub(super) fn capture(&mut self) {
         let id = self.note(Role::Store, ExprId::NONE);
         let kind = BindingKind::Value {
@@ -160,7 +161,7 @@ impl Reader<'_> {
         self.bind(self.scope, id, kind);
     }
 
-    /// `case a.b:` reads, `case a:` captures.
+    /// Reads a name in a pattern: `case a.b:` reads the name, `case a:` binds it.
     pub(super) fn case_name(&mut self) {
         if self.cursor.node().named_child_count() == 1 {
             self.children(|reader, kind| {
@@ -173,7 +174,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A dotted name that is read.
+    /// Reads the dotted name at the cursor.
     pub(super) fn dotted_read(&mut self) -> ExprId {
         let mut receiver = ExprId::NONE;
         self.children(|reader, kind| {
@@ -184,7 +185,7 @@ impl Reader<'_> {
         receiver
     }
 
-    /// `C(x, y=z)`.
+    /// Reads the class pattern `C(x, y=z)`.
     pub(super) fn class_pattern(&mut self) {
         let mut class = None;
         self.children(|reader, kind| match class {
@@ -195,7 +196,7 @@ impl Reader<'_> {
         });
     }
 
-    /// `y=z` in a class pattern: an attribute of what is matched.
+    /// Reads `y=z` in a class pattern: `y` is an attribute of the matched value.
     pub(super) fn keyword_pattern(&mut self) {
         let mut is_first = true;
         self.children(|reader, kind| {

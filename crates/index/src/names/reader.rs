@@ -1,20 +1,21 @@
-//! The walk over a file's tree: one cursor, from front to back.
+//! The walk over the syntax tree of a file, with one cursor in the order of the text.
 
 use tree_sitter::TreeCursor;
 
 use super::Names;
 use super::kinds::{Field, Kind, Kinds};
 use super::model::{
-    Binding, BindingKind, Expr, ExprId, Occurrence, OccurrenceId, Role, Run, Scope, ScopeId,
+    Binding, BindingKind, Expr, ExprId, ExprRange, Occurrence, OccurrenceId, Role, Scope, ScopeId,
     ScopeKind, SymbolNumber, SymbolPlace,
 };
 use super::table::{Interner, NameId};
 use starling_syntax::{Symbol, SymbolTree};
 
-/// Below this depth only identifiers are noted, so that no source can overflow the stack.
+/// Maximum recursion depth. Below it, only identifiers are recorded, so that no source text can
+/// overflow the stack.
 const MOST_DEPTH: u32 = 160;
 
-/// An expression that was walked over. It is written down only when somebody wants to keep it.
+/// An expression that was read. It is stored in the file's list only if something refers to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value {
     Id(ExprId),
@@ -25,31 +26,33 @@ impl Value {
     pub(super) const UNKNOWN: Value = Value::Id(ExprId::UNKNOWN);
 }
 
-/// A method around: where its attributes go and what its first parameter is called.
+/// The enclosing method: the class to which attributes of its receiver belong, and the name of the
+/// receiver, which is its first parameter.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Method {
+pub(super) struct EnclosingMethod {
     pub(super) class: ScopeId,
     pub(super) receiver: NameId,
 }
 
-/// What strings mean where they stand.
+/// The meaning of string literals at the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Strings {
+pub(super) enum StringMeaning {
     Plain,
-    /// In an annotation they are types.
+    /// Strings are types, as in an annotation.
     Types,
-    /// In `__all__` they are names.
+    /// Strings are exported names, as in `__all__`.
     Exports,
 }
 
-/// What `as` gives.
+/// The meaning of `as` at the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum As {
+pub(super) enum AsMeaning {
     Entered,
     Caught,
     Other,
 }
 
+/// The state of the walk over a file's syntax tree.
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) cursor: TreeCursor<'t>,
@@ -59,16 +62,17 @@ pub(super) struct Reader<'t> {
     symbols: &'t [Symbol],
     next_symbol: usize,
     pub(super) scope: ScopeId,
-    /// The innermost function's scope.
+    /// The scope of the innermost function.
     pub(super) function: Option<ScopeId>,
-    pub(super) method: Option<Method>,
-    pub(super) strings: Strings,
-    pub(super) binder: As,
-    /// Expressions of lists that are being walked over.
+    pub(super) method: Option<EnclosingMethod>,
+    pub(super) strings: StringMeaning,
+    pub(super) binder: AsMeaning,
+    /// The elements of lists that are being read.
     pub(super) stack: Vec<ExprId>,
-    /// `isinstance` tests of the condition that is being walked over: what, and which class.
+    /// The `isinstance` tests of the condition that is being read: the tested expression, the
+    /// class, and the end of the test.
     pub(super) tests: Vec<(ExprId, ExprId, u32)>,
-    /// Where the innermost block ends.
+    /// Byte offset of the end of the innermost block.
     pub(super) block_end: u32,
     depth: u32,
 }
@@ -104,8 +108,8 @@ pub(super) fn read(tree: &SymbolTree) -> Names {
         scope: ScopeId::MODULE,
         function: None,
         method: None,
-        strings: Strings::Plain,
-        binder: As::Other,
+        strings: StringMeaning::Plain,
+        binder: AsMeaning::Other,
         stack: Vec::new(),
         tests: Vec::new(),
         block_end: text.len() as u32,
@@ -155,7 +159,7 @@ impl<'t> Reader<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    /// Calls `each` at every child that can matter, with the cursor on it.
+    /// Moves the cursor to every child that is not skipped and calls `each`.
     pub(super) fn children(&mut self, mut each: impl FnMut(&mut Self, Kind)) {
         if !self.cursor.goto_first_child() {
             return;
@@ -178,14 +182,14 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// The value of the last child that can matter.
+    /// Reads all children and returns the value of the last one.
     pub(super) fn visit_only(&mut self) -> Value {
         let mut value = Value::UNKNOWN;
         self.children(|reader, kind| value = reader.visit(kind));
         value
     }
 
-    /// Walks over the node at the cursor, and leaves the cursor there.
+    /// Reads the node at the cursor. Afterwards the cursor is at the same node.
     pub(super) fn visit(&mut self, kind: Kind) -> Value {
         if kind == Kind::Skip {
             return Value::UNKNOWN;
@@ -203,7 +207,7 @@ impl<'t> Reader<'t> {
         value
     }
 
-    /// Notes the identifiers below the node at the cursor and nothing more, without recursion.
+    /// Records only the identifiers below the node at the cursor, without recursion.
     fn skim(&mut self) {
         let mut level = 0u32;
         loop {
@@ -231,7 +235,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Notes the identifier at the cursor.
+    /// Records the identifier at the cursor.
     pub(super) fn note(&mut self, role: Role, receiver: ExprId) -> OccurrenceId {
         self.note_in(role, receiver.0, self.scope)
     }
@@ -269,7 +273,8 @@ impl<'t> Reader<'t> {
         self.out.occurrences[id.index()].name
     }
 
-    /// The name of an expression that is a name or an attribute.
+    /// Returns the name of an expression that is a name or an attribute, or an empty string for
+    /// other expressions.
     pub(super) fn last_name(&self, expr: ExprId) -> &str {
         let id = expr.as_occurrence();
         id.map_or("", |id| self.table.get(self.name_of(id)))
@@ -287,7 +292,7 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// Writes an expression down.
+    /// Stores an expression in the file's list and returns its id.
     pub(super) fn keep(&mut self, value: Value) -> ExprId {
         match value {
             Value::Id(id) => id,
@@ -298,18 +303,18 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Writes down what was put on the stack since it was as high as `mark`.
-    pub(super) fn keep_stack(&mut self, mark: usize) -> Run {
+    /// Moves the elements above `mark` from the stack to the file's list of expressions.
+    pub(super) fn keep_stack(&mut self, mark: usize) -> ExprRange {
         let start = self.out.lists.len();
         self.out.lists.extend_from_slice(&self.stack[mark..]);
         self.stack.truncate(mark);
-        Run {
+        ExprRange {
             start: start as u32,
             len: (self.out.lists.len() - start) as u32,
         }
     }
 
-    /// A new scope in the present one.
+    /// Adds a new scope inside the current one.
     pub(super) fn open_scope(&mut self, kind: ScopeKind, symbol: SymbolNumber) -> ScopeId {
         let id = ScopeId(self.out.scopes.len() as u32);
         self.out.scopes.push(Scope {
@@ -324,7 +329,7 @@ impl<'t> Reader<'t> {
         self.out.scopes[self.scope.index()].symbol
     }
 
-    /// The scope that a plain name is bound in here: comprehensions are passed by `:=`.
+    /// Returns the scope in which `:=` binds a name: the innermost one that is not a comprehension.
     pub(super) fn scope_past_comprehensions(&self) -> ScopeId {
         let mut scope = self.scope;
         while self.out.scopes[scope.index()].kind == ScopeKind::Comprehension {
@@ -333,7 +338,7 @@ impl<'t> Reader<'t> {
         scope
     }
 
-    /// The symbol whose name is at the cursor.
+    /// Returns the symbol whose name is at the cursor.
     pub(super) fn take_symbol(&mut self) -> Option<SymbolNumber> {
         let start = self.start() as usize;
         let rest = self.symbols.get(self.next_symbol..)?;

@@ -1,5 +1,5 @@
-//! Names of a module that a change gives another meaning, for code that the author of the change does
-//! not own.
+//! Finds names of a module that a change binds to something else although code that the author of
+//! the change does not own uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,50 +9,51 @@ use super::model::{Binding, BindingKind, Import, Imported, Role, ScopeId, ScopeK
 use super::undefined::is_built_in;
 use starling_syntax::{SymbolId, SymbolPath, SymbolTree};
 
-/// A name that would mean something else.
+/// A name whose meaning a change would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebound {
-    /// `*` for an import of everything.
+    /// The name, or `*` for an import of all names.
     pub name: String,
     pub how: HowRebound,
-    /// The symbols that use the name and are not the author's; the module body among them.
+    /// The symbols that use the name and are not owned by the author, possibly including the module
+    /// body.
     pub users: Vec<SymbolPath>,
 }
 
-/// How a change gives a name another meaning.
+/// The way in which a change would change the meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HowRebound {
-    /// An import binds every public name of a module.
+    /// A `*` import binds every public name of a module.
     Star,
-    /// Python itself reads the name: `__getattr__`, `__all__`.
+    /// Python itself uses the name: `__getattr__`, `__all__`.
     Special,
-    /// The name is bound anew, and the module binds it otherwise.
+    /// The change binds a name that the module already binds.
     Bound,
-    /// The name is bound anew, and is otherwise built into Python.
+    /// The change binds a name that is built into Python.
     BuiltIn,
-    /// The name is bound anew, and otherwise comes from an import of `*`.
+    /// The change binds a name that a `*` import may already bind.
     FromStar,
-    /// What bound the name is taken away.
+    /// The change removes the binding of the name.
     TakenAway,
 }
 
 impl fmt::Display for HowRebound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            HowRebound::Star => "it would bind every public name of a module",
-            HowRebound::Special => "Python itself reads that name",
-            HowRebound::Bound => "the module binds it already, with another meaning",
-            HowRebound::BuiltIn => "it is built into Python",
-            HowRebound::FromStar => "an import of `*` may bind it already",
-            HowRebound::TakenAway => "what binds it would be taken away",
+            HowRebound::Star => "the import would bind every public name of a module",
+            HowRebound::Special => "Python itself uses that name",
+            HowRebound::Bound => "the module already binds it to something else",
+            HowRebound::BuiltIn => "the name is built into Python",
+            HowRebound::FromStar => "a `*` import may already bind it",
+            HowRebound::TakenAway => "its binding would be removed",
         })
     }
 }
 
-/// What a module-level name stands for.
+/// The object that a module-level name refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Meaning {
-    /// The absolute or relative dotted path of what is imported.
+enum NameMeaning {
+    /// An imported object, by its absolute or relative dotted path.
     Imported {
         level: u32,
         path: String,
@@ -64,18 +65,18 @@ enum Meaning {
 
 /// The bindings of a name in the module's own scope.
 #[derive(Debug, Default)]
-struct Bound {
-    /// Each with how often it stands there.
-    meanings: BTreeMap<Meaning, usize>,
-    /// Those that symbols give it which the author does not own.
-    foreign: BTreeSet<Meaning>,
-    /// Where it is bound, as byte offsets.
+struct NameBindings {
+    /// The meanings, each with the number of bindings.
+    meanings: BTreeMap<NameMeaning, usize>,
+    /// The meanings from bindings in symbols that the author does not own.
+    foreign: BTreeSet<NameMeaning>,
+    /// Byte offsets of the bindings.
     places: Vec<u32>,
 }
 
-/// The module-level names to which the change from `before` to `after` gives another meaning, where
-/// symbols use them for which `is_own` is false. A name that no module binds and that is not built in
-/// has no meaning yet: everybody may give it one.
+/// Returns the module-level names whose meaning the change from `before` to `after` would change
+/// for symbols for which `is_own` is false. A name that the module does not bind and that is not
+/// built in may be bound by anybody.
 pub fn rebound(
     before: &SymbolTree,
     after: &SymbolTree,
@@ -89,7 +90,8 @@ pub fn rebound(
     let users = |name: &str| users(&old, before, name, &is_own);
     let mut found = Vec::new();
     let stars = stars(&old);
-    // With a syntax error, what stands in a file is guessed: when the error is mended, more is seen.
+    // A syntax error makes the tree of the file unreliable: fixing the error can reveal bindings
+    // that already existed.
     let is_broken = !before.errors().is_empty();
     let lines: BTreeSet<&str> = before.text().lines().map(str::trim).collect();
     let is_written = |at: &u32| {
@@ -120,7 +122,7 @@ pub fn rebound(
             None => continue,
         };
         let users = users(name);
-        // What the module binds, other modules may take from it.
+        // Other modules may import a name that the module binds.
         let is_used = matches!(how, HowRebound::Special | HowRebound::Bound) || !users.is_empty();
         if is_used {
             found.push(Rebound {
@@ -144,15 +146,19 @@ pub fn rebound(
     found
 }
 
-/// Whether a name is bound in a way that it was not bound before. Several functions may be called `_`.
-fn brings_new(known: Option<&Bound>, now: &Bound) -> bool {
+/// Returns whether `now` has a binding of the name that `known` does not have. Several functions
+/// may be called `_`.
+fn brings_new(known: Option<&NameBindings>, now: &NameBindings) -> bool {
     let Some(known) = known else { return true };
     now.meanings.iter().any(|(meaning, count)| {
         let before = known.meanings.get(meaning).copied().unwrap_or_default();
         match meaning {
-            // Of several imports, the last one counts: `try: import a as x`, `except: import b as x`.
-            Meaning::Imported { .. } => before == 0 || *count > before && known.meanings.len() > 1,
-            Meaning::Defined | Meaning::Assigned => *count > before,
+            // Of several imports, the last one determines the meaning: `try: import a as x`,
+            // `except: import b as x`.
+            NameMeaning::Imported { .. } => {
+                before == 0 || *count > before && known.meanings.len() > 1
+            }
+            NameMeaning::Defined | NameMeaning::Assigned => *count > before,
         }
     })
 }
@@ -161,8 +167,8 @@ fn module_bindings<'n>(
     names: &'n Names,
     tree: &SymbolTree,
     is_own: &impl Fn(&SymbolPath) -> bool,
-) -> BTreeMap<&'n str, Bound> {
-    let mut bound: BTreeMap<&str, Bound> = BTreeMap::new();
+) -> BTreeMap<&'n str, NameBindings> {
+    let mut bound: BTreeMap<&str, NameBindings> = BTreeMap::new();
     for binding in names.bindings_of(ScopeId::MODULE) {
         let name = names.name(binding.name);
         if name == "_" || !binding.gives() {
@@ -180,7 +186,7 @@ fn module_bindings<'n>(
     bound
 }
 
-/// The symbol whose definition binds a name; else the symbol in which the binding stands.
+/// Returns the symbol whose definition binds a name, or else the symbol that contains the binding.
 fn binder(names: &Names, tree: &SymbolTree, binding: &Binding) -> SymbolPath {
     let symbol = match binding.kind {
         BindingKind::Class(symbol) | BindingKind::Function(symbol) => symbol,
@@ -197,35 +203,35 @@ fn binder(names: &Names, tree: &SymbolTree, binding: &Binding) -> SymbolPath {
     tree.get(SymbolId(symbol.index())).path.clone()
 }
 
-fn meaning(names: &Names, binding: &Binding) -> Meaning {
+fn meaning(names: &Names, binding: &Binding) -> NameMeaning {
     match binding.kind {
         BindingKind::Import(id) => names
             .import(id)
-            .map_or(Meaning::Assigned, |import| imported(names, import)),
-        BindingKind::Class(_) | BindingKind::Function(_) => Meaning::Defined,
+            .map_or(NameMeaning::Assigned, |import| imported(names, import)),
+        BindingKind::Class(_) | BindingKind::Function(_) => NameMeaning::Defined,
         BindingKind::Parameter { .. }
         | BindingKind::Value { .. }
         | BindingKind::Attribute { .. }
         | BindingKind::Global
-        | BindingKind::Nonlocal => Meaning::Assigned,
+        | BindingKind::Nonlocal => NameMeaning::Assigned,
     }
 }
 
-fn imported(names: &Names, import: &Import) -> Meaning {
+fn imported(names: &Names, import: &Import) -> NameMeaning {
     let mut parts: Vec<&str> = names.module_parts(import).collect();
     match import.what {
         Imported::First => parts.truncate(1),
         Imported::Whole | Imported::Star => {}
         Imported::Name(name) => parts.push(names.name(name)),
     }
-    Meaning::Imported {
+    NameMeaning::Imported {
         level: import.level,
         path: parts.join("."),
     }
 }
 
-/// What the module imports all names of.
-fn stars(names: &Names) -> BTreeSet<Meaning> {
+/// Returns the modules from which the module imports all names.
+fn stars(names: &Names) -> BTreeSet<NameMeaning> {
     let stars = names.imports().iter();
     stars
         .filter(|import| import.scope == ScopeId::MODULE && import.what == Imported::Star)
@@ -233,11 +239,11 @@ fn stars(names: &Names) -> BTreeSet<Meaning> {
         .collect()
 }
 
-fn stars_are_known(names: &Names, known: &BTreeSet<Meaning>) -> bool {
+fn stars_are_known(names: &Names, known: &BTreeSet<NameMeaning>) -> bool {
     stars(names).is_subset(known)
 }
 
-/// The symbols that read a name of the module, without those of the author.
+/// Returns the symbols that read a name of the module, except those of the author.
 fn users(
     names: &Names,
     tree: &SymbolTree,
@@ -267,8 +273,8 @@ fn users(
     paths.filter(|path| !is_own(path)).cloned().collect()
 }
 
-/// Whether a name read in a scope is a function's own. A class reads the module's name until it binds
-/// its own.
+/// Returns whether a name that is read in a scope is local to a function. A class body reads the
+/// module's name until it binds its own.
 fn is_local(names: &Names, mut scope: ScopeId, name: super::NameId) -> bool {
     while let Some(found) = names.scope(scope).filter(|_| scope != ScopeId::MODULE) {
         let mut bindings = names.bindings(scope, name).iter().peekable();
@@ -293,7 +299,7 @@ mod tests {
         SymbolTree::parse(FilePath::new("a.py"), text.into())
     }
 
-    /// What is found fault with in a change by the owner of `mine`.
+    /// Returns the reported names if the agent that owns the symbol `mine` makes the change.
     fn found(before: &str, after: &str) -> Vec<(String, HowRebound, Vec<String>)> {
         let is_mine = |path: &SymbolPath| path.name == "mine";
         let found = rebound(&tree(before), &tree(after), is_mine).into_iter();
@@ -310,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_may_not_give_a_used_name_another_meaning() {
+    fn import_that_rebinds_a_used_name_is_reported() {
         use HowRebound::{Bound, BuiltIn, Special, Star};
         for (statement, name, how, users) in [
             (
@@ -343,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_else_uses_are_free() {
+    fn import_of_an_unused_or_equal_name_is_not_reported() {
         for statement in [
             "import os",
             "import json",
@@ -365,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_and_expressions_bind_as_imports_do() {
+    fn definition_or_walrus_that_rebinds_a_used_name_is_reported() {
         let added = |code: &str| found(BASE, &format!("{BASE}\n\n{code}"));
         let one = |name: &str, how| [(name.to_owned(), how, vec!["theirs".to_owned()])];
         assert_eq!(
@@ -385,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_python_takes_for_another_is_that_name() {
+    fn names_equal_after_unicode_normalization_are_the_same_name() {
         let added = |code: &str| found(BASE, &format!("{BASE}\n\n{code}"));
         let one = |name: &str, how, users: &[&str]| {
             let users = users.iter().map(|user| (*user).to_owned()).collect();
@@ -406,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_star_may_have_brought_is_not_replaced() {
+    fn name_that_a_star_import_may_bind_is_reported() {
         let before = format!("from x import *\n{BASE}");
         let after = format!("from x import *\nfrom y import lacking\n{BASE}");
         let users = vec!["theirs".to_owned()];
@@ -417,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_several_meanings_keeps_the_one_that_counts() {
+    fn second_import_that_overrides_a_conditional_import_is_reported() {
         let choice = "try:\n    import quick as json\nexcept ImportError:\n    import json\n";
         let before = BASE.replace("import json\n", choice);
         let after = before.replace("\nfrom math", "\nimport json\nfrom math");
@@ -430,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_syntax_error_hid_is_not_new() {
+    fn binding_hidden_by_a_syntax_error_is_not_reported_as_new() {
         let broken =
             "def mine(:\n    return x\n\n\nimport json\n\n\ndef sum(xs):\n    return json\n";
         let whole = broken.replace("mine(:", "mine(x):");
@@ -444,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_others_is_not_taken_away() {
+    fn removed_import_that_others_use_is_reported() {
         let after = BASE.replace("import json\n", "");
         let wanted = (
             "json".to_owned(),
@@ -459,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_renames_and_deletes_what_is_its_own() {
+    fn owner_may_rename_and_delete_its_own_symbol() {
         assert_eq!(found(BASE, &BASE.replace("def mine", "def other")), []);
         let start = BASE.find("def mine").unwrap();
         let end = BASE.find("def theirs").unwrap();

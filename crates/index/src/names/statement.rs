@@ -1,24 +1,24 @@
-//! Statements and definitions.
+//! Reads statements and definitions.
 
 use super::kinds::{Field, Kind};
 use super::model::{
-    BindingKind, Class, Expr, ExprId, Function, FunctionRole, Given, How, Loop, Narrowing, Place,
-    Role, Run, ScopeId, ScopeKind, SymbolNumber,
+    BindingKind, Class, Expr, ExprId, ExprRange, Function, FunctionResult, FunctionRole, Loop,
+    Narrowing, ParameterPosition, ResultKind, Role, ScopeId, ScopeKind, SymbolNumber,
 };
-use super::reader::{As, Method, Reader, Strings, Value};
+use super::reader::{AsMeaning, EnclosingMethod, Reader, StringMeaning, Value};
 use super::table::NameId;
 
 impl Reader<'_> {
-    /// The node at the cursor; what is no statement is walked through.
+    /// Reads the node at the cursor. For a node that is not a statement, reads its children.
     pub(super) fn statement(&mut self, kind: Kind) {
         match kind {
             Kind::Decorated => self.decorated(),
-            Kind::Function => self.function(Run::default()),
-            Kind::Class => self.class(Run::default()),
+            Kind::Function => self.function(ExprRange::default()),
+            Kind::Class => self.class(ExprRange::default()),
             Kind::AugmentedAssignment => self.augmented(),
             Kind::Return => {
                 let value = self.visit_only();
-                self.give(value, How::Return);
+                self.give(value, ResultKind::Return);
             }
             Kind::Delete => self.delete(),
             Kind::Global => self.declare(BindingKind::Global),
@@ -39,7 +39,7 @@ impl Reader<'_> {
                 self.visit_children();
                 self.tests.truncate(tests);
             }
-            Kind::WithItem => self.binding_as(As::Entered),
+            Kind::WithItem => self.binding_as(AsMeaning::Entered),
             Kind::Except => self.except(),
             Kind::Import => self.import(),
             Kind::ImportFrom => self.import_from(),
@@ -99,7 +99,7 @@ impl Reader<'_> {
         }
     }
 
-    fn function(&mut self, decorators: Run) {
+    fn function(&mut self, decorators: ExprRange) {
         let outer = self.scope;
         let around = (self.function, self.method);
         let mut number = SymbolNumber(0);
@@ -116,7 +116,7 @@ impl Reader<'_> {
             }
             Field::Parameters => {
                 if let Some(inner) = inner {
-                    let receiver = reader.parameters(inner, Place::First);
+                    let receiver = reader.parameters(inner, ParameterPosition::First);
                     reader.enter_method(outer, role, receiver);
                 }
             }
@@ -144,7 +144,7 @@ impl Reader<'_> {
         (self.function, self.method) = around;
     }
 
-    /// `[T]` of a definition, or something else.
+    /// Reads the type parameters `[T]` of a definition, or any other node.
     fn type_parameters(&mut self, kind: Kind, inner: Option<ScopeId>) {
         let (Kind::TypeParameter, Some(inner)) = (kind, inner) else {
             self.visit(kind);
@@ -168,16 +168,17 @@ impl Reader<'_> {
         let in_class = self.out.scopes[outer.index()].kind == ScopeKind::Class;
         self.method = match (in_class, role, first) {
             (true, FunctionRole::StaticMethod, _) | (true, _, None) => None,
-            (true, _, Some(receiver)) => Some(Method {
+            (true, _, Some(receiver)) => Some(EnclosingMethod {
                 class: outer,
                 receiver,
             }),
-            // A function in a method sees its `self`, if it has no parameter of this name.
+            // A function inside a method can use the method's `self`, unless it has a parameter of
+            // the same name.
             (false, _, first) => self.method.filter(|method| Some(method.receiver) != first),
         };
     }
 
-    fn function_role(&self, decorators: Run, name: NameId) -> FunctionRole {
+    fn function_role(&self, decorators: ExprRange, name: NameId) -> FunctionRole {
         let own = self.table.get(name);
         let mut role = match own {
             "__new__" | "__init_subclass__" | "__class_getitem__" => FunctionRole::ClassMethod,
@@ -196,21 +197,30 @@ impl Reader<'_> {
         role
     }
 
-    /// The parameters at the cursor; the name of the first one that can be given by position.
-    /// Annotations and defaults are read in the scope around.
-    pub(super) fn parameters(&mut self, inner: ScopeId, mut place: Place) -> Option<NameId> {
+    /// Reads the parameters at the cursor and returns the name of the first positional one.
+    /// Annotations and defaults are read in the enclosing scope.
+    pub(super) fn parameters(
+        &mut self,
+        inner: ScopeId,
+        mut place: ParameterPosition,
+    ) -> Option<NameId> {
         let mut receiver = None;
         self.children(|reader, kind| {
             let (name, given) = reader.parameter(kind, inner, place);
-            if place == Place::First && given == Place::First {
+            if place == ParameterPosition::First && given == ParameterPosition::First {
                 receiver = name;
             }
-            place = Place::Later;
+            place = ParameterPosition::Later;
         });
         receiver
     }
 
-    fn parameter(&mut self, kind: Kind, inner: ScopeId, place: Place) -> (Option<NameId>, Place) {
+    fn parameter(
+        &mut self,
+        kind: Kind,
+        inner: ScopeId,
+        place: ParameterPosition,
+    ) -> (Option<NameId>, ParameterPosition) {
         let mut name = None;
         let mut found_place = place;
         let mut annotation = ExprId::NONE;
@@ -218,7 +228,7 @@ impl Reader<'_> {
         match kind {
             Kind::Identifier => name = Some(self.note_in(Role::Parameter, 0, inner)),
             Kind::Splat | Kind::Pattern => {
-                found_place = Place::Rest;
+                found_place = ParameterPosition::Rest;
                 self.splat_names(inner);
             }
             _ => self.children(|reader, kind| match (reader.field(), kind) {
@@ -234,7 +244,7 @@ impl Reader<'_> {
                     name = Some(reader.note_in(Role::Parameter, 0, inner));
                 }
                 (_, Kind::Splat | Kind::Pattern) => {
-                    found_place = Place::Rest;
+                    found_place = ParameterPosition::Rest;
                     reader.splat_names(inner);
                 }
                 _ => {
@@ -253,13 +263,13 @@ impl Reader<'_> {
         (name.map(|id| self.name_of(id)), found_place)
     }
 
-    /// `*args`, `**kwargs`, and the tuples of old.
+    /// Reads `*args`, `**kwargs`, and the tuple parameters of Python 2.
     fn splat_names(&mut self, inner: ScopeId) {
         self.children(|reader, kind| {
             if kind == Kind::Identifier {
                 let id = reader.note_in(Role::Parameter, 0, inner);
                 let kind = BindingKind::Parameter {
-                    place: Place::Rest,
+                    place: ParameterPosition::Rest,
                     annotation: ExprId::NONE,
                     default: ExprId::NONE,
                 };
@@ -268,13 +278,13 @@ impl Reader<'_> {
         });
     }
 
-    fn class(&mut self, decorators: Run) {
+    fn class(&mut self, decorators: ExprRange) {
         let outer = self.scope;
         let around = (self.function, self.method.take());
         self.function = None;
         let mut number = SymbolNumber(0);
         let mut inner = None;
-        let mut bases = Run::default();
+        let mut bases = ExprRange::default();
         self.children(|reader, kind| match reader.field() {
             Field::Name if inner.is_none() => {
                 number = reader.take_symbol().unwrap_or(SymbolNumber(0));
@@ -300,7 +310,7 @@ impl Reader<'_> {
         (self.function, self.method) = around;
     }
 
-    fn bases(&mut self) -> Run {
+    fn bases(&mut self) -> ExprRange {
         let mark = self.stack.len();
         self.children(|reader, kind| {
             let value = reader.visit(kind);
@@ -312,7 +322,7 @@ impl Reader<'_> {
         self.keep_stack(mark)
     }
 
-    /// `a = b`, `a: T = b`; gives the value on.
+    /// Reads `a = b` or `a: T = b`, and returns the assigned value.
     pub(super) fn assignment(&mut self) -> Value {
         let mut targets = None;
         let mut annotation = ExprId::NONE;
@@ -321,7 +331,7 @@ impl Reader<'_> {
         self.children(|reader, kind| match reader.field() {
             Field::Left => {
                 if reader.scope == ScopeId::MODULE && reader.written() == "__all__" {
-                    reader.strings = Strings::Exports;
+                    reader.strings = StringMeaning::Exports;
                 }
                 targets = Some((reader.targets(kind), reader.out.bindings.len()));
             }
@@ -348,7 +358,7 @@ impl Reader<'_> {
         self.children(|reader, kind| {
             if reader.field() == Field::Left {
                 if reader.scope == ScopeId::MODULE && reader.written() == "__all__" {
-                    reader.strings = Strings::Exports;
+                    reader.strings = StringMeaning::Exports;
                 }
                 let targets = reader.targets(kind);
                 reader.assign(targets, ExprId::NONE, ExprId::NONE);
@@ -359,10 +369,10 @@ impl Reader<'_> {
         self.strings = strings;
     }
 
-    fn give(&mut self, value: Value, how: How) {
+    fn give(&mut self, value: Value, how: ResultKind) {
         if let Some(scope) = self.function {
             let value = self.keep(value);
-            self.out.given.push(Given { scope, value, how });
+            self.out.given.push(FunctionResult { scope, value, how });
         }
     }
 
@@ -373,7 +383,14 @@ impl Reader<'_> {
             .trim_start()
             .starts_with("from ");
         let value = self.visit_only();
-        self.give(value, if is_from { How::YieldFrom } else { How::Yield });
+        self.give(
+            value,
+            if is_from {
+                ResultKind::YieldFrom
+            } else {
+                ResultKind::Yield
+            },
+        );
         Value::UNKNOWN
     }
 
@@ -400,14 +417,14 @@ impl Reader<'_> {
         });
     }
 
-    fn binding_as(&mut self, binder: As) {
+    fn binding_as(&mut self, binder: AsMeaning) {
         let outer = std::mem::replace(&mut self.binder, binder);
         self.visit_children();
         self.binder = outer;
     }
 
     fn except(&mut self) {
-        let outer = std::mem::replace(&mut self.binder, As::Caught);
+        let outer = std::mem::replace(&mut self.binder, AsMeaning::Caught);
         let mut class = ExprId::UNKNOWN;
         self.children(|reader, kind| match (reader.field(), kind) {
             (Field::Alias, _) => {
@@ -416,7 +433,7 @@ impl Reader<'_> {
                 reader.assign(targets, value, ExprId::NONE);
             }
             (_, Kind::Block) => {
-                reader.binder = As::Other;
+                reader.binder = AsMeaning::Other;
                 reader.visit(kind);
             }
             _ => {
@@ -447,8 +464,8 @@ impl Reader<'_> {
         });
     }
 
-    /// `if` and `elif`: what the condition tests is known in the branch; after a branch that leaves,
-    /// the rest of the block knows what a negated test says.
+    /// Reads an `if` or `elif` clause. A type test in the condition holds in its branch. After a
+    /// branch that leaves the block, the opposite of the test holds in the rest of the block.
     fn branch(&mut self) {
         let tests = self.tests.len();
         let mut negated = None;
@@ -488,7 +505,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the block at the cursor ends by leaving.
+    /// Returns whether the last statement of the block at the cursor is a `return`, `raise`,
+    /// `continue` or `break`.
     fn leaves(&self) -> bool {
         let node = self.cursor.node();
         let last = node.named_child_count().checked_sub(1);
@@ -501,13 +519,15 @@ impl Reader<'_> {
         })
     }
 
-    /// The tests since `first` hold from where they end, or from `start`, up to `end`.
+    /// Records that the type tests from index `first` hold until `end`, starting at `start` or at
+    /// the end of each test, and removes them from the current tests.
     pub(super) fn narrow(&mut self, first: usize, start: Option<u32>, end: u32) {
         self.narrow_to(first, start, end);
         self.tests.truncate(first);
     }
 
-    /// The same, and they go on holding for who asked before.
+    /// Like [`Self::narrow`] from the end of each test, but keeps the tests for the enclosing
+    /// expression.
     pub(super) fn narrow_from(&mut self, first: usize, end: u32) {
         self.narrow_to(first, None, end);
     }

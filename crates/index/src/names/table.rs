@@ -1,4 +1,4 @@
-//! The identifiers of one file, each stored once.
+//! The table of identifiers of one file. Each identifier is stored once.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::normalized;
 
-/// An identifier, by its place in the table of its file.
+/// An identifier, as an index of the table of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NameId(pub(super) u32);
 
-/// Identifiers in the order of their first occurrence.
+/// Identifiers, in the order of their first occurrence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Table {
     text: String,
-    /// Where each ends in `text`.
+    /// The end of each identifier in `text`, as a byte offset.
     ends: Vec<u32>,
 }
 
@@ -28,7 +28,7 @@ impl Table {
             .checked_sub(1)
             .and_then(|before| self.ends.get(before))
             .map_or(0, |start| *start as usize);
-        // A table that was stored badly must not end the process.
+        // A corrupt stored table must not cause a panic.
         self.text.get(start..end).unwrap_or_default()
     }
 
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// A table in the making.
+/// A table that is being built.
 #[derive(Default)]
 pub(super) struct Interner<'t> {
     table: Table,
@@ -58,7 +58,7 @@ pub(super) struct Interner<'t> {
 }
 
 impl<'t> Interner<'t> {
-    /// Keeps the name that Python takes a written identifier for.
+    /// Adds an identifier, normalized as Python does, and returns its id.
     pub(super) fn intern(&mut self, written: &'t str) -> NameId {
         let name = normalized(written);
         if let Some(id) = self.known.get(&*name) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_kept_once() {
+    fn equal_identifiers_are_stored_once() {
         let mut names = Interner::default();
         let first = names.intern("queryset");
         assert_ne!(names.intern("a_name_of_more_than_eight"), first);

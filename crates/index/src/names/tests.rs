@@ -7,12 +7,12 @@ fn read(text: &str) -> Names {
     Names::read(&SymbolTree::parse(FilePath::new("m.py"), Arc::from(text)))
 }
 
-/// An expression as far as it is kept.
-fn told(names: &Names, id: ExprId) -> String {
-    let of = |id| told(names, id);
+/// Formats an expression for comparison in tests.
+fn format_expr(names: &Names, id: ExprId) -> String {
+    let of = |id| format_expr(names, id);
     match names.expr(id) {
-        Seen::Unknown => if id.is_some() { "?" } else { "" }.to_owned(),
-        Seen::Occurrence(id) => {
+        ExprContent::Unknown => if id.is_some() { "?" } else { "" }.to_owned(),
+        ExprContent::Occurrence(id) => {
             let found = names.occurrence(id).unwrap();
             let name = names.name(found.name);
             match found.receiver().is_some() {
@@ -20,7 +20,7 @@ fn told(names: &Names, id: ExprId) -> String {
                 false => name.to_owned(),
             }
         }
-        Seen::Built(expr) => match expr {
+        ExprContent::Built(expr) => match expr {
             Expr::Call(called) => format!("{}()", of(called)),
             Expr::TypeOf(value) => format!("type({})", of(value)),
             Expr::Super(_) => "super()".to_owned(),
@@ -44,7 +44,7 @@ fn told(names: &Names, id: ExprId) -> String {
     }
 }
 
-/// The occurrences of `text`, but plain reads: what they are and of what.
+/// Checks the occurrences of `text` except plain reads, each with its role and its receiver.
 fn check_roles(text: &str, expected: &[&str]) {
     let names = read(text);
     let found: Vec<String> = (names.occurrences().iter())
@@ -53,7 +53,7 @@ fn check_roles(text: &str, expected: &[&str]) {
             let name = names.name(found.name);
             let written = &text[found.at as usize..];
             assert!(written.starts_with(name), "{name} is not at {}", found.at);
-            let receiver = told(&names, found.called().unwrap_or_else(|| found.receiver()));
+            let receiver = format_expr(&names, found.called().unwrap_or_else(|| found.receiver()));
             let of = if receiver.is_empty() { "" } else { " of " };
             format!("{name} {:?}{of}{receiver}", found.role)
         })
@@ -61,7 +61,7 @@ fn check_roles(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "{text}");
 }
 
-/// What names are bound to, in the order of scopes and of the text.
+/// Checks the bindings of `text`, in the order of scopes and positions.
 fn check_bindings(text: &str, expected: &[&str]) {
     let names = read(text);
     let mut bindings = names.bindings.clone();
@@ -74,8 +74,8 @@ fn check_bindings(text: &str, expected: &[&str]) {
             let typed = |word: &str, annotation, value| {
                 format!(
                     "{word}: {} = {}",
-                    told(&names, annotation),
-                    told(&names, value)
+                    format_expr(&names, annotation),
+                    format_expr(&names, value)
                 )
             };
             let what = match binding.kind {
@@ -101,7 +101,7 @@ fn check_bindings(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn attributes_have_their_receivers() {
+fn attribute_occurrences_have_their_receivers() {
     check_roles(
         "a.b.c(k=1).d\nself.x[0].y\nsuper().f\n(p or q).r\n'x'.join",
         &[
@@ -120,7 +120,7 @@ fn attributes_have_their_receivers() {
 }
 
 #[test]
-fn roles_are_told_apart() {
+fn occurrences_have_the_role_of_their_syntax() {
     check_roles(
         "@d\ndef f(a, *b): f()\nclass C(B): x = 1\ndel x, o.y\no.z = 1\nx += 1",
         &[
@@ -139,7 +139,7 @@ fn roles_are_told_apart() {
 }
 
 #[test]
-fn imports_are_told_by_their_parts() {
+fn imports_have_their_module_parts_and_names() {
     let text = "import a.b, c as d\nfrom ..e.f import g, h as i\nfrom . import *\n";
     check_roles(
         text,
@@ -184,7 +184,7 @@ fn imports_are_told_by_their_parts() {
 }
 
 #[test]
-fn values_and_annotations_are_bound() {
+fn assignments_bind_values_and_annotations() {
     check_bindings(
         "x = A()\ny: B = z = c\na, (b, *r) = p, q\nwith C() as w: pass\nfor e in es: pass\ntry: pass\nexcept (E, F) as g: pass\nif (n := N()): pass\n",
         &[
@@ -226,7 +226,7 @@ fn attributes_of_self_belong_to_the_class() {
 }
 
 #[test]
-fn parameters_know_their_place() {
+fn parameters_have_their_position_annotation_and_default() {
     check_bindings(
         "def f(a, b: B = d, *c: C, e: E, **g): pass\nlambda x, y=1: x\n",
         &[
@@ -246,12 +246,12 @@ fn parameters_know_their_place() {
         .iter()
         .map(|found| found.scope.0)
         .collect();
-    // `f` and the default are outside, the parameter and its use inside.
+    // `f` and the default belong to the outer scope, the parameter and its use to the inner one.
     assert_eq!(scopes, [0, 1, 0, 1]);
 }
 
 #[test]
-fn comprehensions_have_a_scope_but_for_the_first_iterable() {
+fn comprehension_scope_excludes_its_first_iterable() {
     let names = read("[x.a for x in xs if (y := x)]\n");
     let found: Vec<(&str, u32)> = (names.occurrences().iter())
         .map(|found| (names.name(found.name), found.scope.0))
@@ -290,7 +290,7 @@ fn types_in_strings_and_names_in_all_are_read() {
 }
 
 #[test]
-fn functions_know_what_they_give() {
+fn functions_have_their_role_and_result_values() {
     let names = read(
         "class A:\n    @property\n    def p(self) -> B: return self.x\n    @p.setter\n    def p(self, v): pass\n    @cached_property\n    def c(self): yield C()\n    def __new__(cls): return None\nasync def g(): yield from h()\n",
     );
@@ -299,29 +299,33 @@ fn functions_know_what_they_give() {
     assert_eq!(roles, [Property, Property, Property, ClassMethod, Plain]);
     let given: Vec<String> = (names.functions.iter())
         .flat_map(|function| names.given(function.scope))
-        .map(|given| format!("{:?} {}", given.how, told(&names, given.value)))
+        .map(|given| format!("{:?} {}", given.how, format_expr(&names, given.value)))
         .collect();
     assert_eq!(
         given,
         ["Return self.x", "Yield C()", "Return None", "YieldFrom h()"]
     );
-    assert_eq!(told(&names, names.functions[0].returns), "B");
+    assert_eq!(format_expr(&names, names.functions[0].returns), "B");
     let bases = read("class A(B, c.D[E], metaclass=M): pass\n");
     let class = bases.classes()[0];
     let list: Vec<String> = bases
         .run(class.bases)
         .iter()
-        .map(|id| told(&bases, *id))
+        .map(|id| format_expr(&bases, *id))
         .collect();
     assert_eq!(list, ["B", "c.D[E]"]);
 }
 
-/// Tests of a type, and the text in which they hold.
+/// Checks the type tests in `text`, each with the part of the text in which it holds.
 fn check_narrowings(text: &str, expected: &[(&str, &str)]) {
     let names = read(text);
     let found: Vec<(String, &str)> = (names.narrowings().iter())
         .map(|test| {
-            let what = format!("{} {}", told(&names, test.tested), told(&names, test.class));
+            let what = format!(
+                "{} {}",
+                format_expr(&names, test.tested),
+                format_expr(&names, test.class)
+            );
             (
                 what,
                 text[test.start as usize..test.end as usize].trim_matches([':', ' ', '\n']),
@@ -336,7 +340,7 @@ fn check_narrowings(text: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn tests_of_a_type_hold_in_their_branch() {
+fn isinstance_test_narrows_the_type_in_its_branch() {
     check_narrowings(
         "if isinstance(x, A):\n    x.f\nelse:\n    x.g\n",
         &[("x A", "x.f")],
@@ -357,7 +361,7 @@ fn tests_of_a_type_hold_in_their_branch() {
 }
 
 #[test]
-fn matches_capture_and_read() {
+fn match_patterns_bind_and_read_names() {
     check_roles(
         "match v:\n    case A(x, y=z) as w: pass\n    case m.C | other: pass\n    case [*rest]: pass\n",
         &[
@@ -373,7 +377,7 @@ fn matches_capture_and_read() {
 }
 
 #[test]
-fn places_are_found() {
+fn owner_and_line_of_an_offset_are_found() {
     let text = "class A:\n    @d\n    def f(self):\n        x\n    y\nz\n";
     let names = read(text);
     let owner = |word: &str| names.owner(text.find(word).unwrap() as u32).0;
@@ -412,7 +416,7 @@ fn names_are_stored_and_read_back() {
 }
 
 #[test]
-fn odd_text_does_no_harm() {
+fn malformed_or_deeply_nested_text_does_not_panic() {
     let deep = format!("x = {}y{}\n", "(".repeat(5_000), ")".repeat(5_000));
     let chain = format!("x = a{}\n", ".b()".repeat(5_000));
     let sum = format!("x = a{}\n", " + a.b".repeat(5_000));

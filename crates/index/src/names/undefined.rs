@@ -1,4 +1,5 @@
-//! Names that a file reads and gives no meaning to: what is left when an import is missing.
+//! Finds names that a file reads but does not define or import, for example because an import is
+//! missing.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use super::model::{Binding, BindingKind, Imported, Occurrence, Role, ScopeId, Sc
 use starling_syntax::{SymbolPath, SymbolTree, written_at};
 use starling_text::ByteRange;
 
-/// What every Python module knows.
+/// Names that are available in every Python module.
 const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup \
     BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError \
     ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis \
@@ -26,19 +27,20 @@ const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseExcept
     next object oct open ord pow print property quit range repr reversed round set setattr slice sorted \
     staticmethod str sum super tuple type vars zip";
 
-/// What type checkers and earlier Pythons know, and names that are common in fragments.
+/// Names that are known only to type checkers or to earlier versions of Python, and names that are
+/// common in code fragments.
 const NEARLY_BUILT_IN: &str = "reveal_type reveal_locals basestring cmp coerce execfile file intern long raw_input reduce reload \
     unichr unicode xrange apply buffer self cls _";
 
-/// Names that a file reads, that nothing in it binds, and that are not built in. None where the file
-/// imports by `*`: there anything may come from.
+/// Returns the names that a file reads, that it does not bind anywhere, and that are not built in.
+/// Returns nothing if the file has a `*` import, which may bind any name.
 pub fn undefined_names(tree: &SymbolTree) -> BTreeSet<String> {
     let names = Names::read(tree);
     let undefined = names.undefined();
     undefined.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a module gives a name a meaning for all of its parts: by an assignment, a function, a class or
+/// Returns whether a module binds a name at its top level, by an assignment, a function, a class or
 /// an import.
 pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     let names = Names::read(tree);
@@ -47,14 +49,14 @@ pub fn binds(tree: &SymbolTree, name: &str) -> bool {
     found.is_some_and(|id| bindings(id).iter().any(Binding::gives))
 }
 
-/// Whether a file says a name by itself, and not only as an attribute or a keyword: then another meaning of
-/// that name would be taken for it.
+/// Returns whether a file uses a name by itself, and not only as an attribute or a keyword. If so,
+/// a new binding of the name would change the meaning of the file's code.
 pub fn says_plainly(tree: &SymbolTree, name: &str) -> bool {
     let names = Names::read(tree);
     let is_plain = |one: &Occurrence| match one.role {
         Role::Read | Role::Call | Role::Store | Role::Delete => !one.receiver().is_some(),
         Role::Keyword | Role::ImportedModule | Role::Export => false,
-        // A method is no name of the module.
+        // A method's name does not belong to the scope of the module.
         Role::Definition => {
             let scope = names.scope(one.scope).map(|scope| scope.kind);
             scope != Some(ScopeKind::Class)
@@ -68,18 +70,18 @@ pub fn says_plainly(tree: &SymbolTree, name: &str) -> bool {
     })
 }
 
-/// A use of a name that nothing gives a meaning.
+/// The first use of an undefined name in a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostUse {
     pub name: String,
     pub symbol: SymbolPath,
-    /// The line of the first use in the symbol, from 1.
+    /// Line of the use, counted from 1.
     pub line: u32,
     pub range: ByteRange,
 }
 
-/// The uses in `after` of names that the module imports in `before` and that nothing gives a meaning in
-/// `after`: one for each name and symbol, in the order of the text.
+/// Returns the uses in `after` of names that the module imports in `before` and that are undefined
+/// in `after`: the first use of each name in each symbol, in the order of the text.
 pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
     let (old, new) = (Names::read(before), Names::read(after));
     let mut undefined = new.undefined();
@@ -87,8 +89,9 @@ pub fn lost_uses(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
     uses_of(&new, after, &undefined)
 }
 
-/// The uses in `after` of names that nothing gives a meaning in `after` and that `before` does not use so:
-/// one for each name and symbol, in the order of the text. None where the module makes names at run time.
+/// Returns the uses in `after` of names that are undefined in `after` but not in `before`: the
+/// first use of each name in each symbol, in the order of the text. Returns nothing if the module
+/// defines names at run time with `exec` or `globals`.
 pub fn newly_undefined(before: &SymbolTree, after: &SymbolTree) -> Vec<LostUse> {
     let (old, new) = (Names::read(before), Names::read(after));
     if ["exec", "globals"]
@@ -128,7 +131,7 @@ fn uses_of(names: &Names, tree: &SymbolTree, wanted: &BTreeSet<&str>) -> Vec<Los
 }
 
 impl Names {
-    /// Whether the module itself imports a name.
+    /// Returns whether the module imports a name at its top level.
     fn imports_at_top(&self, name: &str) -> bool {
         let is_import = |binding: &Binding| matches!(binding.kind, BindingKind::Import(_));
         let found = self.find(name);
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_binds_is_told_once() {
+    fn undefined_name_is_returned_once() {
         let text = "import os\n\n\ndef f(a, *rest, k=Path('.')):\n    b = [x for x in a]\n    \
                     print(b, Path, os.sep, missing.part, rest, k, __file__)\n    with open(a) as h:\n        \
                     h.read(later)\n\n\nlater = 1\n";
@@ -184,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn keywords_attributes_and_strings_are_no_names() {
+    fn keywords_attributes_and_strings_are_not_undefined_names() {
         let text = "def f(x):\n    x.name = g(key=x.other)\n    return 'word'\n\n\ndef g(key):\n    pass\n";
         assert_eq!(undefined(text), [""; 0]);
     }
 
     #[test]
-    fn what_only_a_part_binds_the_module_does_not() {
+    fn names_bound_in_functions_or_classes_are_not_bound_by_the_module() {
         let text = "from m import imported\n\nX = 1\nannotated: int\n\n\ndef f(parameter):\n    \
                     inner = 1\n\n\nclass C:\n    attribute = 1\n";
         let tree = SymbolTree::parse(FilePath::new("a.py"), text.into());
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_of_a_name_whose_import_is_gone_are_told_by_their_symbols() {
+    fn uses_of_a_removed_import_are_reported_for_each_symbol() {
         let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
         let before = "from m import a, b, c\n\nX = a\n\n\ndef f():\n    return a, a, b\n\n\n\
                       def g():\n    c = 1\n    return c, other\n";
@@ -215,18 +218,18 @@ mod tests {
         let wanted = [("a", "", 3), ("a", "f", 7)];
         let wanted = wanted.map(|(name, symbol, line)| (name.into(), symbol.into(), line));
         assert_eq!(lost(&after), wanted);
-        // Something else gives it a meaning.
+        // A name that is bound in another way is not reported.
         assert_eq!(lost(&after.replace("X = a", "a = 1")), []);
     }
 
     #[test]
-    fn a_star_may_bring_anything() {
+    fn star_import_suppresses_undefined_names() {
         assert_eq!(undefined("from m import *\nmissing()\n"), [""; 0]);
         assert_eq!(undefined("missing()\n"), ["missing"]);
     }
 
     #[test]
-    fn what_nothing_defines_any_more_is_told_for_each_symbol() {
+    fn newly_undefined_name_is_reported_with_its_line() {
         let undefined = |before: &str, after: &str| -> Vec<(String, u32)> {
             let tree = |text: &str| SymbolTree::parse(FilePath::new("a.py"), text.into());
             let uses = newly_undefined(&tree(before), &tree(after)).into_iter();

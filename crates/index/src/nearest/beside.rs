@@ -1,5 +1,5 @@
-//! Finds tests by the other names of a symbol's module. Tests of a module also mention these names,
-//! and often only these.
+//! Finds tests by the other names that are defined in a symbol's module. Tests of a module often
+//! mention only these names.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,19 @@ const NAMES: usize = 60;
 /// A name that a larger share of the test files mentions is ignored.
 const COMMON: f64 = 0.2;
 
-/// How much each test file and each test mentions the rare names of a symbol's module, from 0 to 1.
+/// For each test file and each test, how much it mentions the other names of a symbol's module,
+/// weighted by rarity, from 0 to 1.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct ModuleNameMentions {
     files: HashMap<FileId, f64>,
     tests: HashMap<SymbolNumber, f64>,
 }
 
-impl Beside {
-    /// Computes the mentions of a file's names, without the names of the touched symbols.
+impl ModuleNameMentions {
+    /// Computes the mentions of the names that a file defines, except the names of the `touched`
+    /// symbols.
     pub(super) fn of(code: &Code, file: &FilePath, touched: &[SymbolPath]) -> Self {
-        let mut beside = Beside::default();
+        let mut beside = ModuleNameMentions::default();
         let test_files = code.files().filter(|file| code.is_test(*file)).count() as f64;
         for name in names(code, file, touched) {
             let mut said = code.mentioning(name);
@@ -55,7 +57,7 @@ impl Beside {
     }
 }
 
-/// Returns the top-level names of a file, without those of the touched symbols.
+/// Returns the top-level names that a file defines, except the names of the `touched` symbols.
 fn names<'c>(code: &'c Code, file: &FilePath, touched: &[SymbolPath]) -> Vec<&'c str> {
     let Some(number) = code.find(file) else {
         return Vec::new();
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_names_of_a_module_are_looked_for_in_tests() {
+    fn test_that_mentions_rare_other_names_of_the_module_scores_higher() {
         let mut texts = vec![
             (
                 "m.py".to_owned(),
@@ -113,14 +115,14 @@ mod tests {
                 .map(|(path, text)| (path.as_str(), text.as_str())),
         );
         let touched: SymbolPath = "m.py::load".parse().unwrap();
-        let beside = Beside::of(&code, &touched.file, std::slice::from_ref(&touched));
+        let beside = ModuleNameMentions::of(&code, &touched.file, std::slice::from_ref(&touched));
         let file = code.find(&FilePath::new("tests/test_a.py")).unwrap();
         assert_eq!(beside.of_file(file), 1.0);
         let named =
             |name: &str| code.number_of(&format!("tests/test_a.py::{name}").parse().unwrap());
         assert_eq!(beside.of_test(named("test_it").unwrap()), 1.0);
         assert_eq!(beside.of_test(named("test_other").unwrap()), 0.0);
-        let none = Beside::of(&code, &FilePath::new("gone.py"), &[]);
+        let none = ModuleNameMentions::of(&code, &FilePath::new("gone.py"), &[]);
         assert_eq!(none.of_file(file), 0.0);
     }
 }

@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use super::bm25::{Units, rank};
 use super::code::{Code, FileId, SymbolNumber, is_test_function};
 use super::words::{Term, all_words};
-use beside::Beside;
+use beside::ModuleNameMentions;
 pub(super) use runnable::{runnable, tests_in};
 use starling_syntax::{FilePath, SymbolPath};
 use starling_workspace::Snapshot;
-use target::Target;
+use target::TestTarget;
 
-// Weights of the connections between a test and a symbol. The best word score is 1.
+// Weights of the signals that connect a test with a symbol. For comparison, the best word score is
+// 1.
 const FILE_WORDS: f64 = 1.0;
 const FILE_NAMED_AFTER: f64 = 1.0;
 const IMPORTS: f64 = 0.2;
@@ -24,9 +25,9 @@ const WORD_OF_PATH: f64 = 0.15;
 const NAMED_AFTER: f64 = 0.4;
 const FILE_BESIDE: f64 = 0.5;
 const TEST_BESIDE: f64 = 0.2;
-/// Penalty for each further test of the same file.
+/// Penalty for each further test of the same file, so that the selection covers several files.
 const REPEATED: f64 = 0.1;
-/// Number of files that are searched for imports.
+/// Number of best files that are checked for imports of the module.
 const LOOK_INSIDE: usize = 64;
 
 /// Returns the nearest test functions, best first. A test file is represented by its module body if
@@ -37,15 +38,15 @@ pub(super) fn nearest_tests(
     symbols: &[SymbolPath],
     limit: usize,
 ) -> Vec<SymbolPath> {
-    let bags = Bags::of(code);
+    let bags = TestWords::of(code);
     let mut best: HashMap<SymbolNumber, f64> = HashMap::new();
-    let mut modules: HashMap<&FilePath, Module> = HashMap::new();
+    let mut modules: HashMap<&FilePath, ModuleData> = HashMap::new();
     for symbol in symbols {
-        let module = modules.entry(&symbol.file).or_insert_with(|| Module {
-            beside: Beside::of(code, &symbol.file, symbols),
+        let module = modules.entry(&symbol.file).or_insert_with(|| ModuleData {
+            beside: ModuleNameMentions::of(code, &symbol.file, symbols),
             imported: HashMap::new(),
         });
-        let target = Target::of(symbol);
+        let target = TestTarget::of(symbol);
         for (test, score) in scored(code, snapshot, &bags, &target, module) {
             let known = best.entry(test).or_insert(score);
             *known = known.max(score);
@@ -59,25 +60,25 @@ pub(super) fn nearest_tests(
         .collect()
 }
 
-/// Data that is computed once for all symbols of a module.
-struct Module {
-    beside: Beside,
+/// Data that is computed once for all symbols of one module.
+struct ModuleData {
+    beside: ModuleNameMentions,
     /// Whether a test file imports the module.
     imported: HashMap<FileId, bool>,
 }
 
-/// The words of all test files and of all tests.
-struct Bags {
+/// The words of all test files and of all tests, which are used to rank them.
+struct TestWords {
     files: Units,
     tests: Units,
-    /// The test files with the words of their paths.
+    /// The test files, each with the words of its path.
     paths: Vec<(FileId, Vec<Term>)>,
 }
 
-impl Bags {
+impl TestWords {
     fn of(code: &Code) -> Self {
         let is_test = |number| is_test_function(&code.symbol(number));
-        Bags {
+        TestWords {
             files: Units::files(code, |file| code.is_test(file)),
             tests: Units::symbols(code, |file, number| code.is_test(file) && is_test(number)),
             paths: code
@@ -92,8 +93,8 @@ impl Bags {
     }
 }
 
-/// A test file, scored for one symbol.
-struct Near {
+/// A test file with its score for one symbol.
+struct ScoredFile {
     file: FileId,
     score: f64,
     /// Whether the file mentions the name of the symbol or of its parent.
@@ -106,9 +107,9 @@ struct Near {
 fn scored(
     code: &Code,
     snapshot: &Snapshot,
-    bags: &Bags,
-    target: &Target,
-    module: &mut Module,
+    bags: &TestWords,
+    target: &TestTarget,
+    module: &mut ModuleData,
 ) -> Vec<(SymbolNumber, f64)> {
     let by_test = rank(code, &bags.tests, &target.terms);
     let mut found = Vec::new();
@@ -139,13 +140,13 @@ fn scored(
 fn near_files(
     code: &Code,
     snapshot: &Snapshot,
-    bags: &Bags,
-    target: &Target,
-    module: &mut Module,
-) -> Vec<Near> {
+    bags: &TestWords,
+    target: &TestTarget,
+    module: &mut ModuleData,
+) -> Vec<ScoredFile> {
     let words = rank(code, &bags.files, &target.terms);
     let said_in = target.said_in(code);
-    let mut near: Vec<Near> = bags
+    let mut near: Vec<ScoredFile> = bags
         .paths
         .iter()
         .map(|(file, path)| {
@@ -156,7 +157,7 @@ fn near_files(
                 + SAME_DIRECTORY * target.same_directory(code, file)
                 + WORD_OF_PATH * target.words_of_path(path)
                 + FILE_BESIDE * module.beside.of_file(file);
-            Near {
+            ScoredFile {
                 file,
                 score,
                 says: said_in.contains(&file),
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_say_the_name_come_first() {
+    fn tests_that_mention_the_symbol_come_first() {
         let expected = [
             "tests/test_cart.py::T.test_total",
             "tests/test_report.py::test_sum",
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_named_after_the_module_stands_in() {
+    fn test_file_named_after_the_module_is_returned_if_no_test_matches() {
         assert_eq!(near("shop/cart.py::empty"), ["tests/test_cart.py::"]);
         assert_eq!(near("shop/cart.py::"), ["tests/test_cart.py::"]);
         assert_eq!(near("shop/other.py::nothing"), [""; 0]);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_called_after_the_symbol_comes_before_its_other_users() {
+    fn test_named_after_the_symbol_comes_before_other_tests() {
         let texts = [
             (
                 "tests/test_a.py",
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_of_the_same_package_come_first() {
+    fn tests_of_the_same_package_are_ranked_first() {
         let text = "def test_it():\n    assert load(1)\n";
         let texts = [("a/tests/test_x.py", text), ("b/tests/test_x.py", text)];
         assert_eq!(
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_are_named() {
+    fn helpers_and_setup_methods_are_not_returned_as_tests() {
         let texts = [
             ("m.py", "def load(): pass\ndef test_load(): load()\n"),
             ("tests/conftest.py", "def load_all():\n    load()\n"),
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tests_are_not_all_of_one_file() {
+    fn nearest_tests_are_spread_over_several_files() {
         let many: String = (0..9)
             .map(|at| format!("def test_{at}():\n    assert parse(load({at}))\n"))
             .collect();
@@ -303,14 +304,14 @@ mod tests {
                 "def test_n():\n    assert parse(load(1))\n",
             ),
         ];
-        // By its words alone, it would be the last.
+        // By its words alone, `test_n` would be ranked last.
         let found = among(&texts, "m.py::parse", 9);
         let other = "tests/test_y.py::test_n".to_owned();
         assert!(found.contains(&other), "{found:?}");
     }
 
     #[test]
-    fn several_symbols_share_the_selection() {
+    fn nearest_tests_of_several_symbols_include_tests_of_each() {
         let texts = [
             ("tests/test_a.py", "def test_a():\n    one()\n"),
             ("tests/test_b.py", "def test_b():\n    two()\n"),

@@ -1,11 +1,11 @@
-//! Maps a test to the symbol that a test runner can select by name.
+//! Maps a test to a symbol that a test runner can select by name.
 
 use super::super::code::{Code, FileId, SymbolNumber, is_test_function};
 use starling_syntax::{SymbolKind, SymbolPath};
 
-/// Returns the test itself, or else the module body, which represents the file. A class that is not
-/// a test class by itself, such as a mixin, provides its tests to other classes, so its tests
-/// cannot be selected directly.
+/// Returns the test itself if a runner can select it, or else the module body, which represents the
+/// whole file. The tests of a mixin, or of another class that runners do not collect, run only as a
+/// part of other classes, so they cannot be selected directly.
 pub(crate) fn runnable(code: &Code, test: &SymbolPath) -> SymbolPath {
     let whole = || SymbolPath::module(test.file.clone());
     let Some(number) = code.number_of(test) else {
@@ -71,7 +71,7 @@ mod tests {
         def test_twice(): pass\ndef test_twice(): pass\n";
 
     #[test]
-    fn a_class_that_lends_its_tests_is_run_with_its_file() {
+    fn test_of_a_mixin_is_run_with_its_whole_file() {
         let code = code_of([("tests/test_a.py", TESTS)]);
         let of = |name: &str| {
             let test = SymbolPath::new(FilePath::new("tests/test_a.py"), name);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_counted_where_tests_are() {
+    fn only_tests_in_test_files_are_counted() {
         let code = code_of([
             ("m.py", "def test(): pass\n"),
             ("tests/test_a.py", TESTS),

@@ -1,4 +1,5 @@
-//! The words that a test of a symbol is likely to contain, and the place where it is likely to be.
+//! The words that a test of a symbol is likely to contain, and the directory where it is likely to
+//! be.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ const OWNER: f64 = 2.0;
 const FILE: f64 = 1.0;
 
 /// The names that a test of a symbol is likely to mention.
-pub(super) struct Target {
+pub(super) struct TestTarget {
     /// Name of the symbol; empty for a module body.
     name: String,
     owner: String,
@@ -24,9 +25,9 @@ pub(super) struct Target {
     pub(super) terms: Vec<QueryTerm>,
 }
 
-impl Target {
+impl TestTarget {
     pub(super) fn of(symbol: &SymbolPath) -> Self {
-        // A test mentions the class, not its constructor.
+        // A test mentions the class, not its `__init__` method.
         let shown = symbol
             .name
             .strip_suffix(".__init__")
@@ -34,7 +35,7 @@ impl Target {
         let mut parts = shown
             .rsplit('.')
             .map(|part| part.split('#').next().unwrap_or(part));
-        let mut target = Target {
+        let mut target = TestTarget {
             name: parts.next().unwrap_or_default().to_owned(),
             owner: parts.next().unwrap_or_default().to_owned(),
             module: module_of(&symbol.file),
@@ -50,8 +51,8 @@ impl Target {
         target
     }
 
-    /// Adds the terms of a name. The whole word has the full weight, and its parts share the same
-    /// weight again.
+    /// Adds the terms of a name. The whole word gets the full weight, and its parts together get
+    /// the same weight again.
     fn add_terms(&mut self, text: &str, weight: f64) {
         let words: Vec<&str> = all_words(text).collect();
         let share = weight / (words.len().max(2) - 1) as f64;
@@ -170,8 +171,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_import_is_told_from_a_longer_name() {
-        let target = Target::of(&"a/b.py::f".parse().unwrap());
+    fn import_of_a_module_with_a_longer_name_does_not_match() {
+        let target = TestTarget::of(&"a/b.py::f".parse().unwrap());
         assert!(target.is_imported_by("from a.b import f\n"));
         assert!(target.is_imported_by("import a.b"));
         assert!(target.is_imported_by("from a.b.c import g\n"));

@@ -1,10 +1,10 @@
-//! Operations on values: call, index, iterate, enter a context manager.
+//! Evaluates operations on values: calls, subscripts, iteration, and entering a context manager.
 
 use super::class::Member;
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{Collected, Def, Value, Values};
-use crate::names::{How, Names, ScopeId};
+use super::value::{Def, Value, ValueSet, Values};
+use crate::names::{Names, ResultKind, ScopeId};
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the result of calling a value.
@@ -31,7 +31,7 @@ impl<S: Source> Resolver<'_, S> {
         let decorators = names.run(decorators.unwrap_or_default());
         let mut values: Values = [Value::Function(def, receiver)].into();
         for decorator in decorators.iter().rev() {
-            let mut made = Collected::default();
+            let mut made = ValueSet::default();
             for value in self.values(def.file, *decorator, None).iter() {
                 for result in self.call(*value).iter() {
                     if let Value::Instance(class) = result
@@ -47,14 +47,14 @@ impl<S: Source> Resolver<'_, S> {
         values
     }
 
-    /// Whether all bases of a class are known and the class has no `__get__`.
+    /// Returns whether all bases of a class are known and the class has no `__get__`.
     fn is_plain(&mut self, class: Def) -> bool {
         self.line(class).is_whole && self.member(class, "__get__") == Member::Missing
     }
 
     /// Returns the result of `value.name()`.
     fn call_member(&mut self, value: Value, name: &str) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for member in self.member_values(value, name).iter() {
             match member {
                 Value::Function(def, receiver) => values.extend(&self.returns(*def, *receiver)),
@@ -71,9 +71,10 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the possible return values of a function.
+    /// Returns the possible results of a function: its return values, or a sequence of the values
+    /// that it yields.
     pub(super) fn returns(&mut self, def: Def, receiver: Receiver) -> Values {
-        self.remembered(Key::Returns(def, receiver), |this| {
+        self.remembered(EvaluationKey::Returns(def, receiver), |this| {
             let names = this.names(def.file);
             let Some(function) = names.function(def.symbol) else {
                 return no_values();
@@ -86,18 +87,18 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     fn given(&mut self, file: FileId, names: &Names, scope: ScopeId, receiver: Receiver) -> Values {
-        let mut returned = Collected::default();
-        let mut yielded = Collected::default();
+        let mut returned = ValueSet::default();
+        let mut yielded = ValueSet::default();
         let mut is_generator = false;
         for given in names.given(scope) {
             let values = self.values(file, given.value, receiver);
             match given.how {
-                How::Return => returned.extend(&values),
-                How::Yield => {
+                ResultKind::Return => returned.extend(&values),
+                ResultKind::Yield => {
                     is_generator = true;
                     yielded.extend(&values);
                 }
-                How::YieldFrom => {
+                ResultKind::YieldFrom => {
                     is_generator = true;
                     for value in values.iter() {
                         yielded.extend(&self.element(*value));
@@ -135,7 +136,7 @@ impl<S: Source> Resolver<'_, S> {
     /// Returns the element values of a class that inherits from a generic type (`class
     /// C(list[X])`).
     fn generic_elements(&mut self, class: Def) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for class in self.line(class).classes.clone() {
             let names = self.names(class.file);
             let bases = names.class(class.symbol).map(|class| class.bases);
@@ -173,14 +174,14 @@ impl<S: Source> Resolver<'_, S> {
             Value::Sequence(set) => self.elements(set),
             Value::Outside => [value].into(),
             Value::Tuple(id) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 for element in self.tuple_elements(id) {
                     values.extend(&element);
                 }
                 values.finish()
             }
             Value::Instance(class) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 values.extend(&self.generic_elements(class));
                 for iterator in self.call_member(value, "__iter__").iter() {
                     values.extend(&self.next_of(*iterator));
@@ -210,7 +211,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the values of `x` in `with value as x`. A generator counts as a `contextmanager`.
+    /// Returns the values of `x` in `with value as x`. A generator is assumed to be decorated with
+    /// `contextmanager`.
     pub(super) fn entered(&mut self, value: Value) -> Values {
         match value {
             Value::Sequence(set) => self.elements(set),

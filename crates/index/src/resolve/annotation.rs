@@ -1,40 +1,41 @@
-//! Evaluates type annotations.
+//! Evaluates type annotations to the possible values of the annotated expressions.
 
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{Collected, Target, Value, Values};
-use crate::names::{BindingKind, Expr, ExprId, OccurrenceId, Run, Seen};
+use super::value::{Target, Value, ValueSet, Values};
+use crate::names::{BindingKind, Expr, ExprContent, ExprId, ExprRange, OccurrenceId};
 
-/// How a generic type of the standard library uses its arguments.
-enum Generic {
-    /// Any of the arguments.
+/// The way in which the arguments of a generic type of the standard library determine the values of
+/// an annotation.
+enum GenericEvaluation {
+    /// A value of any of the argument types (`Union`).
     AnyOf,
-    /// The first argument.
+    /// A value of the first argument type (`Optional`).
     First,
-    /// A sequence of the first argument.
+    /// A sequence whose elements have the first argument type (`list`).
     Elements,
-    /// A sequence of all arguments.
+    /// A sequence whose elements have any of the argument types (`tuple`).
     Parts,
-    /// The class itself.
+    /// The class that the argument names, not an instance (`type`).
     Class,
-    /// A callable that returns the last argument.
+    /// A callable that returns a value of the last argument type.
     Callable,
     Other,
 }
 
-fn generic(name: &str) -> Generic {
+fn generic(name: &str) -> GenericEvaluation {
     match name {
-        "Union" => Generic::AnyOf,
+        "Union" => GenericEvaluation::AnyOf,
         "Optional" | "Annotated" | "ClassVar" | "Final" | "Required" | "NotRequired"
-        | "Awaitable" => Generic::First,
+        | "Awaitable" => GenericEvaluation::First,
         "list" | "List" | "set" | "Set" | "frozenset" | "FrozenSet" | "Sequence"
         | "MutableSequence" | "Iterable" | "Iterator" | "Collection" | "Container"
         | "Generator" | "AsyncIterable" | "AsyncIterator" | "AsyncGenerator" | "deque"
-        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => Generic::Elements,
-        "tuple" | "Tuple" => Generic::Parts,
-        "Callable" => Generic::Callable,
-        "type" | "Type" => Generic::Class,
-        _ => Generic::Other,
+        | "Deque" | "AbstractSet" | "MutableSet" | "Reversible" => GenericEvaluation::Elements,
+        "tuple" | "Tuple" => GenericEvaluation::Parts,
+        "Callable" => GenericEvaluation::Callable,
+        "type" | "Type" => GenericEvaluation::Class,
+        _ => GenericEvaluation::Other,
     }
 }
 
@@ -43,14 +44,17 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn annotation(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         let seen = names.expr(expr);
-        if seen == Seen::Unknown {
+        if seen == ExprContent::Unknown {
             return no_values();
         }
-        self.remembered(Key::Annotation(file, expr, receiver), |this| match seen {
-            Seen::Unknown => no_values(),
-            Seen::Occurrence(id) => this.named_type(file, id, expr, receiver),
-            Seen::Built(built) => this.built_type(file, built, receiver),
-        })
+        self.remembered(
+            EvaluationKey::Annotation(file, expr, receiver),
+            |this| match seen {
+                ExprContent::Unknown => no_values(),
+                ExprContent::Occurrence(id) => this.named_type(file, id, expr, receiver),
+                ExprContent::Built(built) => this.built_type(file, built, receiver),
+            },
+        )
     }
 
     fn named_type(
@@ -64,7 +68,7 @@ impl<S: Source> Resolver<'_, S> {
         if names.last_name(expr) == "Self" {
             return receiver.map_or_else(no_values, |class| [Value::Instance(class)].into());
         }
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for target in self.targets(file, id).list {
             match target {
                 Target::Outside => values.add(Value::Outside),
@@ -90,7 +94,7 @@ impl<S: Source> Resolver<'_, S> {
     fn built_type(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
         match expr {
             Expr::Either(a, b) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 values.extend(&self.annotation(file, a, receiver));
                 values.extend(&self.annotation(file, b, receiver));
                 values.finish()
@@ -114,47 +118,47 @@ impl<S: Source> Resolver<'_, S> {
         &mut self,
         file: FileId,
         base: ExprId,
-        arguments: Run,
+        arguments: ExprRange,
         receiver: Receiver,
     ) -> Values {
         let names = self.names(file);
         let arguments = names.run(arguments);
         let first = arguments.first().copied().unwrap_or(ExprId::NONE);
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         match generic(names.last_name(base)) {
-            Generic::AnyOf => {
+            GenericEvaluation::AnyOf => {
                 for argument in arguments {
                     values.extend(&self.annotation(file, *argument, receiver));
                 }
             }
-            Generic::First => return self.annotation(file, first, receiver),
-            Generic::Elements => {
+            GenericEvaluation::First => return self.annotation(file, first, receiver),
+            GenericEvaluation::Elements => {
                 let elements = self.annotation(file, first, receiver);
                 let set = self.set(elements);
                 values.add(Value::Sequence(set));
             }
-            Generic::Parts => {
-                let mut parts = Collected::default();
+            GenericEvaluation::Parts => {
+                let mut parts = ValueSet::default();
                 for argument in arguments {
                     parts.extend(&self.annotation(file, *argument, receiver));
                 }
                 let set = self.set(parts.finish());
                 values.add(Value::Sequence(set));
             }
-            Generic::Callable => {
+            GenericEvaluation::Callable => {
                 let last = arguments.last().copied().unwrap_or(ExprId::NONE);
                 let given = self.annotation(file, last, receiver);
                 let set = self.set(given);
                 values.add(Value::Callable(set));
             }
-            Generic::Class => {
+            GenericEvaluation::Class => {
                 for value in self.annotation(file, first, receiver).iter() {
                     if let Value::Instance(class) = value {
                         values.add(Value::Class(*class));
                     }
                 }
             }
-            Generic::Other => return self.annotation(file, base, receiver),
+            GenericEvaluation::Other => return self.annotation(file, base, receiver),
         }
         values.finish()
     }

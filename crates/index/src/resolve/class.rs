@@ -1,4 +1,4 @@
-//! Classes: method resolution order and members.
+//! Computes the method resolution order of classes, and looks up their members.
 
 use std::rc::Rc;
 
@@ -6,14 +6,14 @@ use super::resolver::Resolver;
 use super::source::Source;
 use super::value::{Def, Value, Variable};
 
-/// Maximum length of a method resolution order. A longer one is cut.
+/// Maximum length of a method resolution order. A longer one is truncated.
 const MOST_CLASSES: usize = 200;
 
 /// The method resolution order (MRO): a class and its ancestors in lookup order.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ResolutionOrder {
     pub(super) classes: Vec<Def>,
-    /// Whether all bases are classes of the workspace.
+    /// Whether all base classes are classes of the workspace.
     pub(super) is_whole: bool,
 }
 
@@ -21,16 +21,17 @@ pub(super) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Member {
     Found(Variable),
-    /// Not found, but a base from outside the workspace may have the member.
+    /// The classes of the workspace do not define the member, but a base class from outside of the
+    /// workspace may.
     Outside,
     Missing,
 }
 
 impl<S: Source> Resolver<'_, S> {
     /// Returns the MRO of a class. A cycle in the inheritance ends the order.
-    pub(super) fn line(&mut self, class: Def) -> Rc<Line> {
+    pub(super) fn line(&mut self, class: Def) -> Rc<ResolutionOrder> {
         let alone = |is_whole| {
-            Rc::new(Line {
+            Rc::new(ResolutionOrder {
                 classes: vec![class],
                 is_whole,
             })
@@ -51,12 +52,12 @@ impl<S: Source> Resolver<'_, S> {
         parts.push(bases);
         let mut classes = merge(class, parts);
         classes.truncate(MOST_CLASSES);
-        let line = Rc::new(Line { classes, is_whole });
+        let line = Rc::new(ResolutionOrder { classes, is_whole });
         self.lines.insert(class, Some(line.clone()));
         line
     }
 
-    /// Returns the bases in the workspace, and whether they are all bases.
+    /// Returns the base classes in the workspace, and whether these are all base classes.
     fn bases_of(&mut self, class: Def) -> (Vec<Def>, bool) {
         let names = self.names(class.file);
         let Some(written) = names.class(class.symbol) else {
@@ -172,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_has_its_top_last() {
+    fn resolution_order_of_a_diamond_ends_with_the_common_base() {
         assert_eq!(merged(&[&[1, 3], &[2, 3], &[1, 2]]), [0, 1, 2, 3]);
     }
 
     #[test]
-    fn what_has_no_order_gets_one() {
+    fn inconsistent_hierarchy_still_gets_a_resolution_order() {
         assert_eq!(merged(&[&[1, 2], &[2, 1], &[1, 2]]), [0, 1, 2]);
         assert_eq!(merged(&[&[1, 0], &[1]]), [0, 1]);
         assert_eq!(merged(&[]), [0]);

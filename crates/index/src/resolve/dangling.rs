@@ -36,7 +36,7 @@ const STARS_DEEP: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dangling {
     pub file: FilePath,
-    /// The line, from 1.
+    /// Line of the name, counted from 1.
     pub line: u32,
     /// Byte offset in the file.
     pub offset: u32,
@@ -46,7 +46,7 @@ pub struct Dangling {
     pub of: Holder,
 }
 
-/// What does not have a name.
+/// The module or class that lacks the name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     Module(FilePath),
@@ -134,7 +134,7 @@ impl<S: Source> Resolver<'_, S> {
         self.lacks(module, names.name(one.name))
     }
 
-    /// Returns the module if it certainly does not have a name.
+    /// Returns the module if it certainly does not define a name, or else `None`.
     fn lacks(&mut self, module: ModuleId, name: &str) -> Option<Holder> {
         let file = self.module_file(module)?;
         let is_there = name.starts_with("__") || !self.module_targets(module, name).is_empty();
@@ -144,7 +144,7 @@ impl<S: Source> Resolver<'_, S> {
         Some(Holder::Module(self.path(file)))
     }
 
-    /// Whether a module may define names at run time.
+    /// Returns whether a module may define names at run time.
     fn makes_names(&mut self, file: FileId, deep: usize) -> bool {
         let names = self.names(file);
         if MAKES_NAMES.iter().any(|word| names.find(word).is_some()) {
@@ -191,7 +191,8 @@ impl<S: Source> Resolver<'_, S> {
         holder
     }
 
-    /// Returns the class if neither it nor its bases have a member.
+    /// Returns the class if neither the class nor its bases can have a member of this name, or else
+    /// `None`.
     pub(super) fn has_not(&mut self, class: Def, name: &str) -> Option<Holder> {
         if self.member(class, name) != Member::Missing {
             return None;

@@ -10,7 +10,7 @@ use starling_syntax::{FilePath, SymbolPath};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinedAt {
     pub file: FilePath,
-    /// The line, from 1.
+    /// Line of the definition, counted from 1.
     pub line: u32,
     /// Byte offset from the start of the line.
     pub column: u32,
@@ -19,8 +19,9 @@ pub struct DefinedAt {
 }
 
 impl<S: Source> Resolver<'_, S> {
-    /// Returns the definitions of the identifier at a line (from 1) and byte column (from 0). Empty
-    /// if there is no identifier, or its definition is unknown or outside the workspace.
+    /// Returns the definitions of the identifier at a line (counted from 1) and byte column
+    /// (counted from 0). Returns nothing if there is no identifier, or if its definition is unknown
+    /// or outside of the workspace.
     pub fn definition(&mut self, file: &FilePath, line: u32, column: u32) -> Vec<DefinedAt> {
         self.start();
         let Some(file) = self.source.file(file.as_str()) else {
@@ -52,8 +53,8 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Adds the positions that bind a variable. If it is a symbol, adds only the symbol's
-    /// definitions.
+    /// Adds the positions of the bindings of a variable. If the variable is a class or function,
+    /// adds only its definitions.
     fn places(&mut self, variable: Variable, into: &mut Vec<DefinedAt>) {
         let file = variable.file;
         let names = self.names(file);

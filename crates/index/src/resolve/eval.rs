@@ -1,12 +1,12 @@
 //! Evaluates expressions to their possible values.
 
 use super::class::Member;
-use super::resolver::{Key, Receiver, Resolver, no_values};
+use super::resolver::{EvaluationKey, Receiver, Resolver, no_values};
 use super::source::{FileId, Source};
-use super::value::{Collected, Def, Target, Value, Values, Variable};
+use super::value::{Def, Target, Value, ValueSet, Values, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprId, FunctionRole, Names, OccurrenceId, Place, ScopeId,
-    ScopeKind, Seen, SymbolNumber,
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Names, OccurrenceId,
+    ParameterPosition, ScopeId, ScopeKind, SymbolNumber,
 };
 
 impl<S: Source> Resolver<'_, S> {
@@ -14,13 +14,15 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn values(&mut self, file: FileId, expr: ExprId, receiver: Receiver) -> Values {
         let names = self.names(file);
         match names.expr(expr) {
-            Seen::Unknown => no_values(),
-            Seen::Occurrence(id) => self.remembered(Key::Expr(file, expr, receiver), |this| {
-                this.occurrence_values(file, &names, id, receiver)
-            }),
-            Seen::Built(built) => self.remembered(Key::Expr(file, expr, receiver), |this| {
-                this.built_values(file, built, receiver)
-            }),
+            ExprContent::Unknown => no_values(),
+            ExprContent::Occurrence(id) => self
+                .remembered(EvaluationKey::Expr(file, expr, receiver), |this| {
+                    this.occurrence_values(file, &names, id, receiver)
+                }),
+            ExprContent::Built(built) => self
+                .remembered(EvaluationKey::Expr(file, expr, receiver), |this| {
+                    this.built_values(file, built, receiver)
+                }),
         }
     }
 
@@ -38,7 +40,7 @@ impl<S: Source> Resolver<'_, S> {
         let Some(found) = names.occurrence(id).copied() else {
             return no_values();
         };
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         if found.receiver().is_some() {
             let name = names.name(found.name);
             for value in self.values(file, found.receiver(), receiver).iter() {
@@ -68,7 +70,7 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the values that the conditions around an occurrence imply for it.
+    /// Returns the values to which the `isinstance` tests around an occurrence narrow it.
     fn narrowed(
         &mut self,
         file: FileId,
@@ -79,7 +81,7 @@ impl<S: Source> Resolver<'_, S> {
         let Some(found) = names.occurrence(id) else {
             return no_values();
         };
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for test in names.narrowings() {
             let holds = test.start <= found.at && found.at < test.end;
             let is_same = |tested| is_same_chain(names, tested, id);
@@ -92,9 +94,9 @@ impl<S: Source> Resolver<'_, S> {
         values.finish()
     }
 
-    /// Returns the instances of a class, or of each class in a tuple.
+    /// Returns an instance of a class, or of each class in a tuple.
     fn instances(&mut self, class: Value) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         values.extend(instance_of(class).as_slice());
         if let Value::Tuple(id) = class {
             for element in self.tuple_elements(id) {
@@ -116,9 +118,9 @@ impl<S: Source> Resolver<'_, S> {
 
     /// Returns the possible values of a variable: the values of all its bindings.
     pub(super) fn variable_values(&mut self, variable: Variable, receiver: Receiver) -> Values {
-        self.remembered(Key::Variable(variable, receiver), |this| {
+        self.remembered(EvaluationKey::Variable(variable, receiver), |this| {
             let names = this.names(variable.file);
-            let mut values = Collected::default();
+            let mut values = ValueSet::default();
             for binding in names.bindings(variable.scope, variable.name) {
                 values.extend(&this.binding_values(variable.file, &names, binding, receiver));
             }
@@ -135,7 +137,7 @@ impl<S: Source> Resolver<'_, S> {
     ) -> Values {
         match binding.kind {
             BindingKind::Import(id) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 if let Some(import) = names.import(id) {
                     for target in self.import_targets(file, import) {
                         values.extend(&self.target_values(target));
@@ -150,7 +152,7 @@ impl<S: Source> Resolver<'_, S> {
                 annotation,
                 default,
             } => {
-                if annotation.is_some() && place != Place::Rest {
+                if annotation.is_some() && place != ParameterPosition::Rest {
                     return self.annotation(file, annotation, receiver);
                 }
                 self.parameter_values(file, names, binding.scope, place, default, receiver)
@@ -177,14 +179,14 @@ impl<S: Source> Resolver<'_, S> {
         file: FileId,
         names: &Names,
         scope: ScopeId,
-        place: Place,
+        place: ParameterPosition,
         default: ExprId,
         receiver: Receiver,
     ) -> Values {
-        if place == Place::Rest {
+        if place == ParameterPosition::Rest {
             return [Value::Outside].into();
         }
-        if place == Place::First
+        if place == ParameterPosition::First
             && let Some((own, role)) = method(file, names, scope)
         {
             let class = receiver.unwrap_or(own);
@@ -205,7 +207,7 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn member_values(&mut self, value: Value, name: &str) -> Values {
         match value {
             Value::Module(module) => {
-                let mut values = Collected::default();
+                let mut values = ValueSet::default();
                 for target in self.module_targets(module, name) {
                     values.extend(&self.target_values(target));
                 }
@@ -237,7 +239,7 @@ impl<S: Source> Resolver<'_, S> {
         };
         let file = variable.file;
         let names = self.names(file);
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         for binding in names.bindings(variable.scope, variable.name) {
             let BindingKind::Function(symbol) = binding.kind else {
                 values.extend(&self.binding_values(file, &names, binding, Some(class)));
@@ -257,7 +259,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     fn built_values(&mut self, file: FileId, expr: Expr, receiver: Receiver) -> Values {
-        let mut values = Collected::default();
+        let mut values = ValueSet::default();
         match expr {
             Expr::Call(called) => {
                 for value in self.values(file, called, receiver).iter() {
@@ -318,7 +320,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Returns an instance of a class.
+/// Returns an instance of a class, or `None` for a value that is not a class.
 fn instance_of(class: Value) -> Option<Value> {
     match class {
         Value::Class(class) => Some(Value::Instance(class)),
@@ -333,7 +335,7 @@ fn instance_of(class: Value) -> Option<Value> {
     }
 }
 
-/// Whether a scope's code runs together with the code of the surrounding scope `outer`.
+/// Returns whether a scope's code runs together with the code of the surrounding scope `outer`.
 fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     while id != outer {
         match names.scope(id) {
@@ -344,7 +346,7 @@ fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
     true
 }
 
-/// Whether two occurrences are the same chain of names.
+/// Returns whether two occurrences are the same chain of names, such as `a.b.c`.
 pub(super) fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
     let (Some(one), Some(other)) = (names.occurrence(one), names.occurrence(other)) else {
         return false;

@@ -14,7 +14,8 @@ const BUILT_IN: &str = "add append clear close copy count decode difference disc
     split start startswith strip union update upper values write writelines";
 
 impl<S: Source> Resolver<'_, S> {
-    /// Returns the certainty of each occurrence, or `None` if it cannot refer to the symbol.
+    /// Returns the certainty of each occurrence that was found, or `None` for an occurrence that
+    /// cannot refer to the symbol.
     pub(super) fn judge(&mut self, search: &Search) -> Vec<Option<Certainty>> {
         let class = match search.wanted {
             Target::Variable(variable) => self.class_of(variable),
@@ -27,8 +28,8 @@ impl<S: Source> Resolver<'_, S> {
             };
             return search.found.iter().map(sure).collect();
         };
-        let mut family = Family {
-            // Lists, dictionaries, strings and files have these methods.
+        let mut family = DefiningClasses {
+            // Built-in types, such as lists, strings and files, have a method of this name.
             has_strangers: BUILT_IN.split(' ').any(|name| name == search.name),
             names: Vec::new(),
         };
@@ -66,8 +67,8 @@ impl<S: Source> Resolver<'_, S> {
             .then_some(Def { file, symbol })
     }
 
-    /// Collects the classes that define the name, and whether they are relatives of `class`.
-    fn gather(&mut self, search: &Search, class: Def, family: &mut Family) {
+    /// Collects the classes that define the name, and whether one of them is unrelated to `class`.
+    fn gather(&mut self, search: &Search, class: Def, family: &mut DefiningClasses) {
         let word = search.name.as_str();
         let line = self.line(class);
         for file in self.source.mentioning(word) {
@@ -104,15 +105,16 @@ fn is_definition(binding: &Binding) -> bool {
     }
 }
 
-/// The classes that define a name.
-struct Family {
-    /// Names of the class and its subclasses in the form in which receivers are named.
+/// The classes that define a member of the searched name.
+struct DefiningClasses {
+    /// Names of the class and its subclasses, normalized by [`plain`] to compare them with names of
+    /// receivers.
     names: Vec<String>,
-    /// Whether unrelated classes define the name, too.
+    /// Whether unrelated classes also define the name.
     has_strangers: bool,
 }
 
-/// Returns a name in lower case without underscores: `query_set` equals `QuerySet`.
+/// Returns a name in lower case without underscores, so that `query_set` equals `QuerySet`.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| *c != '_');
     letters.flat_map(char::to_lowercase).collect()

@@ -1,4 +1,5 @@
-//! The relation of a method to other classes, and whether an attribute can be anything else.
+//! Determines whether a method overrides a member of a base class, and whether attributes of its
+//! name can be anything else.
 
 use super::resolver::Resolver;
 use super::source::{FileId, Source};
@@ -30,7 +31,8 @@ const COMMON: &str = "acquire add add_argument add_note all any append args as_i
     tzinfo union unlink update upper url utcnow value values wait warn warning weekday width with_suffix \
     with_traceback writable write write_bytes write_text writelines year zfill";
 
-/// Whether outside types have an attribute of this name, so that nothing follows from it.
+/// Returns whether types outside of the workspace commonly have an attribute of this name. If so,
+/// an attribute access says nothing about its type.
 pub(super) fn is_common(name: &str) -> bool {
     name.starts_with("__") || COMMON.split_whitespace().any(|one| one == name)
 }
@@ -38,11 +40,11 @@ pub(super) fn is_common(name: &str) -> bool {
 /// Whether a class member overrides a member of a base class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heritage {
-    /// No base has a member of that name. Symbols outside classes count as `Own`.
+    /// No base class has a member of that name. Symbols outside of classes are also `Own`.
     Own,
-    /// A base has a member of that name.
+    /// A base class has a member of that name.
     Overrides,
-    /// A base comes from outside the workspace.
+    /// A base class is outside of the workspace, so its members are unknown.
     Unknown,
 }
 
@@ -69,8 +71,9 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether every attribute with the method's name must be this method: nothing else in the
-    /// workspace defines or assigns the name, and it is not a common attribute of outside types.
+    /// Returns whether every attribute with the method's name must be this method: nothing else in
+    /// the workspace defines or assigns the name, and types outside of the workspace do not
+    /// commonly have it.
     pub fn is_only_attribute(&mut self, method: &SymbolPath) -> bool {
         let Some((own, _)) = self.member_of(method) else {
             return false;
@@ -97,8 +100,8 @@ impl<S: Source> Resolver<'_, S> {
         Some((variable, self.class_of(variable)?))
     }
 
-    /// Whether a file defines or assigns a variable other than `own` that an attribute of this name
-    /// can refer to.
+    /// Returns whether a file defines or assigns a variable other than `own` that an attribute of
+    /// this name can refer to.
     pub(super) fn has_another(
         &mut self,
         file: FileId,
@@ -130,7 +133,7 @@ impl<S: Source> Resolver<'_, S> {
         all.any(|found| may_be(self, found))
     }
 
-    /// Whether a keyword names a parameter of a function in the workspace.
+    /// Returns whether a keyword argument names a parameter of a function in the workspace.
     fn is_parameter(&mut self, file: FileId, keyword: OccurrenceId) -> bool {
         let targets = self.targets(file, keyword).list;
         let of_function = |this: &mut Self, target: &Target| match target {

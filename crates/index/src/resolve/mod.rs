@@ -1,5 +1,5 @@
-//! Definitions and references across files. The resolver follows imports and infers the values of
-//! expressions from classes, annotations and simple assignments.
+//! Resolves definitions and references across files. The resolver follows imports and infers the
+//! values of expressions from classes, annotations and simple assignments.
 
 mod access;
 mod annotation;

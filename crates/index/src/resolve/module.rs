@@ -10,7 +10,7 @@ use starling_syntax::FilePath;
 const ROOTS: [&str; 4] = ["", "src/", "lib/", "python/"];
 
 /// Standard library modules whose names projects also use for their own packages. An import of such
-/// a name from another project means the standard library.
+/// a name from a different project of the workspace refers to the standard library.
 const STANDARD: &[&str] = &[
     "abc",
     "array",
@@ -101,7 +101,7 @@ impl<S: Source> Resolver<'_, S> {
         id
     }
 
-    /// Returns the module of a file.
+    /// Returns the module that a file defines.
     pub(super) fn module_of_file(&mut self, file: FileId) -> ModuleId {
         let path = self.path(file);
         let path = path.as_str();
@@ -162,7 +162,8 @@ impl<S: Source> Resolver<'_, S> {
             .map(|root| root.trim_end_matches('/').to_owned())
             .to_vec();
         roots.extend(self.roots_above(&path));
-        // A package without `__init__.py` has files only for its modules.
+        // A namespace package has no `__init__.py`, so the imported name must be checked as a
+        // module.
         let name = match import.what {
             Imported::Name(name) => Some(names.name(name)),
             Imported::First | Imported::Whole | Imported::Star => None,
@@ -171,7 +172,7 @@ impl<S: Source> Resolver<'_, S> {
         known.or_else(|| self.root_elsewhere(parts, name))
     }
 
-    /// Whether a dotted name, or `name` in it, is a module below a directory.
+    /// Returns whether a dotted name, or `name` below it, is a module in a directory.
     fn holds(&mut self, root: &str, parts: &[&str], name: Option<&str>) -> bool {
         let module = self.module_at(&joined(root, parts));
         let file = self.module_file(module);
@@ -211,7 +212,7 @@ impl<S: Source> Resolver<'_, S> {
     }
 }
 
-/// Whether a top-level module belongs to the standard library, according to `STANDARD`.
+/// Returns whether a top-level module belongs to the standard library, according to `STANDARD`.
 pub(crate) fn is_standard(name: &str) -> bool {
     STANDARD.contains(&name)
 }

@@ -14,7 +14,7 @@ use starling_syntax::{FilePath, SymbolPath};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     pub file: FilePath,
-    /// The line, from 1.
+    /// Line of the reference, counted from 1.
     pub line: u32,
     /// Byte offset from the start of the line.
     pub column: u32,
@@ -32,10 +32,10 @@ pub struct Use {
 pub enum Certainty {
     /// Imports, scopes and types lead to the symbol.
     Certain,
-    /// An attribute of a value of unknown type; but only this symbol and its relatives have that
-    /// name, or the receiver is named like the class.
+    /// An attribute of a value of unknown type. Either only this symbol and its relatives have that
+    /// name, or the receiver's name resembles the class name.
     Likely,
-    /// An attribute of a value of unknown type.
+    /// An attribute of a value of unknown type that may also be an unrelated attribute.
     Possible,
 }
 
@@ -151,8 +151,8 @@ impl<S: Source> Resolver<'_, S> {
         Some(alias)
     }
 
-    /// Whether an import names a module that is not found in the workspace, although part of its
-    /// name occurs in the path of the wanted symbol.
+    /// Returns whether an import refers to a module that is not found in the workspace, although
+    /// part of its name occurs in the path of the searched symbol.
     fn is_unresolved(
         &mut self,
         file: FileId,

@@ -1,15 +1,15 @@
-//! The resolver's state: caches and the remaining work.
+//! The state of the resolver: its caches, and the limits of an evaluation.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::class::Line;
+use super::class::ResolutionOrder;
 use super::module::Module;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, SetId, Target, TupleId, Value, Values, Variable};
-use crate::names::{ExprId, Imported, Names, OccurrenceId, Run};
+use crate::names::{ExprId, ExprRange, Imported, Names, OccurrenceId};
 use starling_syntax::FilePath;
 
 /// Maximum number of evaluation steps for one query, to bound its running time.
@@ -17,7 +17,8 @@ const MOST_STEPS: u32 = 400_000;
 /// Maximum depth of nested evaluations.
 const MOST_DEPTH: u32 = 60;
 
-/// The class of `self` in the evaluated expression, if a method was accessed through a class.
+/// The class of `self` in the evaluated expression, or `None` if the method was not accessed
+/// through a class.
 pub(super) type Receiver = Option<Def>;
 
 /// Resolves names across all files of a source. The resolver caches results, so each resolver is
@@ -28,41 +29,42 @@ pub struct Resolver<'s, S: Source> {
     paths: FxHashMap<FileId, FilePath>,
     pub(super) modules: Vec<Module>,
     pub(super) module_ids: FxHashMap<String, ModuleId>,
-    /// Directories in which the dotted names of imports resolve.
+    /// Cache of the directories in which the dotted names of imports are found.
     pub(super) bases: FxHashMap<(FileId, OccurrenceId, Imported), Option<String>>,
-    pub(super) lines: FxHashMap<Def, Option<Rc<Line>>>,
+    pub(super) lines: FxHashMap<Def, Option<Rc<ResolutionOrder>>>,
     pub(super) sets: Vec<Values>,
     pub(super) set_ids: FxHashMap<Values, SetId>,
     pub(super) tuples: Vec<Tuple>,
     pub(super) tuple_ids: FxHashMap<Tuple, TupleId>,
     /// Targets of variables after following imports.
     pub(super) followed: FxHashMap<Variable, Rc<[Target]>>,
-    memo: FxHashMap<Key, Memo>,
-    /// Keys of partial results, in the order in which they were found.
-    partial: Vec<Key>,
+    memo: FxHashMap<EvaluationKey, CachedResult>,
+    /// Keys of the partial results in `memo`, in the order in which they were added.
+    partial: Vec<EvaluationKey>,
     depth: u32,
-    /// The depth of the shallowest open evaluation that the current one depends on.
+    /// The smallest depth of an evaluation in progress on which the current evaluation depends.
     lowest: u32,
     steps: u32,
 }
 
 /// A tuple expression: its file, its elements, and the class of `self`.
-pub(super) type Tuple = (FileId, Run, Receiver);
+pub(super) type Tuple = (FileId, ExprRange, Receiver);
 
-/// The subject of an evaluation.
+/// The key of a cached evaluation: the evaluated item, and the class of `self`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum EvaluationKey {
     Expr(FileId, ExprId, Receiver),
     Annotation(FileId, ExprId, Receiver),
     Variable(Variable, Receiver),
     Returns(Def, Receiver),
 }
 
-enum Memo {
+/// The state of a cached evaluation.
+enum CachedResult {
     /// The evaluation is in progress at this depth.
     Open(u32),
     Done(Values),
-    /// A result that is valid only while the evaluation at this depth is open.
+    /// A result that is valid only while the evaluation at this depth is in progress.
     Partial(Values, u32),
 }
 
@@ -102,17 +104,17 @@ impl<'s, S: Source> Resolver<'s, S> {
         path.or_insert_with(|| source.path(file)).clone()
     }
 
-    /// Resets the step counter for a new query.
+    /// Resets the step counter at the start of a query.
     pub(super) fn start(&mut self) {
         self.steps = 0;
     }
 
-    /// Whether the last query ran out of steps.
+    /// Returns whether the current query ran out of steps.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps >= MOST_STEPS
     }
 
-    /// Interns a set of values.
+    /// Interns a set of values and returns its id.
     pub(super) fn set(&mut self, values: Values) -> SetId {
         if let Some(id) = self.set_ids.get(&values) {
             return *id;
@@ -123,7 +125,7 @@ impl<'s, S: Source> Resolver<'s, S> {
         id
     }
 
-    /// Interns a tuple.
+    /// Interns a tuple expression and returns it as a value.
     pub(super) fn tuple(&mut self, tuple: Tuple) -> Value {
         let next = TupleId(self.tuples.len() as u32);
         let id = *self.tuple_ids.entry(tuple).or_insert(next);
@@ -147,20 +149,21 @@ impl<'s, S: Source> Resolver<'s, S> {
         self.sets[set.0 as usize].clone()
     }
 
-    /// Returns the cached values of a key or evaluates them. A recursive evaluation of an open key
-    /// returns no values; results that depend on such a gap are not cached.
+    /// Returns the cached values of a key, or evaluates them. A recursive evaluation of the same
+    /// key returns no values; results that depend on such an incomplete result are not cached
+    /// permanently.
     pub(super) fn remembered(
         &mut self,
-        key: Key,
+        key: EvaluationKey,
         evaluate: impl FnOnce(&mut Self) -> Values,
     ) -> Values {
         match self.memo.get(&key) {
-            Some(Memo::Done(values)) => return values.clone(),
-            Some(Memo::Open(depth)) => {
+            Some(CachedResult::Done(values)) => return values.clone(),
+            Some(CachedResult::Open(depth)) => {
                 self.lowest = self.lowest.min(*depth);
                 return no_values();
             }
-            Some(Memo::Partial(values, depth)) => {
+            Some(CachedResult::Partial(values, depth)) => {
                 self.lowest = self.lowest.min(*depth);
                 return values.clone();
             }
@@ -174,19 +177,20 @@ impl<'s, S: Source> Resolver<'s, S> {
         let depth = self.depth;
         let around = std::mem::replace(&mut self.lowest, u32::MAX);
         let partial = self.partial.len();
-        self.memo.insert(key, Memo::Open(depth));
+        self.memo.insert(key, CachedResult::Open(depth));
         self.depth += 1;
         let values = evaluate(self);
         self.depth -= 1;
         if self.lowest >= depth || depth == 0 {
-            self.memo.insert(key, Memo::Done(values.clone()));
+            self.memo.insert(key, CachedResult::Done(values.clone()));
             self.lowest = around;
             for key in self.partial.split_off(partial) {
                 self.memo.remove(&key);
             }
         } else {
             let lowest = self.lowest;
-            self.memo.insert(key, Memo::Partial(values.clone(), lowest));
+            self.memo
+                .insert(key, CachedResult::Partial(values.clone(), lowest));
             self.partial.push(key);
             self.lowest = self.lowest.min(around);
         }

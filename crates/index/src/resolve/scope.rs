@@ -1,4 +1,4 @@
-//! Resolves names in scopes, and imports.
+//! Resolves plain names to the scopes that bind them, and imports to their targets.
 
 use std::rc::Rc;
 
@@ -10,9 +10,9 @@ use crate::names::{BindingKind, Import, Imported, NameId, Names, Occurrence, Sco
 /// Maximum length of a chain of re-exports to follow.
 const MOST_HOPS: usize = 40;
 
-/// The module names already visited on the way. Each is visited once.
+/// The names of modules that were already visited while imports are followed. Each is visited once.
 #[derive(Default)]
-struct Trail {
+struct VisitedNames {
     passed: Vec<(ModuleId, String)>,
     hops: usize,
 }
@@ -75,7 +75,7 @@ impl<S: Source> Resolver<'_, S> {
                 let module = self.module_of_file(file);
                 let name = names.name(found.name).to_owned();
                 let mut targets = Vec::new();
-                self.starred(module, &name, &mut Trail::default(), &mut targets);
+                self.starred(module, &name, &mut VisitedNames::default(), &mut targets);
                 if targets.is_empty() {
                     targets.push(Target::Outside);
                 }
@@ -84,20 +84,20 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the targets of a variable, cached.
+    /// Returns the targets of a variable, using the cache.
     fn followed(&mut self, variable: Variable) -> Rc<[Target]> {
         if let Some(targets) = self.followed.get(&variable) {
             return targets.clone();
         }
         let mut targets = Vec::new();
-        self.follow(variable, &mut Trail::default(), &mut targets);
+        self.follow(variable, &mut VisitedNames::default(), &mut targets);
         let targets: Rc<[Target]> = targets.into();
         self.followed.insert(variable, targets.clone());
         targets
     }
 
     /// Follows the imports that bind a variable.
-    fn follow(&mut self, variable: Variable, trail: &mut Trail, into: &mut Vec<Target>) {
+    fn follow(&mut self, variable: Variable, trail: &mut VisitedNames, into: &mut Vec<Target>) {
         let names = self.names(variable.file);
         let mut is_own = false;
         for binding in names.bindings(variable.scope, variable.name) {
@@ -126,7 +126,7 @@ impl<S: Source> Resolver<'_, S> {
         file: FileId,
         names: &Names,
         import: &Import,
-        trail: &mut Trail,
+        trail: &mut VisitedNames,
         into: &mut Vec<Target>,
     ) {
         let parts = import.parts as usize;
@@ -155,14 +155,20 @@ impl<S: Source> Resolver<'_, S> {
     pub(super) fn import_targets(&mut self, file: FileId, import: &Import) -> Vec<Target> {
         let names = self.names(file);
         let mut targets = Vec::new();
-        self.follow_import(file, &names, import, &mut Trail::default(), &mut targets);
+        self.follow_import(
+            file,
+            &names,
+            import,
+            &mut VisitedNames::default(),
+            &mut targets,
+        );
         targets
     }
 
     /// Returns the targets of `module.name`.
     pub(super) fn module_targets(&mut self, module: ModuleId, name: &str) -> Vec<Target> {
         let mut targets = Vec::new();
-        self.member_of_module(module, name, &mut Trail::default(), &mut targets);
+        self.member_of_module(module, name, &mut VisitedNames::default(), &mut targets);
         targets
     }
 
@@ -170,7 +176,7 @@ impl<S: Source> Resolver<'_, S> {
         &mut self,
         module: ModuleId,
         name: &str,
-        trail: &mut Trail,
+        trail: &mut VisitedNames,
         into: &mut Vec<Target>,
     ) {
         let step = (module, name.to_owned());
@@ -183,7 +189,13 @@ impl<S: Source> Resolver<'_, S> {
         trail.hops -= 1;
     }
 
-    fn pass(&mut self, module: ModuleId, name: &str, trail: &mut Trail, into: &mut Vec<Target>) {
+    fn pass(
+        &mut self,
+        module: ModuleId,
+        name: &str,
+        trail: &mut VisitedNames,
+        into: &mut Vec<Target>,
+    ) {
         let before = into.len();
         if let Some(file) = self.module_file(module) {
             let names = self.names(file);
@@ -211,7 +223,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether a variable's only binding imports the same name from the same module.
+    /// Returns whether a variable's only binding imports the same name from its own module.
     fn imports_itself(&mut self, names: &Names, variable: Variable) -> bool {
         let [binding] = names.bindings(variable.scope, variable.name) else {
             return false;
@@ -229,7 +241,13 @@ impl<S: Source> Resolver<'_, S> {
     }
 
     /// Adds the targets that a module's star imports bind to a name.
-    fn starred(&mut self, module: ModuleId, name: &str, trail: &mut Trail, into: &mut Vec<Target>) {
+    fn starred(
+        &mut self,
+        module: ModuleId,
+        name: &str,
+        trail: &mut VisitedNames,
+        into: &mut Vec<Target>,
+    ) {
         let Some(file) = self.module_file(module).filter(|_| !name.starts_with('_')) else {
             return;
         };

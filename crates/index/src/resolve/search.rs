@@ -1,4 +1,4 @@
-//! The state of a search for references, and calls of `__init__` through instantiation.
+//! The state of a search for references. A search for `__init__` also finds the calls of its class.
 
 use rustc_hash::FxHashSet;
 
@@ -12,23 +12,25 @@ use crate::names::{ExprId, Names, OccurrenceId};
 /// The target of a search and its results so far.
 pub(super) struct Search {
     pub(super) wanted: Target,
-    /// The symbol's own name.
+    /// The searched symbol's own name.
     pub(super) name: String,
     pub(super) found: Vec<(FileId, OccurrenceId, Certainty)>,
-    /// Imports of the name from modules that are not found but are named like the symbol's own.
+    /// Imports of the name from modules that are not found but whose name resembles that of the
+    /// symbol's module.
     pub(super) unresolved: Vec<(FileId, OccurrenceId)>,
     /// The parts of the path of the symbol's module.
     pub(super) module_parts: Vec<String>,
-    /// Whether a file that mentions the name imports a module that is not found but may be the
-    /// symbol's own.
+    /// Whether a file that mentions the name imports a module that is not found and may be the
+    /// symbol's module. If so, references may be missing.
     pub(super) is_partial: bool,
-    /// Whether the target is an `__init__`. If so, class names are searched, too.
+    /// Whether the target is an `__init__` or `__new__` method. If so, class names are also
+    /// searched.
     is_init: bool,
     /// Identifiers that can refer to the symbol, without duplicates.
     words: Vec<String>,
     next: usize,
     known: FxHashSet<String>,
-    /// Files whose classes are already searched.
+    /// Files whose classes were already searched.
     looked_at: FxHashSet<FileId>,
 }
 
@@ -63,7 +65,7 @@ impl Search {
         self.words.get(self.next - 1).cloned()
     }
 
-    /// Whether a name is a class name in a search for its `__init__`.
+    /// Returns whether a name is a class name in a search for its `__init__`.
     pub(super) fn is_other_name(&self, name: &str) -> bool {
         self.is_init && name != self.name
     }
@@ -84,7 +86,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Whether an expression is a class whose instantiation calls the wanted `__init__`.
+    /// Returns whether an expression is a class whose instantiation calls the searched `__init__`.
     pub(super) fn makes(&mut self, file: FileId, id: OccurrenceId, search: &Search) -> bool {
         let values = self.values(file, ExprId::of(id), None);
         values.iter().any(|value| match value {
@@ -100,7 +102,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether a class has or inherits the wanted member.
+    /// Returns whether a class has or inherits the searched member.
     fn inherits(&mut self, class: Def, search: &Search) -> bool {
         match self.member(class, &search.name) {
             Member::Found(found) => Target::Variable(found) == search.wanted,
@@ -108,7 +110,7 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Adds the names of a file's classes that inherit the wanted `__init__`.
+    /// Adds the names of a file's classes that inherit the searched `__init__`.
     pub(super) fn add_heirs(&mut self, file: FileId, names: &Names, search: &mut Search) {
         if !search.is_init || !search.looked_at.insert(file) {
             return;

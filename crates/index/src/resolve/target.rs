@@ -1,4 +1,4 @@
-//! Resolves the target of an occurrence.
+//! Resolves the targets of an occurrence.
 
 use super::class::Member;
 use super::resolver::Resolver;
@@ -6,13 +6,13 @@ use super::source::{FileId, Source};
 use super::value::{Target, Value, Variable};
 use crate::names::{Names, Occurrence, OccurrenceId, Role, ScopeId};
 
-/// The targets of an occurrence.
+/// The variables and modules to which an occurrence can refer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Targets {
     pub(super) list: Vec<Target>,
     /// Whether the occurrence is an attribute of a value of unknown type, or an attribute that the
-    /// classes of the value lack. A subclass may have it: methods of a mixin use what other classes
-    /// define.
+    /// known classes of the value lack. A subclass may have such an attribute: methods of a mixin
+    /// use attributes that other classes define.
     pub(super) is_unknown: bool,
 }
 
@@ -99,7 +99,8 @@ impl<S: Source> Resolver<'_, S> {
         }
     }
 
-    /// Returns the parameter that a keyword argument names, or the attribute of the created class.
+    /// Returns the parameter that a keyword argument names, or else the attribute of that name in
+    /// the instantiated class.
     fn keyword_targets(&mut self, file: FileId, names: &Names, found: &Occurrence) -> Targets {
         let Some(called) = found.called() else {
             return Targets::default();
@@ -150,7 +151,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the module named by a dotted import up to this part.
+    /// Returns the module that a dotted name in an import refers to, up to the part at `id`.
     fn module_part(
         &mut self,
         file: FileId,
@@ -186,7 +187,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Whether a scope is the body of a class.
+    /// Returns whether a scope is the body of a class.
     pub(super) fn is_class_scope(&mut self, file: FileId, scope: ScopeId) -> bool {
         let names = self.names(file);
         let kind = names.scope(scope).map(|scope| scope.kind);

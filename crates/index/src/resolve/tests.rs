@@ -29,13 +29,14 @@ fn check_definition(files: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(defined(files), expected, "{files:#?}");
 }
 
-/// Checks definitions in a single file.
+/// Checks the definitions of the identifier before `$` in a single file.
 #[track_caller]
 fn check_defined(text: &str, expected: &[&str]) {
     check_definition(&[("m.py", text)], expected);
 }
 
-/// Checks the references of a symbol: file, line and column, with a mark on uncertain ones.
+/// Checks the references of a symbol, as `file:line:column`, followed by the certainty if it is not
+/// `Certain`.
 #[track_caller]
 fn check_references(files: &[(&str, &str)], symbol: &str, expected: &[&str]) {
     let code = code_of(files.iter().copied());
@@ -66,7 +67,7 @@ fn locals_and_parameters_hide_module_names() {
 }
 
 #[test]
-fn comprehensions_hide_only_their_own() {
+fn comprehension_variable_is_visible_only_in_the_comprehension() {
     check_defined("x = 1\n[x$ for x in y]\n", &["m.py:2:7"]);
     check_defined("x = 1\n[y for x in x$]\n", &["m.py:1:0"]);
     check_defined(
@@ -80,7 +81,7 @@ fn comprehensions_hide_only_their_own() {
 }
 
 #[test]
-fn methods_do_not_see_into_their_class() {
+fn plain_name_in_a_method_does_not_resolve_to_a_class_member() {
     check_defined(
         "def f(): pass\nclass A:\n    def f(self): f$()\n",
         &["m.py::f"],
@@ -97,7 +98,7 @@ fn methods_do_not_see_into_their_class() {
 }
 
 #[test]
-fn global_and_nonlocal_lead_outwards() {
+fn global_and_nonlocal_names_resolve_to_the_outer_scope() {
     check_defined("x = 1\ndef f():\n    global x\n    x$ = 2\n", &["m.py:1:0"]);
     check_defined(
         "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x$ = 2\n",
@@ -107,7 +108,7 @@ fn global_and_nonlocal_lead_outwards() {
 }
 
 #[test]
-fn imports_are_followed() {
+fn imported_name_resolves_to_its_definition() {
     let a = ("p/a.py", "def f(): pass\nclass C:\n    def g(self): pass\n");
     let package = ("p/__init__.py", "from .a import f as h\nfrom . import a\n");
     for text in [
@@ -143,7 +144,7 @@ fn imports_are_followed() {
 }
 
 #[test]
-fn packages_are_found_below_usual_roots_and_beside_scripts() {
+fn packages_are_found_in_source_roots_and_next_to_scripts() {
     check_definition(
         &[
             ("src/p/__init__.py", "x = 1\n"),
@@ -167,7 +168,7 @@ fn packages_are_found_below_usual_roots_and_beside_scripts() {
         ],
         &[],
     );
-    // Directories without `__init__.py` are packages, too.
+    // Directories without `__init__.py` are packages (namespace packages), too.
     check_definition(
         &[
             ("n/s/a.py", "x = 1\n"),
@@ -178,7 +179,7 @@ fn packages_are_found_below_usual_roots_and_beside_scripts() {
 }
 
 #[test]
-fn members_are_looked_up_in_the_line_of_inheritance() {
+fn members_are_looked_up_in_method_resolution_order() {
     let base = "class A:\n    def f(self): pass\n    def g(self): self.f$()\nclass B(A): pass\nclass C(A):\n    def f(self): pass\nclass D(B, C): pass\n";
     check_defined(base, &["m.py::A.f"]);
     let base = base.replace('$', "");
@@ -207,7 +208,7 @@ fn members_are_looked_up_in_the_line_of_inheritance() {
 }
 
 #[test]
-fn attributes_of_self_have_types() {
+fn type_of_an_attribute_is_inferred_from_assignments_and_annotations() {
     let text = "class A:\n    def f(self): pass\nclass B:\n    z: 'A'\n    def __init__(self, y: A = None):\n        self.x = A()\n        self.y = y\n    @property\n    def p(self): return self.x\n    def m(self) -> A: ...\n    def s(self): return self\n    def t(self): return type(self)()\n";
     for use_of in [
         "B().x.f$",
@@ -252,14 +253,14 @@ fn attributes_of_self_have_types() {
 }
 
 #[test]
-fn what_is_returned_of_self_is_of_the_heir() {
+fn method_that_returns_self_returns_the_subclass() {
     let text = "class A:\n    def clone(self): return self.__class__()\n    @classmethod\n    def make(cls): return cls()\nclass B(A):\n    def f(self): pass\n";
     check_defined(&format!("{text}B().clone().f$\n"), &["m.py::B.f"]);
     check_defined(&format!("{text}B.make().clone().f$\n"), &["m.py::B.f"]);
 }
 
 #[test]
-fn decorators_may_make_something_else() {
+fn decorated_function_has_the_type_that_its_decorator_returns() {
     let text = "from typing import Callable\nclass Command:\n    def main(self): pass\ndef command(name) -> Callable[[int], Command]: ...\ndef same(f): return f\n";
     check_defined(
         &format!("{text}@command('x')\n@same\ndef cli(): pass\ncli.main$()\n"),
@@ -272,7 +273,7 @@ fn decorators_may_make_something_else() {
 }
 
 #[test]
-fn keywords_lead_to_parameters() {
+fn keyword_argument_resolves_to_the_parameter() {
     check_defined("def f(a): pass\nf(a$=1)\n", &["m.py:1:6"]);
     check_defined(
         "class A:\n    def __init__(self, a): pass\nA(a$=1)\n",
@@ -311,7 +312,7 @@ fn references_are_found_through_imports() {
 }
 
 #[test]
-fn methods_of_unknown_receivers_are_not_certain() {
+fn method_call_on_an_unknown_receiver_is_only_likely() {
     let a = (
         "a.py",
         "class A:\n    def run(self): pass\n    def go(self): self.run()\n",
@@ -344,7 +345,7 @@ fn methods_of_unknown_receivers_are_not_certain() {
 }
 
 #[test]
-fn a_member_of_a_base_is_referred_to_by_its_heirs() {
+fn references_to_a_base_method_include_uses_in_subclasses() {
     let text = "class A:\n    def f(self): pass\nclass B(A):\n    def g(self): self.f()\nclass C(A):\n    def f(self): super().f()\nC().f()\n";
     check_references(
         &[("m.py", text)],
@@ -355,7 +356,7 @@ fn a_member_of_a_base_is_referred_to_by_its_heirs() {
 }
 
 #[test]
-fn making_an_instance_calls_init() {
+fn instantiation_is_a_reference_to_init() {
     let text = "class A:\n    def __init__(self): pass\nclass B(A): pass\nclass C(A):\n    def __init__(self): super().__init__()\nA()\nB()\nC()\nA\n";
     check_references(
         &[("m.py", text)],
@@ -365,7 +366,7 @@ fn making_an_instance_calls_init() {
 }
 
 #[test]
-fn several_definitions_of_a_name_are_one() {
+fn redefinitions_of_a_name_share_their_references() {
     let text = "try:\n    def f(): pass\nexcept E:\n    def f(): pass\nf()\n";
     let places = ["m.py:2:8", "m.py:4:8", "m.py:5:0"];
     check_references(&[("m.py", text)], "m.py::f", &places);
@@ -373,7 +374,7 @@ fn several_definitions_of_a_name_are_one() {
 }
 
 #[test]
-fn cycles_end() {
+fn cyclic_imports_and_inheritance_terminate() {
     let files = [
         (
             "a.py",
@@ -411,7 +412,7 @@ fn cycles_end() {
 }
 
 #[test]
-fn long_chains_end() {
+fn very_long_chains_of_calls_and_classes_terminate() {
     let calls = format!(
         "class A:\n    def f(self): return self\nA(){}\n",
         ".f()".repeat(3_000)
@@ -437,7 +438,7 @@ fn long_chains_end() {
 }
 
 #[test]
-fn the_last_value_counts_where_it_is_always_passed() {
+fn only_assignments_that_can_reach_a_use_determine_its_type() {
     let text = "class A:\n    def f(self): pass\nclass B:\n    def f(self): pass\n";
     let both = ["m.py::A.f", "m.py::B.f"];
     for (body, expected) in [
@@ -464,7 +465,7 @@ fn the_last_value_counts_where_it_is_always_passed() {
 }
 
 #[test]
-fn a_class_of_elements_gives_them() {
+fn iteration_over_a_subclass_of_a_generic_list_has_the_element_type() {
     let text = "class A:\n    def f(self): pass\nclass L(list[A]):\n    def g(self):\n";
     check_defined(
         &format!("{text}        for a in self: a.f$()\n"),
@@ -478,7 +479,7 @@ fn a_class_of_elements_gives_them() {
 }
 
 #[test]
-fn methods_of_built_in_types_are_not_likely() {
+fn method_named_like_a_built_in_method_is_only_possible() {
     let text = "class A:\n    def pop(self): pass\ndef g(x, a):\n    x.pop()\n    a.pop()\n";
     let expected = ["m.py:2:8", "m.py:4:6 possible", "m.py:5:6 likely"];
     check_references(&[("m.py", text)], "m.py::A.pop", &expected);
@@ -487,7 +488,7 @@ fn methods_of_built_in_types_are_not_likely() {
 const CORE: &str = "packages/core/src/acme_core/money.py";
 
 #[test]
-fn imports_lead_to_other_packages_of_a_monorepo() {
+fn imports_between_packages_of_a_monorepo_are_resolved() {
     check_references(
         &[
             ("packages/core/src/acme_core/__init__.py", ""),
@@ -529,7 +530,7 @@ fn imports_lead_to_other_packages_of_a_monorepo() {
 }
 
 #[test]
-fn an_import_that_is_not_found_makes_the_answer_partial() {
+fn unresolved_import_makes_the_references_incomplete() {
     for (text, possible) in [
         ("from acme_core.cash import total\ntotal(1)\n", 1),
         ("import acme_core.cash\nacme_core.cash.total(1)\n", 0),
@@ -553,7 +554,7 @@ fn an_import_that_is_not_found_makes_the_answer_partial() {
 }
 
 #[test]
-fn mixin_may_use_what_a_subclass_defines() {
+fn mixin_method_may_refer_to_a_member_of_a_subclass() {
     let mixin = "class Share:\n    def share(self):\n        return self.short()\n";
     let note =
         "from mixins import Share\n\nclass Note(Share):\n    def short(self):\n        return 1\n";

@@ -1,5 +1,5 @@
-//! Attributes of values of unknown type whose name nothing in the workspace has, and names that are
-//! renamed in one place and not in a place that belongs to it.
+//! Finds attributes of values of unknown type whose name is not defined anywhere in the workspace,
+//! and names that were renamed in one definition but not in a related one.
 
 use super::dangling::{Dangling, Holder};
 use super::kin::is_common;
@@ -10,7 +10,7 @@ use super::value::{Def, Value};
 use crate::names::{NameId, Names, Occurrence, OccurrenceId, Role, ScopeId};
 use starling_syntax::{FilePath, SymbolPath};
 
-/// Bases outside the workspace that give a class no attributes of its own kind.
+/// Base classes outside of the workspace that do not add attributes which subclasses use.
 const PLAIN_BASES: [&str; 8] = [
     "ABC",
     "Enum",
@@ -22,12 +22,12 @@ const PLAIN_BASES: [&str; 8] = [
     "object",
 ];
 
-/// The body of a module or a class, by the name of the class.
+/// The body of a module or class: the file, and the class name or an empty string for the module.
 pub(crate) type Body = (FileId, String);
 
 impl<S: Source> Resolver<'_, S> {
-    /// Whether a value of unknown type may have an attribute of this name: the workspace defines or
-    /// assigns it, or outside types have it.
+    /// Returns whether a value of unknown type may have an attribute of this name: the workspace
+    /// defines or assigns it, or types outside of the workspace commonly have it.
     pub(crate) fn is_attribute_of_some(&mut self, name: &str) -> bool {
         self.start();
         if is_common(name) {
@@ -42,8 +42,8 @@ impl<S: Source> Resolver<'_, S> {
         files.into_iter().any(|file| holds(self, file)) || self.is_exhausted()
     }
 
-    /// Returns the reads of an attribute in a file of which it is not known what has it, among
-    /// those that `wanted` selects.
+    /// Returns the reads of attributes in a file on values of unknown type, among those that
+    /// `wanted` selects.
     pub(crate) fn attributes_of_unknown(
         &mut self,
         file: FileId,
@@ -76,7 +76,7 @@ impl<S: Source> Resolver<'_, S> {
         found
     }
 
-    /// Whether a class of the value may make the attribute at run time.
+    /// Returns whether a class of the value may create the attribute at run time.
     fn may_be_made(&mut self, file: FileId, names: &Names, one: &Occurrence) -> bool {
         let values = self.values(file, one.receiver(), None);
         values.iter().any(|value| match value {
@@ -93,8 +93,8 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the names that the classes of a file bind and that cannot come from a base outside
-    /// the workspace.
+    /// Returns the names that the classes of a file bind. Leaves out classes with a base class from
+    /// outside of the workspace, which may also define the name.
     pub(crate) fn own_attributes(&mut self, file: FileId) -> Vec<Body> {
         self.start();
         let names = self.names(file);
@@ -130,7 +130,7 @@ impl<S: Source> Resolver<'_, S> {
         })
     }
 
-    /// Returns the classes that bind a name that no common type has.
+    /// Returns the classes that bind a name, or nothing if common types also have it.
     pub(crate) fn classes_with(&mut self, name: &str) -> Vec<Body> {
         let mut bodies = match is_common(name) {
             true => Vec::new(),
@@ -140,26 +140,26 @@ impl<S: Source> Resolver<'_, S> {
         bodies
     }
 
-    /// Whether a class certainly has no attribute of this name, or is not there.
+    /// Returns whether a class certainly has no attribute of this name, or does not exist.
     pub(crate) fn lacks_attribute(&mut self, class: &Body, name: &str) -> bool {
         self.start();
         let class = self.class_named(class);
         class.is_none_or(|class| self.has_not(class, name).is_some())
     }
 
-    /// Whether a file imports packages from outside, and nothing of the workspace: the objects in it
-    /// are likely those of the packages.
+    /// Returns whether a file imports installed packages but nothing of the workspace. Objects in
+    /// such a file are likely objects of the packages.
     pub(crate) fn is_all_foreign(&mut self, file: FileId) -> bool {
         let (of_packages, is_own) = self.kinds_of_imports(file);
         of_packages && !is_own
     }
 
-    /// Whether a file imports packages from outside.
+    /// Returns whether a file imports installed packages.
     pub(crate) fn imports_packages(&mut self, file: FileId) -> bool {
         self.kinds_of_imports(file).0
     }
 
-    /// Returns whether a file imports packages from outside, and whether it imports something of the
+    /// Returns whether a file imports installed packages, and whether it imports modules of the
     /// workspace.
     fn kinds_of_imports(&mut self, file: FileId) -> (bool, bool) {
         self.start();
@@ -189,8 +189,9 @@ impl<S: Source> Resolver<'_, S> {
         bodies
     }
 
-    /// Whether a name of one body is the same thing as in the other: a class and one that it
-    /// inherits from, or a module and its stub.
+    /// Returns whether a name in one body is related to the same name in the other: one body is a
+    /// class and the other a class that it inherits from, or one is a module and the other its
+    /// stub.
     pub(crate) fn belong_together(&mut self, one: &Body, other: &Body) -> bool {
         let (a, b) = (self.path(one.0), self.path(other.0));
         if one.1 == other.1 && (is_stub_of(&a, &b) || is_stub_of(&b, &a)) {

@@ -1,4 +1,4 @@
-//! The values that a name can have.
+//! The possible values of an expression, as far as the resolver distinguishes them.
 
 use std::rc::Rc;
 
@@ -32,12 +32,12 @@ pub(super) struct Variable {
     pub(super) name: NameId,
 }
 
-/// The referent of a name after following imports, but not assignments.
+/// The object that a name refers to after imports, but not assignments, are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Target {
     Variable(Variable),
     Module(ModuleId),
-    /// An entity outside the workspace.
+    /// An object outside of the workspace.
     Outside,
 }
 
@@ -47,18 +47,18 @@ pub(super) enum Value {
     Module(ModuleId),
     Class(Def),
     Instance(Def),
-    /// A function. For a method, also the class through which it is accessed.
+    /// A function, and for a method the class through which it is accessed.
     Function(Def, Option<Def>),
-    /// A callable that returns values of this set.
+    /// A callable that returns one of the values of this set.
     Callable(SetId),
     /// `super()`: the classes after `after` in the method resolution order of `of`.
     Super {
         after: Def,
         of: Def,
     },
-    /// A value whose elements are in this set.
+    /// An iterable value whose elements are in this set.
     Sequence(SetId),
-    /// A tuple of expressions.
+    /// A tuple expression.
     Tuple(TupleId),
     /// A value from outside the workspace.
     Outside,
@@ -70,11 +70,11 @@ pub(super) type Values = Rc<[Value]>;
 /// Maximum number of values of an expression. Further values are dropped.
 const MOST_VALUES: usize = 16;
 
-/// A list of values without duplicates.
+/// A list of values without duplicates, up to a maximum length.
 #[derive(Debug, Default)]
-pub(super) struct Collected(Vec<Value>);
+pub(super) struct ValueSet(Vec<Value>);
 
-impl Collected {
+impl ValueSet {
     pub(super) fn add(&mut self, value: Value) {
         if self.0.len() < MOST_VALUES && !self.0.contains(&value) {
             self.0.push(value);

@@ -11,6 +11,7 @@ pub(crate) const VERSION: u32 = 5;
 /// Sections start at multiples of this number of bytes.
 pub(super) const ALIGNMENT: usize = 8;
 
+/// The sections of a segment, in the order in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Section {
@@ -30,9 +31,10 @@ pub(super) enum Section {
 
 pub(super) const SECTIONS: usize = 8;
 
-/// Offset of the first byte that the checksum covers.
+/// Offset of the first byte that is included in the checksum.
 pub(super) const CHECKED: usize = 16;
 
+/// The header at the start of a segment.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Header {
@@ -52,6 +54,7 @@ pub(super) struct Range {
     pub(super) length: u32,
 }
 
+/// The stored form of a file.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct FileRecord {
@@ -66,11 +69,12 @@ pub(super) struct FileRecord {
     pub(super) references: u32,
 }
 
+/// The stored form of a symbol.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct SymbolRecord {
     pub(super) file: u32,
-    /// Position of the parent in the file; [`NONE`] for the module body.
+    /// Index of the parent among the file's symbols; [`NONE`] for the module body.
     pub(super) parent: u32,
     pub(super) kind: u32,
     pub(super) lines: [u32; 2],
@@ -83,6 +87,7 @@ pub(super) struct SymbolRecord {
 
 pub(super) const NONE: u32 = u32::MAX;
 
+/// The stored form of a term: the range of its postings.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct TermRecord {
@@ -90,6 +95,7 @@ pub(super) struct TermRecord {
     pub(super) postings: Range,
 }
 
+/// The stored form of an identifier: the ranges of its text, its symbols and its files.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct IdentifierRecord {
@@ -107,7 +113,8 @@ pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Reads a number from the front. Returns `None` at the end or if the bytes are not a valid number.
+/// Reads a number from the front of `bytes`. Returns `None` at the end or if the bytes are not a
+/// valid number.
 pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u32;
     for shift in (0..35).step_by(7) {
@@ -126,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back() {
+    fn pushed_numbers_are_read_back() {
         let numbers = [0, 1, 127, 128, 300, 1 << 20, u32::MAX];
         let mut bytes = Vec::new();
         for number in numbers {
@@ -142,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn records_have_no_gaps() {
+    fn stored_records_have_no_padding() {
         assert_eq!(size_of::<Header>() % ALIGNMENT, 0);
         assert_eq!(size_of::<FileRecord>() % ALIGNMENT, 0);
         assert_eq!(size_of::<SymbolRecord>(), 18 * 4);

@@ -1,5 +1,5 @@
-//! A part of the index: all facts about a set of files in one run of bytes, in memory or mapped
-//! from a file. A segment never changes; when its files change, newer segments are added.
+//! A segment is a part of the index: all facts about a set of files in one block of bytes, in
+//! memory or mapped from a file. A segment is immutable; changed files get new segments.
 
 mod layout;
 mod write;
@@ -12,7 +12,7 @@ use std::io;
 
 use memmap2::Mmap;
 
-use super::facts::{Counts, Field};
+use super::facts::{Field, FieldCounts};
 use super::words::Term;
 use layout::{
     CHECKED, FileRecord, Header, IdentifierRecord, MAGIC, NONE, Range, Section, SymbolRecord,
@@ -20,16 +20,16 @@ use layout::{
 };
 use starling_syntax::SymbolKind;
 
-/// Error when bytes are not a valid segment. The index then reads the files again.
+/// Error when bytes are not a valid segment. The index then parses the files again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadSegment {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("it was cut")]
+    #[error("the file is truncated")]
     Cut,
-    #[error("its content is not what was written")]
+    #[error("the checksum does not match the content")]
     Changed,
-    #[error("it is of another version of Starling")]
+    #[error("it was written by another version of Starling")]
     Version,
 }
 
@@ -42,17 +42,18 @@ fn checksum(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&bytes[CHECKED..])
 }
 
+/// The storage of a segment.
 #[derive(Debug)]
-enum Bytes {
+enum SegmentStorage {
     /// Bytes stored as words, so that the records in them are aligned.
     Owned(Vec<u64>),
     Mapped(Mmap),
 }
 
-/// A part of the index. See the module documentation.
+/// An immutable part of the index. See the module documentation.
 #[derive(Debug)]
 pub(super) struct Segment {
-    bytes: Bytes,
+    bytes: SegmentStorage,
     header: Header,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct FileView<'s> {
     pub(super) hash: u128,
     /// Size of the text, in bytes.
     pub(super) bytes: u32,
-    /// Number of the file's first symbol; `symbols` symbols follow from there.
+    /// Number of the file's first symbol. The file's symbols have consecutive numbers.
     pub(super) first_symbol: u32,
     pub(super) symbols: u32,
     /// Number of name occurrences in the file.
@@ -92,12 +93,12 @@ impl Segment {
         let words = bytemuck::allocation::pod_collect_to_vec(&written);
         let header = *bytemuck::from_bytes(&written[..size_of::<Header>()]);
         Segment {
-            bytes: Bytes::Owned(words),
+            bytes: SegmentStorage::Owned(words),
             header,
         }
     }
 
-    /// Opens a stored segment.
+    /// Opens a stored segment by mapping its file.
     ///
     /// # Errors
     /// Fails if the file cannot be mapped or its content is invalid.
@@ -118,7 +119,7 @@ impl Segment {
             return Err(BadSegment::Cut);
         }
         Ok(Segment {
-            bytes: Bytes::Mapped(map),
+            bytes: SegmentStorage::Mapped(map),
             header,
         })
     }
@@ -134,7 +135,7 @@ impl Segment {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         Ok(Segment {
-            bytes: Bytes::Mapped(map),
+            bytes: SegmentStorage::Mapped(map),
             header: self.header,
         })
     }
@@ -142,20 +143,20 @@ impl Segment {
     /// Returns the bytes as they are stored.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Owned(words) => bytemuck::cast_slice(words),
-            Bytes::Mapped(map) => map,
+            SegmentStorage::Owned(words) => bytemuck::cast_slice(words),
+            SegmentStorage::Mapped(map) => map,
         }
     }
 
     /// Returns whether the segment is mapped from a file.
     pub(super) fn is_stored(&self) -> bool {
         match self.bytes {
-            Bytes::Owned(_) => false,
-            Bytes::Mapped(_) => true,
+            SegmentStorage::Owned(_) => false,
+            SegmentStorage::Mapped(_) => true,
         }
     }
 
-    /// Returns a number that identifies the segment.
+    /// Returns a number that identifies the segment by its content.
     pub(super) fn identity(&self) -> u64 {
         self.header.checksum
     }
@@ -214,7 +215,7 @@ impl Segment {
     }
 
     /// Returns the symbols that contain a term with their counts, in order of their numbers.
-    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, Counts)> {
+    pub(super) fn postings(&self, term: Term) -> impl Iterator<Item = (u32, FieldCounts)> {
         let terms: &[TermRecord] = bytemuck::cast_slice(self.section(Section::Terms));
         let place = terms.binary_search_by_key(&term.bits(), |record| record.term);
         let mut rest = match place {
@@ -284,9 +285,9 @@ fn slice(bytes: &[u8], range: Range) -> &[u8] {
         .unwrap_or_default()
 }
 
-fn take_counts(bytes: &mut &[u8]) -> Option<Counts> {
+fn take_counts(bytes: &mut &[u8]) -> Option<FieldCounts> {
     let (mask, mut rest) = bytes.split_first()?;
-    let mut counts = Counts::default();
+    let mut counts = FieldCounts::default();
     for (field, count) in counts.0.iter_mut().enumerate() {
         if mask & (1 << field) != 0 {
             (*count, rest) = rest.split_first().map(|(count, rest)| (*count, rest))?;

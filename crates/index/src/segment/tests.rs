@@ -12,7 +12,7 @@ fn facts() -> Vec<FileFacts> {
 }
 
 #[test]
-fn gives_back_what_was_written() {
+fn segment_returns_the_facts_that_were_written() {
     let segment = Segment::of(&facts());
     assert_eq!((segment.file_count(), segment.symbol_count()), (2, 5));
     let cart = segment.file(0);
@@ -30,7 +30,7 @@ fn gives_back_what_was_written() {
 }
 
 #[test]
-fn finds_terms_and_identifiers() {
+fn segment_finds_symbols_by_term_and_files_by_identifier() {
     let facts = facts();
     let segment = Segment::of(&facts);
     for (file, facts) in facts.iter().enumerate() {
@@ -54,7 +54,7 @@ fn finds_terms_and_identifiers() {
 }
 
 #[test]
-fn a_stored_segment_is_the_same_and_a_damaged_one_is_refused() {
+fn stored_segment_is_read_back_and_a_damaged_one_is_rejected() {
     let segment = Segment::of(&facts());
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("segment");
@@ -84,7 +84,7 @@ fn a_stored_segment_is_the_same_and_a_damaged_one_is_refused() {
 }
 
 #[test]
-fn nothing_makes_an_empty_segment() {
+fn segment_of_no_files_is_empty() {
     let segment = Segment::of(&[]);
     assert_eq!((segment.file_count(), segment.symbol_count()), (0, 0));
     assert_eq!(segment.mentioning("x").count(), 0);

@@ -7,12 +7,12 @@ use super::layout::{
     SymbolRecord, TermRecord, VERSION, push_number,
 };
 use super::{checksum, hash_of, kind_number};
-use crate::facts::{Counts, FileFacts, SymbolFacts};
+use crate::facts::{FieldCounts, FileFacts, SymbolFacts};
 use crate::names::Names;
 use crate::words::Term;
 
-/// Returns the bytes of a segment. Offsets have 32 bits, so the limit is 4 GiB, far more than the
-/// files of one segment need.
+/// Returns the bytes of a segment. Offsets have 32 bits, so a segment is limited to 4 GiB, far more
+/// than its files need.
 pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     let mut writer = Writer::default();
     for facts in files {
@@ -28,7 +28,7 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     } = writer;
     let (terms, postings) = terms_of(postings);
     let (identifiers, places, strings) = identifiers_of(identifiers, strings);
-    let mut out = Out::new();
+    let mut out = SegmentOutput::new();
     out.section(Section::Files, bytemuck::cast_slice(&files));
     out.section(Section::Symbols, bytemuck::cast_slice(&symbols));
     out.section(Section::Terms, bytemuck::cast_slice(&terms));
@@ -40,19 +40,21 @@ pub(crate) fn write(files: &[FileFacts]) -> Vec<u8> {
     out.finish()
 }
 
+/// The numbers of occurrences of a term in a symbol.
 struct Posting {
     term: Term,
     symbol: u32,
-    counts: Counts,
+    counts: FieldCounts,
 }
 
-/// The symbols with an identifier's name, and the files that mention it.
+/// The symbols whose name is an identifier, and the files that mention it.
 #[derive(Default)]
 struct Identifier {
     symbols: Vec<u32>,
     files: Vec<u32>,
 }
 
+/// The content of the sections while they are being built.
 #[derive(Default)]
 struct Writer<'f> {
     files: Vec<FileRecord>,
@@ -120,8 +122,7 @@ impl<'f> Writer<'f> {
     fn names(&mut self, names: &Names) -> Range {
         let start = self.names.len();
         let bytes = std::mem::take(&mut self.names);
-        self.names =
-            postcard::to_extend(names, bytes).expect("plain numbers and names have a form");
+        self.names = postcard::to_extend(names, bytes).expect("names can be serialized");
         Range {
             start: start as u32,
             length: (self.names.len() - start) as u32,
@@ -148,8 +149,8 @@ fn push_string(strings: &mut Vec<u8>, text: &str) -> Range {
     }
 }
 
-/// Returns the terms in order, and the encoded postings. Each posting has the difference to the
-/// previous symbol number, a byte that marks the fields with a count, and these counts.
+/// Returns the terms in order, and the encoded postings. Each posting consists of the difference to
+/// the previous symbol number, a byte that marks the fields with a count, and these counts.
 fn terms_of(mut postings: Vec<Posting>) -> (Vec<TermRecord>, Vec<u8>) {
     postings.sort_unstable_by_key(|posting| (posting.term, posting.symbol));
     let mut terms = Vec::new();
@@ -173,7 +174,7 @@ fn terms_of(mut postings: Vec<Posting>) -> (Vec<TermRecord>, Vec<u8>) {
     (terms, bytes)
 }
 
-fn push_counts(bytes: &mut Vec<u8>, counts: &Counts) {
+fn push_counts(bytes: &mut Vec<u8>, counts: &FieldCounts) {
     let filled = counts.0.iter().enumerate().filter(|(_, count)| **count > 0);
     bytes.push(filled.clone().fold(0, |mask, (field, _)| mask | 1 << field));
     bytes.extend(filled.map(|(_, count)| *count));
@@ -211,14 +212,14 @@ fn push_numbers(bytes: &mut Vec<u8>, numbers: &[u32]) -> Range {
 }
 
 /// The output bytes under construction.
-struct Out {
+struct SegmentOutput {
     bytes: Vec<u8>,
     sections: [Range; SECTIONS],
 }
 
-impl Out {
+impl SegmentOutput {
     fn new() -> Self {
-        Out {
+        SegmentOutput {
             bytes: vec![0; size_of::<Header>()],
             sections: [Range::default(); SECTIONS],
         }

@@ -4,21 +4,21 @@ use super::*;
 use crate::{Index, Report};
 use starling_workspace::{Overlay, Workspace};
 
-/// A workspace and a cache directory.
-struct Bed {
+/// A temporary workspace with two files, and a temporary cache directory.
+struct TestStore {
     root: tempfile::TempDir,
     cache: tempfile::TempDir,
 }
 
-impl Bed {
+impl TestStore {
     fn new() -> Self {
-        let bed = Bed {
+        let store_fixture = TestStore {
             root: tempfile::tempdir().unwrap(),
             cache: tempfile::tempdir().unwrap(),
         };
-        bed.write("a.py", "def f():\n    return g()\n");
-        bed.write("b.py", "def g():\n    pass\n");
-        bed
+        store_fixture.write("a.py", "def f():\n    return g()\n");
+        store_fixture.write("b.py", "def g():\n    pass\n");
+        store_fixture
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -67,115 +67,119 @@ fn defined(index: &Index, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_stored_is_not_read_again() {
-    let bed = Bed::new();
-    let first = bed.report();
+fn stored_files_are_not_parsed_again() {
+    let store_fixture = TestStore::new();
+    let first = store_fixture.report();
     assert_eq!((first.files, first.parsed, first.from_cache), (2, 2, false));
-    let second = bed.report();
+    let second = store_fixture.report();
     assert_eq!(
         (second.files, second.parsed, second.from_cache),
         (2, 0, true)
     );
     assert_eq!((first.symbols, first.bytes), (second.symbols, second.bytes));
-    assert_eq!(defined(&bed.open(), "g"), ["b.py::g"]);
+    assert_eq!(defined(&store_fixture.open(), "g"), ["b.py::g"]);
 }
 
 #[test]
-fn only_what_changed_is_read_again() {
-    let bed = Bed::new();
-    bed.open();
-    bed.write("b.py", "def h():\n    pass\n");
-    bed.write("c.py", "def i():\n    pass\n");
-    let index = bed.open();
+fn only_changed_files_are_parsed_again() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    store_fixture.write("b.py", "def h():\n    pass\n");
+    store_fixture.write("c.py", "def i():\n    pass\n");
+    let index = store_fixture.open();
     assert_eq!(index.report().parsed, 2);
     assert_eq!(defined(&index, "g"), [""; 0]);
     assert_eq!(defined(&index, "h"), ["b.py::h"]);
-    std::fs::remove_file(bed.root.path().join("a.py")).unwrap();
-    let index = bed.open();
+    std::fs::remove_file(store_fixture.root.path().join("a.py")).unwrap();
+    let index = store_fixture.open();
     assert_eq!(index.report().parsed, 0);
     assert_eq!(defined(&index, "f"), [""; 0]);
     assert_eq!(index.report().files, 2);
 }
 
 #[test]
-fn the_content_decides_whatever_the_times_say() {
-    let bed = Bed::new();
-    bed.age("b.py");
-    bed.open();
+fn changed_content_is_detected_despite_an_old_modification_time() {
+    let store_fixture = TestStore::new();
+    store_fixture.age("b.py");
+    store_fixture.open();
     // The new text has the same length, and the old modification time is restored.
-    bed.write("b.py", "def k():\n    pass\n");
-    bed.age("b.py");
-    assert_eq!(defined(&bed.open(), "k"), ["b.py::k"]);
+    store_fixture.write("b.py", "def k():\n    pass\n");
+    store_fixture.age("b.py");
+    assert_eq!(defined(&store_fixture.open(), "k"), ["b.py::k"]);
     // The time changes but not the text: the file is read, but not parsed.
-    bed.age("b.py");
-    assert_eq!(bed.report().parsed, 0);
+    store_fixture.age("b.py");
+    assert_eq!(store_fixture.report().parsed, 0);
 }
 
 #[test]
-fn a_damaged_store_is_built_anew_and_said_once() {
-    let bed = Bed::new();
-    bed.open();
-    let names = bed.stored();
+fn damaged_index_is_rebuilt_and_reported_once() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    let names = store_fixture.stored();
     let damaged = names
         .iter()
         .filter(|name| ![LOCK, FOLDER].contains(&name.as_str()));
     for name in damaged {
-        let path = bed.store().directory.join(name);
+        let path = store_fixture.store().directory.join(name);
         let whole = fs::read(&path).unwrap();
         for damage in [&whole[..whole.len() / 2], &whole[..0], b"rubbish"] {
             fs::write(&path, damage).unwrap();
-            let report = bed.report();
+            let report = store_fixture.report();
             assert_eq!((report.parsed, report.from_cache), (2, false), "{name}");
             let trouble = report.trouble.unwrap_or_default();
             // Damage to the version cannot be distinguished from another version, so it is not
             // reported.
             assert!(
-                trouble.contains("built anew") || damage == b"rubbish",
+                trouble.contains("rebuilt") || damage == b"rubbish",
                 "{name}: {trouble}"
             );
-            let again = bed.report();
+            let again = store_fixture.report();
             assert_eq!((again.parsed, again.trouble), (0, None), "{name}");
         }
     }
 }
 
 #[test]
-fn another_version_is_built_anew_in_silence() {
-    let bed = Bed::new();
-    bed.open();
-    let path = bed.store().directory.join(MANIFEST);
+fn index_of_another_version_is_rebuilt_without_a_report() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    let path = store_fixture.store().directory.join(MANIFEST);
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let report = bed.report();
+    let report = store_fixture.report();
     assert_eq!(
         (report.parsed, report.from_cache, report.trouble),
         (2, false, None)
     );
-    assert!(bed.report().from_cache);
+    assert!(store_fixture.report().from_cache);
 }
 
 #[test]
-fn a_missing_segment_is_built_anew() {
-    let bed = Bed::new();
-    bed.open();
-    for name in bed.stored().iter().filter(|name| name.ends_with(ENDING)) {
-        fs::remove_file(bed.store().directory.join(name)).unwrap();
+fn missing_segment_is_rebuilt() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    for name in store_fixture
+        .stored()
+        .iter()
+        .filter(|name| name.ends_with(ENDING))
+    {
+        fs::remove_file(store_fixture.store().directory.join(name)).unwrap();
     }
-    assert_eq!(bed.report().parsed, 2);
-    assert_eq!(bed.report().parsed, 0);
+    assert_eq!(store_fixture.report().parsed, 2);
+    assert_eq!(store_fixture.report().parsed, 0);
 }
 
 #[test]
-fn what_nobody_names_is_removed() {
-    let bed = Bed::new();
-    bed.open();
-    let directory = bed.store().directory;
+fn unused_segments_and_temporary_files_are_removed() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    let directory = store_fixture.store().directory;
     fs::write(directory.join("0123.segment"), "old").unwrap();
     fs::write(directory.join("manifest.77.new"), "half").unwrap();
-    bed.write("b.py", "def h():\n    pass\n");
-    bed.open();
-    let stored = bed.stored();
+    store_fixture.write("b.py", "def h():\n    pass\n");
+    store_fixture.open();
+    let stored = store_fixture.stored();
     assert!(
         !stored
             .iter()
@@ -188,87 +192,94 @@ fn what_nobody_names_is_removed() {
 }
 
 #[test]
-fn many_small_segments_become_one() {
-    let bed = Bed::new();
+fn many_small_segments_are_merged() {
+    let store_fixture = TestStore::new();
     for round in 0..MOST_SMALL + 3 {
-        bed.write(
+        store_fixture.write(
             &format!("m{round}.py"),
             &format!("def m{round}():\n    pass\n"),
         );
-        let index = bed.open();
+        let index = store_fixture.open();
         assert_eq!(defined(&index, &format!("m{round}")).len(), 1);
         assert_eq!(defined(&index, "f").len(), 1);
     }
-    let segments = bed.stored();
+    let segments = store_fixture.stored();
     let segments = segments.iter().filter(|name| name.ends_with(ENDING));
     assert!(segments.count() <= 4);
 }
 
 #[test]
-fn a_store_that_is_written_by_another_is_left_to_it() {
-    let bed = Bed::new();
-    let directory = bed.store().directory;
+fn locked_store_is_not_written() {
+    let store_fixture = TestStore::new();
+    let directory = store_fixture.store().directory;
     fs::create_dir_all(&directory).unwrap();
     let lock = File::create(directory.join(LOCK)).unwrap();
     lock.lock().unwrap();
-    let report = bed.report();
+    let report = store_fixture.report();
     assert_eq!((report.files, report.trouble), (2, None));
-    assert!(!bed.stored().contains(&MANIFEST.to_owned()));
+    assert!(!store_fixture.stored().contains(&MANIFEST.to_owned()));
     drop(lock);
-    bed.open();
-    assert!(bed.report().from_cache);
+    store_fixture.open();
+    assert!(store_fixture.report().from_cache);
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_costs_only_time() {
-    let bed = Bed::new();
-    fs::write(bed.cache.path().join("index"), "a file in its place").unwrap();
-    let index = bed.open();
+fn index_works_without_a_writable_cache() {
+    let store_fixture = TestStore::new();
+    fs::write(
+        store_fixture.cache.path().join("index"),
+        "a file in its place",
+    )
+    .unwrap();
+    let index = store_fixture.open();
     assert_eq!(defined(&index, "g"), ["b.py::g"]);
     let trouble = index.report().trouble.unwrap();
     assert!(
-        trouble.contains("not stored") || trouble.contains("built anew"),
+        trouble.contains("not stored") || trouble.contains("rebuilt"),
         "{trouble}"
     );
 }
 
 #[test]
-fn buffers_are_not_stored() {
-    let bed = Bed::new();
-    let workspace = Workspace::open(bed.root.path().to_owned()).unwrap();
+fn unsaved_buffers_are_not_stored() {
+    let store_fixture = TestStore::new();
+    let workspace = Workspace::open(store_fixture.root.path().to_owned()).unwrap();
     let overlay = Overlay::from([(
         FilePath::new("a.py"),
         Some("def unsaved():\n    pass\n".into()),
     )]);
-    let index = Index::open(workspace.snapshot(overlay), bed.cache.path().to_owned());
+    let index = Index::open(
+        workspace.snapshot(overlay),
+        store_fixture.cache.path().to_owned(),
+    );
     assert_eq!(defined(&index, "unsaved"), ["a.py::unsaved"]);
-    assert_eq!(defined(&bed.open(), "unsaved"), [""; 0]);
-    assert_eq!(bed.report().parsed, 0);
-    for name in bed.stored() {
-        let bytes = fs::read(bed.store().directory.join(name)).unwrap();
+    assert_eq!(defined(&store_fixture.open(), "unsaved"), [""; 0]);
+    assert_eq!(store_fixture.report().parsed, 0);
+    for name in store_fixture.stored() {
+        let bytes = fs::read(store_fixture.store().directory.join(name)).unwrap();
         assert!(!bytes.windows(7).any(|bytes| bytes == b"unsaved"));
     }
 }
 
 #[test]
-fn two_workspaces_have_two_stores() {
-    let bed = Bed::new();
-    let other = Bed::new();
+fn different_workspaces_have_different_store_directories() {
+    let store_fixture = TestStore::new();
+    let other = TestStore::new();
     assert_ne!(
-        Store::new(bed.cache.path(), bed.root.path()).directory,
-        Store::new(bed.cache.path(), other.root.path()).directory
+        Store::new(store_fixture.cache.path(), store_fixture.root.path()).directory,
+        Store::new(store_fixture.cache.path(), other.root.path()).directory
     );
 }
 
 #[test]
-fn two_at_a_time_do_not_disturb_each_other() {
-    let bed = Bed::new();
+fn concurrent_indexing_of_one_workspace_is_correct() {
+    let store_fixture = TestStore::new();
     for round in 0..20 {
-        bed.write("b.py", &format!("def g{round}():\n    pass\n"));
+        store_fixture.write("b.py", &format!("def g{round}():\n    pass\n"));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    let index = bed.open();
+                    let index = store_fixture.open();
                     assert_eq!(defined(&index, &format!("g{round}")).len(), 1);
                     assert_eq!(index.report().trouble, None);
                 });
@@ -278,36 +289,40 @@ fn two_at_a_time_do_not_disturb_each_other() {
 }
 
 #[test]
-fn what_is_stored_takes_no_memory_of_its_own() {
-    let bed = Bed::new();
-    let index = bed.open();
+fn stored_segments_are_memory_mapped() {
+    let store_fixture = TestStore::new();
+    let index = store_fixture.open();
     assert!(index.code().segments().all(|segment| segment.is_stored()));
-    let store = Store::new(Path::new("/dev/null"), bed.root.path());
+    let store = Store::new(Path::new("/dev/null"), store_fixture.root.path());
     let kept = store.keep(Segment::of(&[]));
     assert!(!kept.is_stored(), "in memory where it cannot be written");
 }
 
 #[test]
-fn a_segment_that_was_taken_away_is_written_again() {
-    let bed = Bed::new();
-    let index = bed.open();
-    for name in bed.stored().iter().filter(|name| name.ends_with(ENDING)) {
-        fs::remove_file(bed.store().directory.join(name)).unwrap();
+fn save_rewrites_a_deleted_segment() {
+    let store_fixture = TestStore::new();
+    let index = store_fixture.open();
+    for name in store_fixture
+        .stored()
+        .iter()
+        .filter(|name| name.ends_with(ENDING))
+    {
+        fs::remove_file(store_fixture.store().directory.join(name)).unwrap();
     }
-    bed.store().save(index.code()).unwrap();
-    let again = bed.report();
+    store_fixture.store().save(index.code()).unwrap();
+    let again = store_fixture.report();
     assert_eq!((again.parsed, again.trouble), (0, None));
 }
 
 #[test]
-fn the_index_of_a_folder_that_is_gone_is_removed() {
-    let bed = Bed::new();
-    bed.open();
-    let gone = Bed {
+fn index_of_a_deleted_directory_is_removed() {
+    let store_fixture = TestStore::new();
+    store_fixture.open();
+    let gone = TestStore {
         root: tempfile::tempdir().unwrap(),
-        cache: bed.cache,
+        cache: store_fixture.cache,
     };
-    fs::remove_dir_all(bed.root.path()).unwrap();
+    fs::remove_dir_all(store_fixture.root.path()).unwrap();
     gone.write("c.py", "x = 1\n");
     gone.open();
     let left = fs::read_dir(gone.cache.path().join("index")).unwrap();
@@ -316,10 +331,10 @@ fn the_index_of_a_folder_that_is_gone_is_removed() {
 }
 
 #[test]
-fn another_checkout_begins_with_what_is_stored_of_the_first() {
-    let one = Bed::new();
+fn index_of_another_checkout_reuses_unchanged_files() {
+    let one = TestStore::new();
     one.open();
-    let two = Bed::new();
+    let two = TestStore::new();
     two.write("b.py", "def other():\n    pass\n");
     let root = two.root.path().canonicalize().unwrap();
     Index::lend(two.cache.path(), one.root.path(), &root).unwrap_err();
@@ -328,7 +343,7 @@ fn another_checkout_begins_with_what_is_stored_of_the_first() {
     let report = index.report();
     assert!(report.from_cache);
     assert_eq!((report.files, report.parsed), (2, 1));
-    // Definitions of the other workspace do not appear here.
+    // Definitions of the other checkout do not appear here.
     assert_eq!(defined(&index, "f"), ["a.py::f"]);
     assert_eq!(defined(&index, "other"), ["b.py::other"]);
     assert!(defined(&index, "g").is_empty());

@@ -65,7 +65,12 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     } else if name.ends_with("pgpass") {
         text.lines().for_each(|line| in_pgpass(line, &mut found));
     } else if name.ends_with(".csv") {
-        in_table(text, &mut found);
+        // Some exports of keys are lines of `NAME=VALUE`, without a row of names.
+        if first_line_is_assignment(text) {
+            in_lines(text, &mut found);
+        } else {
+            in_table(text, &mut found);
+        }
     } else if name.contains(".xml") || text.trim_start().starts_with("<?xml") {
         xml::in_xml(text, &mut found);
     } else {
@@ -537,6 +542,11 @@ fn in_pgpass(line: &str, found: &mut Vec<String>) {
     }
 }
 
+fn first_line_is_assignment(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.contains('=') && !first.contains(',')
+}
+
 /// A table whose first line names its columns.
 fn in_table(text: &str, found: &mut Vec<String>) {
     let mut rows = text.lines().map(|line| line.split(','));
@@ -854,6 +864,11 @@ mod tests {
         assert_eq!(values("password.txt", "wordsonly\n"), [""; 0]);
         let table = "User name,Secret access key\nme,a1b2/c3d4+e5\n";
         assert_eq!(values("credentials.csv", table), ["a1b2/c3d4+e5"]);
+        let lines = "AWSAccessKeyId=AKIA1234567890AB\r\nAWSSecretKey=a1b2/c3d4+e5\r\n";
+        let found = values("rootkey.csv", lines);
+        for value in ["AKIA1234567890AB", "a1b2/c3d4+e5"] {
+            assert!(found.contains(&value.to_owned()), "{found:?}");
+        }
     }
 
     #[test]

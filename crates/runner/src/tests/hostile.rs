@@ -64,6 +64,7 @@ impl Bed {
             output: 1 << 20,
             file: 100 << 20,
             disk: 150 << 20,
+            free: 0,
         };
         let policy = Policy {
             bounds,

@@ -134,8 +134,7 @@ fn attend(child: &Child, plan: &Plan, written: &mut Written) -> (Report, i32) {
     let ended = pidfd_open(command, PidfdFlags::empty()).ok();
     loop {
         let in_memory = family.excess(plan.bounds);
-        let over = || written.is_over(family.unnamed()).then_some(Excess::Disk);
-        let excess = in_memory.or_else(over);
+        let excess = in_memory.or_else(|| written.excess(family.unnamed()));
         let seen = match (collect(command), excess) {
             (Some(status), None) | (Some(status @ 0), Some(_)) => {
                 Some((Report::Exited(status), status))
@@ -167,6 +166,7 @@ fn stopped_for(excess: Excess) -> Report {
         Excess::Memory => Report::OutOfMemory,
         Excess::Processes => Report::TooManyProcesses,
         Excess::Disk => Report::WroteTooMuch,
+        Excess::FullDisk => Report::DiskFull,
     }
 }
 

@@ -32,6 +32,7 @@ use std::path::Path;
 pub use plan::{Bounds, Confinement};
 pub(crate) use plan::{Plan, Report, Tree, report_in, write_plan};
 pub(crate) use view::administrators_files;
+pub(crate) use written::free_space;
 
 /// The first argument of a keeper; the second argument is the directory of the plan.
 const KEEPER: &str = "@keeper";

@@ -35,6 +35,8 @@ pub struct Bounds {
     pub file: u64,
     /// Size of all files that the command leaves in the shadow, in bytes.
     pub disk: u64,
+    /// Free space that must be left on the disk of the shadow, in bytes.
+    pub free: u64,
 }
 
 impl Default for Bounds {
@@ -45,6 +47,7 @@ impl Default for Bounds {
             output: 64 << 20,
             file: 2 << 30,
             disk: 4 << 30,
+            free: 1 << 20,
         }
     }
 }
@@ -112,6 +115,8 @@ pub(crate) enum Report {
     OutOfMemory,
     TooManyProcesses,
     WroteTooMuch,
+    /// The disk of the shadow is full.
+    DiskFull,
 }
 
 pub(crate) fn write_plan(plan: &Plan) -> io::Result<()> {

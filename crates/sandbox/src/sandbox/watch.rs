@@ -71,6 +71,8 @@ pub(super) enum Excess {
     Memory,
     Processes,
     Disk,
+    /// Nothing more can be written, whoever filled the disk.
+    FullDisk,
 }
 
 impl Family {

@@ -1,4 +1,4 @@
-//! Measures how much a command writes to disk in its own directory.
+//! Measures how much a command writes to disk in its own directory, and how much more it can write.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 
 use super::plan::{Confinement, Plan, Tree};
+use super::watch::Excess;
 
 /// Minimum time between two measurements.
 const LEAST: Duration = Duration::from_millis(100);
@@ -23,6 +24,8 @@ const DEEP: usize = 200;
 pub(super) struct Written {
     directory: OwnedFd,
     most: u64,
+    /// Bytes that must stay free on the disk.
+    free: u64,
     next: Instant,
 }
 
@@ -34,6 +37,7 @@ impl Written {
         let mut written = Written {
             directory: open(CWD, &directory(plan))?,
             most: u64::MAX,
+            free: plan.bounds.free,
             next: Instant::now(),
         };
         written.most = plan.bounds.disk.saturating_add(written.now());
@@ -42,9 +46,18 @@ impl Written {
         Ok(written)
     }
 
-    /// Returns whether the limit is exceeded, together with `unnamed` bytes in files without a name.
-    /// Measures only if the interval has passed.
-    pub(super) fn is_over(&mut self, unnamed: u64) -> bool {
+    /// Returns the limit that is exceeded, if any: the command's own, together with `unnamed` bytes
+    /// in files without a name, or that of the disk. The files are measured only if the interval has
+    /// passed.
+    pub(super) fn excess(&mut self, unnamed: u64) -> Option<Excess> {
+        if self.is_over(unnamed) {
+            return Some(Excess::Disk);
+        }
+        let is_full = free_space(&self.directory).is_some_and(|free| free < self.free);
+        is_full.then_some(Excess::FullDisk)
+    }
+
+    fn is_over(&mut self, unnamed: u64) -> bool {
         let start = Instant::now();
         if start < self.next {
             return false;
@@ -67,6 +80,16 @@ fn directory(plan: &Plan) -> PathBuf {
         // The command writes to its copy and to its temporary files.
         (Tree::Copy { .. }, Confinement::Nothing) => plan.scratch.clone(),
     }
+}
+
+/// Returns the free bytes of the disk of a directory, or 0 if it can hold no more files, or `None`
+/// if they are unknown.
+pub(crate) fn free_space(directory: impl AsFd) -> Option<u64> {
+    let found = fstatvfs(directory).ok()?;
+    // A file system that reports no number of files at all has no limit on them.
+    let no_more_files = found.f_files > 0 && found.f_favail == 0;
+    let bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    Some(if no_more_files { 0 } else { bytes })
 }
 
 /// Opens a directory, close-on-exec, so that the command does not inherit it.
@@ -161,6 +184,20 @@ mod tests {
         // The directory is not measured again before the interval has passed.
         fs::write(deep.join("one"), vec![1; 600 << 10]).unwrap();
         assert!(!written.is_over(0));
+    }
+
+    #[test]
+    fn a_full_disk_is_an_excess_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut plan = plan(dir.path(), 1 << 20);
+        plan.bounds.free = 0;
+        assert_eq!(Written::of(&plan).unwrap().excess(0), None);
+        plan.bounds.free = u64::MAX;
+        let mut written = Written::of(&plan).unwrap();
+        assert_eq!(written.excess(0), Some(Excess::FullDisk));
+        // What the command itself wrote is told first.
+        written.next = Instant::now();
+        assert_eq!(written.excess(2 << 20), Some(Excess::Disk));
     }
 
     #[test]

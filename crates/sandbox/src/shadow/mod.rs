@@ -59,6 +59,11 @@ pub enum ShadowError {
     Path(#[from] ReadError),
     #[error("no shadow could be made in {}: {source}", .cache.display())]
     Io { cache: PathBuf, source: io::Error },
+    #[error(
+        "the disk of {} is full, so no command was run to its end: make room there, or set \
+         STARLING_CACHE_DIR to a directory on another disk", .cache.display()
+    )]
+    DiskFull { cache: PathBuf },
     #[error("{}: no shadow could be made: {message}", .root.display())]
     Refused { root: PathBuf, message: String },
     #[error(
@@ -144,7 +149,11 @@ impl Shadows {
                         ..shadows
                     });
                 }
-                Err(error @ (ShadowError::Io { .. } | ShadowError::Path(_))) => return Err(error),
+                Err(
+                    error @ (ShadowError::Io { .. }
+                    | ShadowError::DiskFull { .. }
+                    | ShadowError::Path(_)),
+                ) => return Err(error),
                 Err(ShadowError::Refused { message, .. }) => refusals.push(message),
                 Err(ShadowError::NoSandbox { reason }) => refusals.push(reason),
             }
@@ -313,6 +322,7 @@ impl Shadows {
     fn not_run(&self, error: NotRun, root: &Path) -> ShadowError {
         match error {
             NotRun::Io(source) => self.io(source),
+            NotRun::DiskFull => self.disk_full(),
             NotRun::Refused(message) => ShadowError::Refused {
                 root: root.to_owned(),
                 message,
@@ -328,7 +338,16 @@ impl Shadows {
         Scratch::create_outside(root, &self.cache).map_err(|source| self.io(source))
     }
 
+    fn disk_full(&self) -> ShadowError {
+        ShadowError::DiskFull {
+            cache: self.cache.clone(),
+        }
+    }
+
     fn io(&self, source: io::Error) -> ShadowError {
+        if source.kind() == io::ErrorKind::StorageFull {
+            return self.disk_full();
+        }
         ShadowError::Io {
             cache: self.cache.clone(),
             source,

@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::sandbox::{Plan, Report, keeper_of, report_in, write_plan};
+use crate::sandbox::{Plan, Report, free_space, keeper_of, report_in, write_plan};
 
 /// Environment variable of every process in a shadow. Its value is the scratch directory.
 pub(super) const MARKER: &str = "STARLING_SHADOW";
@@ -61,6 +61,8 @@ pub(super) enum NotRun {
     Io(io::Error),
     /// The sandbox could not be created.
     Refused(String),
+    /// The disk of the scratch directory is full.
+    DiskFull,
 }
 
 impl From<io::Error> for NotRun {
@@ -74,7 +76,7 @@ impl From<io::Error> for NotRun {
 pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let start = Instant::now();
     let (scratch, deadline) = (program.plan.scratch.clone(), program.deadline);
-    let most = program.plan.bounds.output;
+    let (most, least) = (program.plan.bounds.output, program.plan.bounds.free);
     write_plan(&program.plan)?;
     let capture = Capture::new(program.cap);
     let mut child = spawn(program)?;
@@ -99,6 +101,9 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
     let _ = timeout(GRACE, output.rest()).await;
     let end = match (status, report_in(&scratch)) {
         (_, Some(Report::Refused(message))) => return Err(NotRun::Refused(message)),
+        (_, Some(Report::DiskFull)) => return Err(NotRun::DiskFull),
+        // On a full disk no report can be written.
+        (Ok(Some(_)), None) if is_full(&scratch, least) => return Err(NotRun::DiskFull),
         (Err(_), _) => End::TimedOut,
         (Ok(None), _) => End::OutputTooLong,
         (Ok(_), Some(Report::OutOfMemory)) => End::OutOfMemory,
@@ -112,6 +117,11 @@ pub(super) async fn run(program: Program) -> Result<Captured, NotRun> {
         output: output.into_text(),
         elapsed: start.elapsed(),
     })
+}
+
+fn is_full(scratch: &Path, least: u64) -> bool {
+    let free = std::fs::File::open(scratch).ok().and_then(free_space);
+    free.is_some_and(|free| free < least)
 }
 
 /// Waits for the child and returns its status, or `None` as soon as its output is longer than

@@ -211,6 +211,22 @@ async fn a_text_below_a_file_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_full_disk_ends_the_command_without_a_result() {
+    let fixture = fixture();
+    for mut shadows in kinds(&fixture).await {
+        shadows.bounds.free = u64::MAX;
+        let refused = shadows
+            .run(&fixture.root, &overlay(), &command("sleep 60"))
+            .await;
+        let why = refused.unwrap_err().to_string();
+        assert!(
+            why.contains("is full") && why.contains("STARLING_CACHE_DIR"),
+            "{why}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn says_why_shadows_are_what_they_are() {
     let fixture = fixture();
     let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())

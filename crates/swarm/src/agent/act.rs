@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
+use crate::agent::change_request;
 use crate::agent::outcome::{Ending, gave_up};
-use crate::agent::{change_request, questions, tools};
+use crate::agent::tools::report;
 use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
-use crate::event::actor::ActorId;
 use crate::event::events::{AgentOutcome, Event};
 use crate::evidence::return_reason::ReturnReason;
 use crate::proposal::approval;
 use crate::proposal::outcome::Outcome;
 use crate::proposal::parts;
 use crate::proposal::propose;
-use crate::protocol::{Action, Asked, FinishWork, Propose};
+use crate::protocol::{Action, Asked, FinishWork, Propose, RunToolbox};
 use crate::state::agent_state::AgentState;
 use crate::state::repeats::Repeat;
 use crate::state::run_context::RunContext;
@@ -42,6 +42,7 @@ struct Turn {
 pub(crate) async fn act(
     run: &Arc<RunContext>,
     agent: &mut AgentState,
+    tools: &RunToolbox,
     asked: Vec<Asked>,
 ) -> (Vec<(Asked, String)>, Option<Ending>) {
     parts::forget_replaced(agent);
@@ -61,16 +62,12 @@ pub(crate) async fn act(
             Ok(_) | Err(_) => {}
         }
     }
-    let actor = &agent.actor;
-    let reading = asked
+    let open = asked
         .iter()
         .enumerate()
         .filter(|(at, _)| results[*at].is_none());
-    let reading = reading.filter_map(|(at, one)| match &one.action {
-        Ok(action) => Some(async move { (at, gather(run, actor, action).await) }),
-        Err(_) => None,
-    });
-    for (at, text) in join_all(reading).await {
+    let carried_out = open.map(|(at, one)| async move { (at, tools.execute(one).await) });
+    for (at, text) in join_all(carried_out).await {
         results[at] = text;
     }
     for (at, definitions) in defined {
@@ -129,7 +126,7 @@ pub(crate) async fn act(
         .map(|(one, text)| (one, text.unwrap_or_default()))
         .collect();
     for (one, text) in &pairs {
-        tools::report(run, &agent.actor, one, text);
+        report(run, &agent.actor, one, text);
     }
     (pairs, turn.ending())
 }
@@ -189,27 +186,6 @@ fn count_repeats(
         results[at] = Some(why);
     }
     warnings
-}
-
-/// Carries out one read-only action; returns `None` for other actions.
-async fn gather(run: &Arc<RunContext>, actor: &ActorId, action: &Action) -> Option<String> {
-    match action {
-        Action::Ask(question) => {
-            let chain = vec![actor.clone()];
-            Some(questions::ask(run, chain, &question.symbol, &question.question).await)
-        }
-        Action::RunTests(wanted) => Some(tools::run_tests(run, actor, wanted).await),
-        Action::Read(_)
-        | Action::Outline(_)
-        | Action::Search(_)
-        | Action::Definition(_)
-        | Action::References(_) => tools::look(run, actor.symbol(), action).await,
-        Action::Request(_)
-        | Action::Intent(_)
-        | Action::Propose(_)
-        | Action::Wake(_)
-        | Action::Finish(_) => None,
-    }
 }
 
 fn finished(agent: &AgentState, finish: &FinishWork) -> Ending {

@@ -1,6 +1,7 @@
 //! The agents: their turns, tools and questions.
 
 pub(crate) mod act;
+pub(crate) mod agent_turns;
 pub(crate) mod begin_work;
 pub(crate) mod change_request;
 pub(crate) mod fill;
@@ -8,5 +9,6 @@ pub(crate) mod new_conversation;
 pub(crate) mod outcome;
 pub(crate) mod questions;
 pub(crate) mod small;
+pub(crate) mod toolbox;
 pub(crate) mod tools;
 pub(crate) mod turns;

@@ -1,23 +1,27 @@
 //! Questions between agents. The owner answers in a separate conversation without editing tools, so
 //! an owner that waits for an answer can still answer others.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 
+use crate::agent::toolbox::toolbox;
 use crate::agent::tools;
+use crate::budget::CallFailed;
 use crate::context::prompt_parts;
 use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AnswerSource, Event};
 use crate::lookup::{Lookup, cap};
 use crate::protocol::conversation::Conversation;
-use crate::protocol::{self, Action, Asked, ToolSet};
-use crate::state::model_call::CallFailed;
+use crate::protocol::{self, Action, Asked, RunToolbox, ToolSet};
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{AnswerSystem, AnswerSystemText, Prompt};
-use starling_core::{Role, Tokens, ToolCalling};
+use starling_core::{ChatReply, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
+use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
 use starling_syntax::{SymbolPath, signature};
 
 /// Maximum number of turns for one answer.
@@ -177,52 +181,96 @@ async fn by_model_once(
     ));
     let me = ActorId::Agent(owner.clone());
     let chain: Vec<ActorId> = chain.iter().cloned().chain([me.clone()]).collect();
-    for turn in 0..TURNS {
-        let tools = if turn + 1 < TURNS {
-            protocol::tools(calling, ToolSet::Answerer)
-        } else {
-            Vec::new()
-        };
-        let reply = run.call(&me, model, &mut conversation, tools).await?;
-        let asked = protocol::parse(calling, ToolSet::Answerer, &reply, &run.unusual_paths());
-        if asked.is_empty() && !reply.text.trim().is_empty() {
-            return Ok(cap(reply.text.trim(), ANSWER_CAP));
-        }
-        conversation
-            .messages
-            .push(protocol::assistant_message(&reply));
-        if asked.is_empty() {
-            let what = protocol::nothing_asked(calling, ToolSet::Answerer, &reply);
-            run.event(Event::Malformed {
-                agent: me.clone(),
-                what: what.clone(),
-            });
-            conversation.user(what);
-            continue;
-        }
-        let found = asked.into_iter().map(|one| look_up(run, &chain, one));
-        let results = join_all(found).await;
-        for (one, text) in &results {
-            tools::report(run, &me, one, text);
-        }
-        conversation
-            .messages
-            .extend(protocol::result_messages(results));
-    }
-    Err(NoAnswer::Undecided)
+    let mut answering = AnswerTurns {
+        run,
+        tools: toolbox(run, ToolSet::Answerer, &chain),
+        me,
+        conversation,
+    };
+    let answer = converse(&mut answering, TURNS).await;
+    answer.unwrap_or(Err(NoAnswer::Undecided))
 }
 
-async fn look_up(run: &Arc<RunContext>, chain: &[ActorId], asked: Asked) -> (Asked, String) {
-    let text = match &asked.action {
-        Err(error) => error.clone(),
-        Ok(Action::Ask(question)) => {
-            ask(run, chain.to_vec(), &question.symbol, &question.question).await
+/// An owner that answers a question.
+struct AnswerTurns<'a> {
+    run: &'a Arc<RunContext>,
+    me: ActorId,
+    tools: RunToolbox,
+    conversation: Conversation,
+}
+
+#[async_trait]
+impl Turns for AnswerTurns<'_> {
+    type Action = Action;
+    type End = Result<String, NoAnswer>;
+    type Failed = CallFailed;
+
+    fn name(&self) -> String {
+        self.conversation.name.clone()
+    }
+
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    fn profile(&self) -> &ModelProfile {
+        self.run.services.models.agent.profile()
+    }
+
+    async fn begin(&mut self, turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>> {
+        ControlFlow::Continue(Some(match turn < TURNS {
+            true => self.tools.specs(self.profile().tool_calling),
+            false => Vec::new(),
+        }))
+    }
+
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, CallFailed> {
+        let model = &self.run.services.models.agent;
+        let conversation = &mut self.conversation;
+        self.run.call(&self.me, model, conversation, tools).await
+    }
+
+    fn failed(&mut self, error: CallFailed) -> ControlFlow<Self::End> {
+        ControlFlow::Break(Err(error.into()))
+    }
+
+    fn calls(&mut self, reply: &ChatReply) -> Vec<Asked> {
+        let calling = self.profile().tool_calling;
+        let paths = self.run.unusual_paths();
+        protocol::calls(&self.tools, calling, ToolSet::Answerer, reply, &paths)
+    }
+
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+        let text = reply.text.trim();
+        if !text.is_empty() {
+            return AfterWords {
+                told: None,
+                end: Some(Ok(cap(text, ANSWER_CAP))),
+            };
         }
-        Ok(action) => tools::look(run, chain.last().and_then(ActorId::symbol), action)
-            .await
-            .unwrap_or_else(|| "An answer cannot change anything.".to_owned()),
-    };
-    (asked, text)
+        let calling = self.profile().tool_calling;
+        let what = protocol::nothing_asked(calling, ToolSet::Answerer, reply);
+        self.run.event(Event::Malformed {
+            agent: self.me.clone(),
+            what: what.clone(),
+        });
+        AfterWords {
+            told: Some(what),
+            end: None,
+        }
+    }
+
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Asked>,
+    ) -> AfterCalls<Action, Self::End> {
+        let results = self.tools.execute_all(calls).await;
+        for (one, text) in &results {
+            tools::report(self.run, &self.me, one, text);
+        }
+        AfterCalls { results, end: None }
+    }
 }
 
 /// Describes a symbol without a model.

@@ -1,33 +1,24 @@
-//! The turn loop of an agent, which owns one symbol.
+//! The work of an agent, which owns one symbol: from its causes to an outcome.
 
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tracing::Instrument;
+use starling_dialogue::converse;
 
-use crate::agent::act::{Proposed, act, proposed};
-use crate::agent::new_conversation::conversation_of;
+use crate::agent::act::{Proposed, proposed};
+use crate::agent::agent_turns::AgentTurns;
+use crate::agent::begin_work;
 use crate::agent::outcome::{Ending, gave_up};
-use crate::agent::small::Way;
-use crate::agent::{begin_work, fill, small};
 use crate::check::diagnose;
-use crate::context::prompt_parts;
 use crate::context::prompt_parts::is_small;
 use crate::contract::follow_up;
 use crate::event::actor::{ActorId, actor_name};
 use crate::event::events::{AgentOutcome, Cause, Event};
 use crate::evidence::wording::counted;
-use crate::protocol;
 use crate::state::agent_state::AgentState;
 use crate::state::attempts::Attempts;
 use crate::state::run_context::RunContext;
-
-/// Maximum number of consecutive unusable replies.
-const MALFORMED_MOST: u32 = 3;
-
-/// Why a small model is not called for a rename or a deletion.
-const BY_RULE: &str = "what the rule makes does not pass, and a small model is not asked to do it";
 
 /// Runs the agent in its task, from the moment at which the prompts' common part is known: the user
 /// may steer an agent before the first test run has ended.
@@ -117,18 +108,11 @@ async fn carry_out(run: &Arc<RunContext>, agent: &mut AgentState, causes: &[Caus
     if let Some(ending) = propose_draft(run, agent).await {
         return ending;
     }
-    for number in 1..=run.budget.limits().turns {
-        if nothing_left_to_mend(run) {
-            return (AgentOutcome::NothingToChange, "the tests pass".to_owned());
-        }
-        let name = actor_name(&agent.actor);
-        let span = tracing::info_span!("turn", agent = name, number);
-        match turn(run, agent).instrument(span).await {
-            Some(ending) => return ending,
-            None => take_messages(run, agent),
-        }
+    let most = run.budget.limits().turns;
+    if let Some(ending) = converse(&mut AgentTurns::new(run, agent), most).await {
+        return ending;
     }
-    let turns = counted(run.budget.limits().turns as usize, "turn");
+    let turns = counted(most as usize, "turn");
     gave_up(format!("{turns} without an end"))
 }
 
@@ -142,15 +126,6 @@ fn wave_of(cause: &Cause) -> u32 {
         | Cause::Steered { .. }
         | Cause::Declined { .. } => 0,
     }
-}
-
-/// Returns whether a small model has nothing to fix. A small model breaks working code if it is
-/// asked to fix it.
-fn nothing_left_to_mend(run: &RunContext) -> bool {
-    let state = run.tests();
-    is_small(run.services.models.agent.profile())
-        && !state.required.ids.is_empty()
-        && state.required.ids.is_disjoint(&state.failing)
 }
 
 /// Proposes the scout's draft. Only if the draft is sent back, the agent's own model is called and
@@ -188,104 +163,6 @@ async fn propose_draft(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<
         ));
     }
     None
-}
-
-/// Makes one model call and carries out its actions. Returns `Some` if the piece of work ends.
-async fn turn(run: &Arc<RunContext>, agent: &mut AgentState) -> Option<Ending> {
-    let model = &run.services.models.agent;
-    let calling = model.profile().tool_calling;
-    let toolset = agent.toolset();
-    agent.begin_turn();
-    let own_tools = conversation_of(run, &agent.actor);
-    if is_small(model.profile()) {
-        if run.stated().are_by_rule() {
-            return Some(gave_up(BY_RULE));
-        }
-        match small::next_way(run, agent) {
-            Some(Way::Answer) => {}
-            Some(Way::Fill { temperature }) => return fill::fill(run, agent, temperature).await,
-            None => return Some(small::gave_up(run, agent)),
-        }
-    }
-    let conversation = agent.conversation.as_mut()?;
-    if !conversation.is_answered() && !is_small(model.profile()) {
-        // The model may have rejected tools since the conversation started.
-        conversation.instruct(own_tools);
-    }
-    let reply = match run
-        .call(
-            &agent.actor,
-            model,
-            conversation,
-            protocol::tools(calling, toolset),
-        )
-        .await
-    {
-        Ok(reply) => reply,
-        Err(error) if error.is_for_tools(model) => return None,
-        Err(error) => return Some(gave_up(error.to_string())),
-    };
-    conversation
-        .messages
-        .push(protocol::assistant_message(&reply));
-    let asked = protocol::parse(calling, toolset, &reply, &run.unusual_paths());
-    if asked.is_empty() {
-        return malformed(
-            run,
-            agent,
-            protocol::nothing_asked(calling, toolset, &reply),
-        );
-    }
-    if asked.iter().any(|one| one.action.is_ok()) {
-        agent.malformed = 0;
-    }
-    let (results, ending) = act(run, agent, asked).await;
-    let unusable = ending.is_none() && results.iter().all(|(asked, _)| asked.action.is_err());
-    let what = results
-        .iter()
-        .filter_map(|(asked, _)| asked.action.as_ref().err())
-        .next()
-        .cloned();
-    if let Some(conversation) = agent.conversation.as_mut() {
-        conversation
-            .messages
-            .extend(protocol::result_messages(results));
-    }
-    match what {
-        Some(what) if unusable => note_malformed(run, agent, what),
-        Some(_) | None => ending,
-    }
-}
-
-pub(crate) fn malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
-    if let Some(conversation) = agent.conversation.as_mut() {
-        conversation.user(what.clone());
-    }
-    note_malformed(run, agent, what)
-}
-
-fn note_malformed(run: &RunContext, agent: &mut AgentState, what: String) -> Option<Ending> {
-    agent.malformed += 1;
-    run.event(Event::Malformed {
-        agent: agent.actor.clone(),
-        what,
-    });
-    (agent.malformed >= MALFORMED_MOST).then(|| {
-        gave_up(format!(
-            "{MALFORMED_MOST} unusable replies in a row: the model neither proposes a change nor ends its \
-             work in a form that can be read"
-        ))
-    })
-}
-
-/// Adds new messages from the inbox to the conversation before the next turn.
-fn take_messages(run: &Arc<RunContext>, agent: &mut AgentState) {
-    for cause in run.take_inbox(&agent.actor) {
-        let text = prompt_parts::cause_text(&cause);
-        if let Some(conversation) = agent.conversation.as_mut() {
-            conversation.user(text);
-        }
-    }
 }
 
 /// Notifies the working agents whose change requests were declined.

@@ -1,13 +1,42 @@
 //! Budget of one model call, which may take several requests.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
 use super::account::Budget;
 use super::reservation::Reservation;
 use super::spent::Exhausted;
-use starling_core::{ChatReply, ChatWatch, Cost, ModelError, ModelNotice, Tokens, WorstCase};
+use starling_core::{
+    ChatModel, ChatReply, ChatWatch, Cost, ModelError, ModelNotice, Tokens, ToolCalling, WorstCase,
+};
+use starling_dialogue::ModelFailure;
+
+/// Why a call returned no reply.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CallFailed {
+    #[error(transparent)]
+    Budget(#[from] Exhausted),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl CallFailed {
+    /// Returns whether the model rejected tools and can be called again with the text protocol.
+    pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
+        let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
+        is_refusal && model.profile().tool_calling == ToolCalling::Text
+    }
+}
+
+impl ModelFailure for CallFailed {
+    fn of_model(&self) -> Option<&ModelError> {
+        match self {
+            CallFailed::Budget(_) => None,
+            CallFailed::Model(error) => Some(error),
+        }
+    }
+}
 
 /// Holds the reservation of the current request. The first request is reserved when the call
 /// starts; retries, fallbacks and continuations reserve through [`ChatWatch::reserve`]. The budget

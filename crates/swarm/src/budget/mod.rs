@@ -16,7 +16,7 @@ mod spent;
 mod tests;
 
 pub use account::Budget;
-pub use call::CallBudget;
+pub use call::{CallBudget, CallFailed};
 pub use clock::{ExternalTime, PersonWait, Work};
 pub use reservation::Reservation;
 pub use spent::{Committed, Exhausted, SHORTEST_ANSWER, Spent};

@@ -18,14 +18,10 @@ use crate::state::run_context::RunContext;
 use crate::state::views::Views;
 use crate::task::goal::Goal;
 use starling_core::prompts::{CausePrompt, Excerpt, Prompt, SoloPrompt, SymbolPrompt, TaskPrompt};
-use starling_core::{
-    Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens, ToolCalling,
-};
+use starling_core::{Driver, ModelProfile, TestCase, TestOutcome, TestReport, TestStatus, Tokens};
 use starling_index::{Certainty, Usage, is_test_file};
 use starling_syntax::{FilePath, Language, SymbolKind, SymbolPath, outline};
 
-/// Models without native tool calls and with a smaller context window are small models.
-const SMALL_WINDOW: Tokens = Tokens(20_000);
 /// Maximum number of unrelated failing tests that a prompt names.
 const OTHER_FAILURES: usize = 5;
 /// Maximum number of uses of a symbol that are considered.
@@ -327,7 +323,7 @@ pub(crate) fn symbol_prompt(run: &RunContext, path: &SymbolPath, cause: String) 
 
 /// Returns whether a model is small, so that it gets one function and one question.
 pub(crate) fn is_small(profile: &ModelProfile) -> bool {
-    profile.tool_calling == ToolCalling::Text && profile.context_window < SMALL_WINDOW
+    profile.is_small()
 }
 
 pub(crate) fn kind_name(kind: SymbolKind) -> &'static str {

@@ -22,8 +22,8 @@ use crate::state::run_context::RunContext;
 use crate::state::{draft, refresh};
 use starling_core::{Approval, EditorError};
 use starling_syntax::{
-    FilePath, Hidden, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree, carry,
-    omission_marks, rewrite,
+    FilePath, HiddenCharacter, Place, Rewrite, Rewritten, Symbol, SymbolId, SymbolPath, SymbolTree,
+    carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
 use starling_workspace::{WriteRule, encode};
@@ -601,7 +601,8 @@ fn hidden(
     if found.is_empty() {
         return Ok(None);
     }
-    let place = |one: &Hidden| format!("{} in line {}", one.char.escape_unicode(), one.line);
+    let place =
+        |one: &HiddenCharacter| format!("{} in line {}", one.char.escape_unicode(), one.line);
     let places: Vec<String> = found.iter().take(MOST).map(place).collect();
     let more = match found.len().saturating_sub(MOST) {
         0 => String::new(),

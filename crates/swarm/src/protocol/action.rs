@@ -1,5 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use starling_dialogue::InShort;
 
 /// The role of a model, which decides its tools. A model that answers a question has no editing
 /// tools.
@@ -27,6 +28,29 @@ pub enum Action {
     RunTests(RunTests),
     Wake(Wake),
     Finish(FinishWork),
+}
+
+impl InShort for Action {
+    fn in_short(&self) -> String {
+        match self {
+            Action::Read(read) => read.symbols.join(" "),
+            Action::Outline(outline) => outline.file.clone(),
+            Action::Search(search) => search.query.clone(),
+            Action::Definition(name) | Action::References(name) => name.name.clone(),
+            Action::Ask(ask) => ask.symbol.clone(),
+            Action::Request(request) => request.symbol.clone(),
+            Action::Intent(intent) => intent.intent.clone(),
+            Action::Propose(propose) => propose.symbol.clone().unwrap_or_default(),
+            Action::RunTests(tests) => tests.select.join(" "),
+            Action::Wake(wake) => wake
+                .symbols
+                .iter()
+                .map(|pick| pick.symbol.as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+            Action::Finish(finish) => finish.summary.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,64 +3,53 @@
 
 mod action;
 pub(crate) mod against;
-mod native;
 mod plain;
+mod registry;
 pub(crate) mod verdict;
 
 pub use action::{
     Action, AddSymbol, FinishWork, Hunk, Intent, Name, OutlineFile, Pick, Propose, Read,
     RequestChange, RunTests, Search, ToolSet,
 };
-pub use native::{described, schema};
-pub use plain::{first_word, words};
+pub use registry::described;
+pub(crate) use registry::{Executors, RunToolbox, toolbox};
 
-use starling_core::{ChatReply, Finish, Message, ToolCalling, ToolSpec};
+use starling_core::{ChatReply, Finish, Message, ToolCalling};
+use starling_dialogue::Call;
 use starling_workspace::UnusualPaths;
 
 /// One action that a reply requests. `Err` tells the model why the request is invalid.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// Id of the native call; `None` in the text protocol.
-    pub call_id: Option<String>,
-    /// Tool and argument, as shown to the user.
-    pub label: (String, String),
-    pub action: Result<Action, String>,
-}
-
-impl Asked {
-    /// Returns a string that is equal for equal calls.
-    pub fn fingerprint(&self) -> String {
-        format!("{:?}", (&self.label.0, &self.action))
-    }
-}
-
-/// Returns the tools of a toolset; empty for the text protocol.
-pub fn tools(calling: ToolCalling, toolset: ToolSet) -> Vec<ToolSpec> {
-    match calling {
-        ToolCalling::Native => native::specs(toolset),
-        ToolCalling::Text => Vec::new(),
-    }
-}
+pub type Asked = Call<Action>;
 
 /// Parses the actions of a reply. Tool calls are accepted in both protocols; text counts as actions
 /// only in the text protocol. `paths` are recognized in text even if they contain unusual
 /// characters.
 pub fn parse(
     calling: ToolCalling,
-    toolset: ToolSet,
+    role: ToolSet,
     reply: &ChatReply,
     paths: &UnusualPaths,
 ) -> Vec<Asked> {
-    let mut asked: Vec<Asked> = reply
-        .tool_calls
-        .iter()
-        .map(|call| native::parse(call, toolset))
-        .collect();
-    let cut = reply.finish == Finish::Length;
-    if calling == ToolCalling::Text && asked.is_empty() && !cut {
-        asked = plain::parse(&reply.text, toolset, paths);
-    }
-    asked
+    calls(
+        &toolbox(role, &Executors::default()),
+        calling,
+        role,
+        reply,
+        paths,
+    )
+}
+
+/// Parses the actions of a reply for the tools of a role.
+pub(crate) fn calls(
+    tools: &RunToolbox,
+    calling: ToolCalling,
+    role: ToolSet,
+    reply: &ChatReply,
+    paths: &UnusualPaths,
+) -> Vec<Asked> {
+    tools.calls(calling, reply, |text| {
+        plain::parse(tools, text, role, paths)
+    })
 }
 
 /// Converts a reply to a message of the conversation.
@@ -69,25 +58,6 @@ pub fn assistant_message(reply: &ChatReply) -> Message {
         text: reply.text.clone(),
         tool_calls: reply.tool_calls.clone(),
     }
-}
-
-/// Converts the results of a turn to messages: one for each native call, and one user message for
-/// the others.
-pub fn result_messages(results: Vec<(Asked, String)>) -> Vec<Message> {
-    let mut messages = Vec::new();
-    let mut plain = Vec::new();
-    for (asked, text) in results {
-        match asked.call_id {
-            Some(call_id) => messages.push(Message::Tool { call_id, text }),
-            None => plain.push(format!("{} {}\n{text}", asked.label.0, asked.label.1)),
-        }
-    }
-    if !plain.is_empty() {
-        messages.push(Message::User {
-            text: plain.join("\n\n"),
-        });
-    }
-    messages
 }
 
 /// Describes what is wrong with a reply that requests no action.
@@ -114,6 +84,9 @@ pub fn nothing_asked(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) 
     format!("{what} {how}")
 }
 
-pub(crate) mod conversation;
+/// Conversations with models.
+pub(crate) mod conversation {
+    pub(crate) use starling_dialogue::{Conversation, LONGEST_ANSWER};
+}
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,28 @@
 //! The plain text protocol for models without tool calls: a fenced block is a proposal, lines that
 //! begin with `@` are commands, and `<<<<<<< OLD` blocks are hunks.
 
-use super::Asked;
-use super::action::{
-    Action, AskOwner, FinishWork, Hunk, Name, OutlineFile, Pick, Propose, Read, RequestChange,
-    RunTests, Search, ToolSet, Wake,
-};
+use super::action::{Action, Hunk, Pick, Propose, ToolSet, Wake};
+use super::{Asked, RunToolbox};
+use starling_dialogue::{ToolCost, words};
 use starling_workspace::UnusualPaths;
 
 /// Parses the actions of a plain-text reply in order. The proposal comes last.
-pub fn parse(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
-    match toolset {
+pub(super) fn parse(
+    tools: &RunToolbox,
+    text: &str,
+    role: ToolSet,
+    paths: &UnusualPaths,
+) -> Vec<Asked> {
+    match role {
         ToolSet::Scout => picks(text, paths),
-        ToolSet::Answerer => commands(text, toolset, paths).0,
-        ToolSet::Owner | ToolSet::Solo => owner(text, toolset, paths),
+        ToolSet::Answerer => commands(tools, text, paths).0,
+        ToolSet::Owner | ToolSet::Solo => owner(tools, text, paths),
     }
 }
 
-fn owner(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
+fn owner(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> Vec<Asked> {
     let (prose, blocks) = fenced_blocks(text);
-    let (mut asked, flags) = commands(&prose, toolset, paths);
+    let (mut asked, flags) = commands(tools, &prose, paths);
     let mut propose = Propose {
         reason: first_sentences(&prose),
         imports: flags.imports,
@@ -46,7 +49,9 @@ fn owner(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> Vec<Asked> {
     asked.retain(|one| !matches!(one.action, Ok(Action::Finish(_))));
     asked.push(Asked {
         call_id: None,
+        tool: "propose".to_owned(),
         label,
+        cost: ToolCost::Change,
         action: Ok(Action::Propose(Box::new(propose))),
     });
     asked
@@ -59,85 +64,21 @@ struct Flags {
     symbol: Option<String>,
 }
 
-fn commands(text: &str, toolset: ToolSet, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
+/// Splits the lines of a text into calls of tools and flags of a proposal.
+fn commands(tools: &RunToolbox, text: &str, paths: &UnusualPaths) -> (Vec<Asked>, Flags) {
     let mut flags = Flags::default();
     let mut asked = Vec::new();
     for line in text.lines() {
-        let Some(command) = line.trim().strip_prefix('@') else {
-            continue;
-        };
-        let (name, rest) = command
-            .split_once(char::is_whitespace)
-            .unwrap_or((command, ""));
-        let rest = rest.trim();
-        let (first, more) = first_word(rest, paths);
-        let action = match name {
-            "import" => {
-                flags.imports.push(rest.to_owned());
-                continue;
-            }
-            "insist" => {
-                flags.insist = true;
-                continue;
-            }
-            "symbol" => {
-                flags.symbol = Some(rest.to_owned());
-                continue;
-            }
-            "read" => Action::Read(Read {
-                symbols: words(rest, paths).map(str::to_owned).collect(),
-            }),
-            "outline" => Action::Outline(OutlineFile {
-                file: rest.to_owned(),
-            }),
-            "search" => Action::Search(Search {
-                query: rest.to_owned(),
-                path: None,
-            }),
-            "definition" => Action::Definition(Name {
-                name: rest.to_owned(),
-            }),
-            "references" => Action::References(Name {
-                name: rest.to_owned(),
-            }),
-            "ask" => Action::Ask(AskOwner {
-                symbol: first.to_owned(),
-                question: more.to_owned(),
-            }),
-            "request" if toolset != ToolSet::Answerer => Action::Request(RequestChange {
-                symbol: first.to_owned(),
-                reason: more.to_owned(),
-            }),
-            "tests" if toolset != ToolSet::Answerer => {
-                Action::RunTests(RunTests { select: Vec::new() })
-            }
-            "finish" if toolset != ToolSet::Answerer => Action::Finish(FinishWork {
-                summary: rest.to_owned(),
-            }),
-            // The word is a decorator or a mention, not a command.
-            _ => continue,
-        };
-        let label = (format!("@{name}"), rest.chars().take(120).collect());
-        asked.push(Asked {
-            call_id: None,
-            label,
-            action: Ok(action),
-        });
+        let command = line.trim().split_once(char::is_whitespace);
+        let (word, rest) = command.unwrap_or((line.trim(), ""));
+        match word {
+            "@import" => flags.imports.push(rest.trim().to_owned()),
+            "@insist" => flags.insist = true,
+            "@symbol" => flags.symbol = Some(rest.trim().to_owned()),
+            _ => asked.extend(tools.line(line, paths)),
+        }
     }
     (asked, flags)
-}
-
-/// Splits a text into words. Paths with spaces are not split.
-pub fn words<'t>(text: &'t str, paths: &UnusualPaths) -> impl Iterator<Item = &'t str> {
-    let words = paths.words(text, char::is_whitespace).into_iter();
-    words.filter(|word| !word.is_empty())
-}
-
-/// Splits a text into its first word and the rest.
-pub fn first_word<'t>(text: &'t str, paths: &UnusualPaths) -> (&'t str, &'t str) {
-    let text = text.trim();
-    let first = words(text, paths).next().unwrap_or_default();
-    (first, text[first.len()..].trim())
 }
 
 /// Returns every word of the scout's reply that looks like a symbol path.
@@ -165,7 +106,9 @@ fn picks(text: &str, paths: &UnusualPaths) -> Vec<Asked> {
         .join(" ");
     vec![Asked {
         call_id: None,
+        tool: "wake".to_owned(),
         label: ("wake".to_owned(), shown),
+        cost: ToolCost::Change,
         action: Ok(Action::Wake(Wake { symbols })),
     }]
 }

@@ -2,7 +2,7 @@ use super::action::{Hunk, Read};
 use super::*;
 use std::path::Path;
 
-use starling_core::{Dollars, ToolCall, Usage};
+use starling_core::{Dollars, ToolCall, ToolSpec, Usage};
 use starling_syntax::FilePath;
 
 fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
@@ -29,6 +29,10 @@ fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
 /// Parses a reply in a project without unusual paths.
 fn parse(calling: ToolCalling, toolset: ToolSet, reply: &ChatReply) -> Vec<Asked> {
     super::parse(calling, toolset, reply, &UnusualPaths::default())
+}
+
+fn tools(calling: ToolCalling, toolset: ToolSet) -> Vec<ToolSpec> {
+    toolbox(toolset, &Executors::default()).specs(calling)
 }
 
 fn only(asked: Vec<Asked>) -> Action {
@@ -178,6 +182,16 @@ fn commands_hunks_and_imports_in_plain_text() {
         }]
     );
     assert_eq!(propose.imports, ["import os"]);
+}
+
+#[test]
+fn the_only_agent_asks_nobody_in_plain_text() {
+    let text = "@ask a.py::g what?\n@request a.py::g change\n@read\n@finish done";
+    let reply = reply(text, &[]);
+    let only = only(parse(ToolCalling::Text, ToolSet::Solo, &reply));
+    let summary = "done".to_owned();
+    assert_eq!(only, Action::Finish(FinishWork { summary }));
+    assert_eq!(parse(ToolCalling::Text, ToolSet::Owner, &reply).len(), 3);
 }
 
 #[test]

@@ -8,7 +8,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::protocol;
 use crate::protocol::against;
 use starling_core::{ChatReply, ToolCall, ToolCalling, ToolSpec, Verdict};
 use starling_text::invisible;
@@ -117,7 +116,7 @@ pub(crate) fn tools(calling: ToolCalling) -> Vec<ToolSpec> {
         ToolCalling::Native => vec![ToolSpec {
             name: TOOL.to_owned(),
             description: "Decide on the proposal. Call it exactly once.".to_owned(),
-            parameters: protocol::schema::<Decide>(),
+            parameters: starling_dialogue::schema::<Decide>(),
         }],
         ToolCalling::Text => Vec::new(),
     }

@@ -9,6 +9,7 @@ use tracing::Instrument;
 
 use crate::agent::turns;
 use crate::budget::Budget;
+use crate::budget::CallFailed;
 use crate::check::test_run;
 use crate::check::test_run::no_tests;
 use crate::check::{
@@ -32,7 +33,6 @@ use crate::run::ending::{self, LastCheck, RunFacts, TakenBack, Unchanged, unchan
 use crate::run::scout::NoPick;
 use crate::run::settle::Left;
 use crate::run::{aim, scout, settle, unsettled};
-use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
 use crate::state::services::RunServices;
 use crate::state::test_scope;

@@ -1,13 +1,16 @@
 //! The scout: picks the symbols where work begins, from what was located without a model.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::agent::small;
+use crate::agent::toolbox::toolbox;
 use crate::agent::tools;
+use crate::budget::CallFailed;
 use crate::check::required;
 use crate::context::agent_context::{AgentContext, material};
 use crate::context::prompt_parts;
@@ -16,13 +19,13 @@ use crate::event::events::{Candidate, Event};
 use crate::evidence::wording::some_of;
 use crate::lookup::{Lookup, Mention};
 use crate::protocol::conversation::Conversation;
-use crate::protocol::{self, Action, Asked, Pick, ToolSet};
+use crate::protocol::{self, Action, Asked, Pick, RunToolbox, ToolSet};
 use crate::run::by_rule;
 use crate::run::suspects::suspects;
-use crate::state::model_call::CallFailed;
 use crate::state::run_context::RunContext;
 use starling_core::prompts::{Prompt, ScoutPrompt, ScoutSystem, ScoutSystemText};
-use starling_core::{ChatReply, Finish, Role, Tokens, ToolCalling};
+use starling_core::{ChatReply, Finish, ModelProfile, Role, Tokens, ToolCalling, ToolSpec};
+use starling_dialogue::{AfterCalls, AfterWords, Turns, converse};
 use starling_index::is_test_file;
 use starling_syntax::{Language, SymbolPath};
 
@@ -167,66 +170,124 @@ async fn pick_once(run: &Arc<RunContext>) -> Result<Vec<Pick>, NoPick> {
     };
     let frozen = run.frozen.get().cloned().unwrap_or_default();
     conversation.user(format!("{frozen}\n{}", candidates.render()));
-    let mut refused = None;
-    let mut words = Words::default();
-    for _ in 0..TURNS {
-        let reply = run
-            .call(
-                &ActorId::Scout,
-                model,
-                &mut conversation,
-                protocol::tools(calling, ToolSet::Scout),
-            )
-            .await?;
-        conversation
-            .messages
-            .push(protocol::assistant_message(&reply));
-        let asked = protocol::parse(calling, ToolSet::Scout, &reply, &run.unusual_paths());
-        if calling == ToolCalling::Native && names_nothing(&asked) {
-            words.hear(&reply);
-            if words.are_final() {
-                return Err(NoPick::Unknown(words.quoted()));
-            }
+    let mut scouting = ScoutTurns {
+        run,
+        conversation,
+        tools: toolbox(run, ToolSet::Scout, &[ActorId::Scout]),
+        refused: None,
+        words: Words::default(),
+    };
+    if let Some(picked) = converse(&mut scouting, TURNS).await {
+        return picked;
+    }
+    match (scouting.refused, scouting.words) {
+        (Some(_), words) if words.times > 0 => Err(NoPick::Unknown(words.quoted())),
+        (Some(why), _) => Err(NoPick::Unknown(why)),
+        (None, _) => Ok(fallback(run)),
+    }
+}
+
+/// The scout at work.
+struct ScoutTurns<'a> {
+    run: &'a Arc<RunContext>,
+    conversation: Conversation,
+    tools: RunToolbox,
+    /// What the user is told of picks none of which is there.
+    refused: Option<String>,
+    words: Words,
+}
+
+impl ScoutTurns<'_> {
+    /// Hears what a reply says in place of naming where to begin. Returns the end where that is final.
+    fn final_words(&mut self, reply: &ChatReply, calls: &[Asked]) -> Option<NoPick> {
+        let calling = self.profile().tool_calling;
+        if calling == ToolCalling::Text || !names_nothing(calls) {
+            return None;
         }
-        if asked.is_empty() {
-            let what = protocol::nothing_asked(calling, ToolSet::Scout, &reply);
-            run.event(Event::Malformed {
-                agent: ActorId::Scout,
-                what: what.clone(),
-            });
-            conversation.user(what);
-            continue;
+        self.words.hear(reply);
+        let quoted = || NoPick::Unknown(self.words.quoted());
+        self.words.are_final().then(quoted)
+    }
+}
+
+#[async_trait]
+impl Turns for ScoutTurns<'_> {
+    type Action = Action;
+    type End = Result<Vec<Pick>, NoPick>;
+    type Failed = CallFailed;
+
+    fn name(&self) -> String {
+        self.conversation.name.clone()
+    }
+
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    fn profile(&self) -> &ModelProfile {
+        self.run.services.models.scout.profile()
+    }
+
+    async fn begin(&mut self, _turn: u32) -> ControlFlow<Self::End, Option<Vec<ToolSpec>>> {
+        let calling = self.profile().tool_calling;
+        ControlFlow::Continue(Some(self.tools.specs(calling)))
+    }
+
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, CallFailed> {
+        let model = &self.run.services.models.scout;
+        let conversation = &mut self.conversation;
+        let reply = self.run.call(&ActorId::Scout, model, conversation, tools);
+        reply.await
+    }
+
+    fn failed(&mut self, error: CallFailed) -> ControlFlow<Self::End> {
+        ControlFlow::Break(Err(error.into()))
+    }
+
+    fn calls(&mut self, reply: &ChatReply) -> Vec<Asked> {
+        let calling = self.profile().tool_calling;
+        let paths = self.run.unusual_paths();
+        protocol::calls(&self.tools, calling, ToolSet::Scout, reply, &paths)
+    }
+
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<Self::End> {
+        if let Some(why) = self.final_words(reply, &[]) {
+            let end = Some(Err(why));
+            return AfterWords { told: None, end };
         }
-        let results = join_all(asked.into_iter().map(|one| async move {
-            let text = match &one.action {
-                Err(error) => error.clone(),
-                Ok(Action::Wake(_)) => String::new(),
-                Ok(action) => tools::look(run, None, action).await.unwrap_or_default(),
-            };
-            (one, text)
-        }))
-        .await;
-        let mut results = results;
+        let calling = self.profile().tool_calling;
+        let what = protocol::nothing_asked(calling, ToolSet::Scout, reply);
+        self.run.event(Event::Malformed {
+            agent: ActorId::Scout,
+            what: what.clone(),
+        });
+        let told = Some(what);
+        AfterWords { told, end: None }
+    }
+
+    async fn act(&mut self, reply: &ChatReply, calls: Vec<Asked>) -> AfterCalls<Action, Self::End> {
+        if let Some(why) = self.final_words(reply, &calls) {
+            let (results, end) = (Vec::new(), Some(Err(why)));
+            return AfterCalls { results, end };
+        }
+        let mut results = self.tools.execute_all(calls).await;
+        let mut end = None;
         for (one, text) in &mut results {
             if let Ok(Action::Wake(wake)) = &one.action {
-                match usable(run, &wake.symbols) {
-                    Ok(picks) => return Ok(picks),
+                match usable(self.run, &wake.symbols) {
+                    Ok(picks) => {
+                        end = Some(Ok(picks));
+                        break;
+                    }
                     Err(error) => {
-                        refused = Some(not_there(&wake.symbols));
+                        self.refused = Some(not_there(&wake.symbols));
                         *text = error;
                     }
                 }
             }
-            tools::report(run, &ActorId::Scout, one, text);
+            tools::report(self.run, &ActorId::Scout, one, text);
         }
-        conversation
-            .messages
-            .extend(protocol::result_messages(results));
-    }
-    match refused {
-        Some(_) if words.times > 0 => Err(NoPick::Unknown(words.quoted())),
-        Some(why) => Err(NoPick::Unknown(why)),
-        None => Ok(fallback(run)),
+        AfterCalls { results, end }
     }
 }
 

@@ -5,33 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use crate::budget::Exhausted;
-use crate::budget::{CallBudget, ExternalTime};
+use crate::budget::{CallBudget, CallFailed, Exhausted, ExternalTime};
 use crate::event::actor::ActorId;
 use crate::event::events::Event;
 use crate::protocol::conversation::Conversation;
 use crate::state::run_context::RunContext;
 use starling_core::{
-    ChatModel, ChatReply, ChatWatch, Exchange, ModelError, ModelNotice, Tokens, ToolCalling,
-    ToolSpec, WorstCase,
+    ChatModel, ChatReply, ChatWatch, Exchange, ModelError, ModelNotice, Tokens, ToolSpec, WorstCase,
 };
-
-/// Why a call returned no reply.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum CallFailed {
-    #[error(transparent)]
-    Budget(#[from] Exhausted),
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-impl CallFailed {
-    /// Returns whether the model rejected tools and can be called again with the text protocol.
-    pub fn is_for_tools(&self, model: &Arc<dyn ChatModel>) -> bool {
-        let is_refusal = matches!(self, CallFailed::Model(ModelError::NoTools { .. }));
-        is_refusal && model.profile().tool_calling == ToolCalling::Text
-    }
-}
 
 impl RunContext {
     /// Calls a model for the next message of a conversation. The reply is not added to the
@@ -47,8 +28,7 @@ impl RunContext {
         tools: Vec<ToolSpec>,
     ) -> Result<ChatReply, CallFailed> {
         let profile = model.profile();
-        let longest = profile.max_output.min(conversation.longest);
-        let mut request = conversation.request(tools, longest);
+        let mut request = conversation.request(tools, profile);
         let worst = WorstCase::of(&request, profile);
         let budget = match CallBudget::open(&self.budget, worst).await {
             Ok(budget) => budget,
@@ -163,26 +143,5 @@ impl ChatWatch for Watch<'_> {
         reserved
             .inspect_err(|exhausted| self.run.is_exhausted(exhausted))
             .ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use starling_core::Role;
-
-    #[test]
-    fn forgotten_conversation_is_greedy_again() {
-        let mut conversation = Conversation::new("c".into(), Role::Agent, "system".into());
-        conversation.user("first");
-        conversation.temperature = 0.7;
-        conversation.beginning = "def".to_owned();
-        let request = conversation.request(Vec::new(), Tokens(10));
-        assert_eq!((request.messages.len(), request.temperature), (2, 0.7));
-        assert_eq!(request.beginning, "def");
-        conversation.forget();
-        let request = conversation.request(Vec::new(), Tokens(10));
-        assert_eq!((request.messages.len(), request.temperature), (1, 0.0));
-        assert_eq!(request.beginning, "");
     }
 }

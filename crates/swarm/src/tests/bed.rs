@@ -109,6 +109,12 @@ impl Scripted {
         }
     }
 
+    /// Sets the context window.
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.profile.context_window = Tokens(tokens);
+        self
+    }
+
     pub fn named(mut self, name: &str) -> Self {
         self.profile.name = name.to_owned();
         self

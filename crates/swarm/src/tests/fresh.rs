@@ -131,7 +131,7 @@ async fn a_copy_that_is_pasted_above_the_symbol_meanwhile_does_not_get_the_chang
             }
             assert_eq!(now, typed, "{events:#?}");
             let told = format!("{events:?}");
-            assert!(told.contains("there is more than one"), "{told}");
+            assert!(told.contains("there is now more than one"), "{told}");
         }
     }
 }

@@ -40,8 +40,8 @@ async fn an_accepted_change_does_not_land_in_a_look_alike() {
             Event::ProposalConflicted { why, .. } => Some(why.as_str()),
             _ => None,
         });
-        let expected = "the change of line 3 has no certain place any more: it was made in `fee`, and \
-                        the text that it fits now is in `fee2`";
+        let expected = "the position of the change of line 3 is uncertain: it was made in `fee`, but the \
+                        matching text is now in `fee2`";
         assert_eq!(why, Some(expected), "{events:#?}");
         assert_eq!(bed.read("shop.py"), typed);
     }

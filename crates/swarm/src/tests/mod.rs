@@ -18,6 +18,7 @@ mod joint_check;
 mod landing;
 mod layers;
 mod log;
+mod long;
 mod look_alikes;
 mod looking;
 mod misbehave;

@@ -36,12 +36,12 @@ async fn an_import_does_not_change_what_a_name_means_to_others() {
         (
             "return json.getcwd()",
             "import os as json",
-            &["`json` another meaning", "binds it already", "a.py::total"],
+            &["`json` another meaning", "already binds it", "a.py::total"],
         ),
         (
             "return total",
             "from os import getcwd as total",
-            &["`total` another meaning", "binds it already"],
+            &["`total` another meaning", "already binds it"],
         ),
         (
             "return getcwd()",
@@ -51,7 +51,7 @@ async fn an_import_does_not_change_what_a_name_means_to_others() {
         (
             "return __getattr__",
             "from os import getenv as __getattr__",
-            &["Python itself reads that name"],
+            &["Python itself uses that name"],
         ),
     ] {
         let (left, events) = proposes("a.py::f", MODULE, using(body, import)).await;
@@ -126,7 +126,7 @@ async fn a_new_file_does_not_hide_a_module_that_others_import() {
         ),
         (
             "json.py",
-            Some("would hide the module `json` of Python's library"),
+            Some("would hide the module `json` of Python's standard library"),
         ),
         (
             "iniconfig.py",

@@ -1,15 +1,17 @@
-//! A change that was applied: how it is taken back from a newer text, and whether that text still holds it.
-//! Its text may have been moved, indented or touched since.
+//! A change that was applied to a file, with operations to revert it in a newer text and to detect
+//! whether that text still contains it. The changed lines may have been moved, indented or edited
+//! since.
 
 use std::collections::BTreeSet;
 
 use super::{FilePath, checked, is_near_copy, nearest};
 use starling_text::{ChangeSet, Conflict, Edit, whole_lines};
 
-/// Shorter lines are found only as whole lines, not inside of another line.
+/// Minimum length of a line, in characters, that is also found inside of another line. Shorter
+/// lines are only found as whole lines.
 const LONG: usize = 8;
 
-/// A change that was applied to a file.
+/// A change that was applied to a file: the file's text before the change and after it.
 #[derive(Debug, Clone, Copy)]
 pub struct MadeChange<'t> {
     pub file: &'t FilePath,
@@ -17,32 +19,32 @@ pub struct MadeChange<'t> {
     pub after: &'t str,
 }
 
-/// Lines that other changes brought to the same file.
+/// Lines that other changes added to the same file.
 #[derive(Debug, Clone, Default)]
 pub struct OtherLines<'t> {
-    /// Of changes that were made before this one.
+    /// Lines that were added before this change.
     pub earlier: Vec<&'t str>,
-    /// Of changes that were made after it.
+    /// Lines that were added after this change.
     pub later: Vec<&'t str>,
 }
 
 impl<'t> MadeChange<'t> {
-    /// The change set that takes the change back from a newer text.
+    /// Returns the change set that reverts this change in a newer text.
     ///
     /// # Errors
-    /// As for [`super::carry`]; and where the text that the change brought is not in its place any more but stands
-    /// elsewhere, or was touched: without an error, nothing of the change is left.
+    /// The errors of [`super::carry`]; and if a line that the change added was moved or edited. If
+    /// there is no error, the result reverts the whole change.
     pub fn back_over(&self, current: &str) -> Result<ChangeSet, Conflict> {
         let inverse = ChangeSet::between(self.after, self.before);
         let typed = ChangeSet::between(self.after, current);
         self.back(&inverse, &typed, current)
     }
 
-    /// The same by whole lines: text that was typed into one of two neighbouring lines leaves the other
-    /// line free.
+    /// Like [`MadeChange::back_over`], but compares whole lines, so that text which was typed into
+    /// a line does not conflict with the reverted neighbouring line.
     ///
     /// # Errors
-    /// As for [`MadeChange::back_over`].
+    /// The errors are the same as those of [`MadeChange::back_over`].
     pub fn back_over_lines(&self, current: &str) -> Result<ChangeSet, Conflict> {
         let inverse = ChangeSet::between_lines(self.after, self.before);
         let typed = ChangeSet::between_lines(self.after, current);
@@ -73,20 +75,20 @@ impl<'t> MadeChange<'t> {
                 return Err(Conflict {
                     ours: first.range,
                     theirs: nearest(typed, first.range),
-                    unsure: Some(format!("`{line}` is in another place now, or was changed")),
+                    unsure: Some(format!("`{line}` was moved or changed")),
                 });
             }
         }
         checked(self.file, (self.after, inverse), current, carried)
     }
 
-    /// Whether a text has the change no more: its former text is back in its place, and the text that the
-    /// change brought stands nowhere else.
+    /// Returns whether a text no longer contains the change: the former text is restored at its
+    /// position, and the lines that the change added do not appear elsewhere.
     pub fn is_undone_in(&self, text: &str) -> bool {
         self.is_undone_beside(&OtherLines::default(), text)
     }
 
-    /// The same where other changes of the file stand, too: their lines are no traces of this one.
+    /// Like [`MadeChange::is_undone_in`], but ignores lines that other changes of the file added.
     pub fn is_undone_beside(&self, others: &OtherLines<'_>, text: &str) -> bool {
         if self.before == self.after || text == self.after {
             return false;
@@ -98,8 +100,9 @@ impl<'t> MadeChange<'t> {
                 && !self.is_in_place(others, text)
     }
 
-    /// Whether a change of which other changes brought all the lines, too, stands in its place: how often the
-    /// lines are in the text does not tell whose they are.
+    /// Returns whether the change is still applied at its position, for a change whose added lines
+    /// were all added by other changes, too. For such a change, the number of copies of a line does
+    /// not tell which change added it.
     fn is_in_place(&self, others: &OtherLines<'_>, text: &str) -> bool {
         let is_shared = |line: &&str| others.earlier.contains(line) || others.later.contains(line);
         let brought = self.brought();
@@ -118,7 +121,8 @@ impl<'t> MadeChange<'t> {
         carried.edits.iter().any(is_there)
     }
 
-    /// Whether a text that did not have the change has it again, in its place or elsewhere.
+    /// Returns whether a text, from which the change had been reverted, contains the change again,
+    /// at its position or elsewhere.
     pub fn is_back_in(&self, text: &str) -> bool {
         if self.before == self.after || text == self.before {
             return false;
@@ -126,7 +130,8 @@ impl<'t> MadeChange<'t> {
         text == self.after || self.is_free(self.after, self.before, text) || self.is_moved_in(text)
     }
 
-    /// Whether all of the change from one text to another can be made in a newer version of the first.
+    /// Returns whether the whole change from one text to another can be applied to a newer version
+    /// of the first text.
     fn is_free(&self, from: &str, to: &str, text: &str) -> bool {
         let change = ChangeSet::between(from, to);
         let carried = change.over(from, &ChangeSet::between(from, text));
@@ -136,8 +141,8 @@ impl<'t> MadeChange<'t> {
         })
     }
 
-    /// Whether each run of lines that the change brought stands together in a text, as often as there are
-    /// copies of it before the change and once more.
+    /// Returns whether each block of lines that the change added appears in a text more often than
+    /// in the text before the change.
     fn is_moved_in(&self, text: &str) -> bool {
         let inverse = ChangeSet::between_lines(self.after, self.before);
         let runs = inverse.edits().iter().map(|edit| self.brought_by(edit));
@@ -146,14 +151,14 @@ impl<'t> MadeChange<'t> {
         runs.peek().is_some() && runs.all(|run| is_there(&run))
     }
 
-    /// The lines that the change brought, without white space around them.
+    /// Returns the lines that the change added, without surrounding white space.
     pub fn brought(&self) -> Vec<&'t str> {
         let inverse = ChangeSet::between_lines(self.after, self.before);
         let edits = inverse.edits().iter();
         edits.flat_map(|edit| self.brought_by(edit)).collect()
     }
 
-    /// The lines of an edit of the inverse change, without blank ones.
+    /// Returns the non-blank lines that an edit of the inverse change removes.
     fn brought_by(&self, edit: &Edit) -> Vec<&'t str> {
         let lines = whole_lines(self.after, edit).of(self.after).lines();
         lines
@@ -162,9 +167,9 @@ impl<'t> MadeChange<'t> {
             .collect()
     }
 
-    /// A line that the change brought and that a text still has, be it with other white space, with other
-    /// text around it, or a little changed: the text has more of its like than there were before, not
-    /// counting the lines of other changes.
+    /// Returns a line that the change added and that a text still contains, possibly with other
+    /// white space, inside of another line, or slightly edited. The text must contain more such
+    /// lines than the text before the change, not counting lines of other changes.
     fn trace<'l>(
         &self,
         brought: BTreeSet<&'l str>,
@@ -184,13 +189,14 @@ impl<'t> MadeChange<'t> {
             let later = others.later.iter().filter(|other| other == &line).count();
             let before = exact(self.before, line);
             let now = exact(text, line).saturating_sub(later);
-            // A copy that went does not hide one that was touched, nor the other way round.
+            // The removal of one copy must not hide an edited copy, and the other way round.
             now > before || now + like(text, line) > before + like(self.before, line)
         })
     }
 }
 
-/// How often a line stands where an edit is made, or directly before or after that.
+/// Returns how often a line appears in the lines of an edit and the lines directly before and after
+/// it.
 fn near(text: &str, edit: &Edit, line: &str) -> usize {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let first = line_start(line_start(edit.range.start).saturating_sub(1));
@@ -200,20 +206,20 @@ fn near(text: &str, edit: &Edit, line: &str) -> usize {
     lines.filter(|one| one.trim() == line).count()
 }
 
-/// Whether a line may be one that a change brought.
+/// Returns whether a line may be an edited copy of a line that a change added.
 fn is_like(line: &str, brought: &str) -> bool {
     let line = line.trim();
     let holds = brought.chars().count() >= LONG && line.contains(brought);
     line == brought || holds || is_near_copy(brought, line)
 }
 
-/// Whether lines say enough to be known again elsewhere.
+/// Returns whether lines have enough letters and digits to be recognized elsewhere.
 fn is_telling(run: &[&str]) -> bool {
     let letters = run.iter().flat_map(|line| line.chars());
     letters.filter(|letter| letter.is_alphanumeric()).count() >= LONG
 }
 
-/// How often lines stand one after the other in a text, whatever blank lines are between them.
+/// Returns how often consecutive lines appear in a text, ignoring blank lines between them.
 fn occurrences(run: &[&str], text: &str) -> usize {
     let lines = text
         .lines()

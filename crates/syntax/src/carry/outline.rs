@@ -1,4 +1,5 @@
-//! Names and ranges of the symbols of a text, also for a text with syntax errors.
+//! The names and ranges of the symbols of a text, which are also available for a text with syntax
+//! errors.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use super::{contents, name, parent};
 use crate::SymbolTree;
 use starling_text::ByteRange;
 
-/// The symbols of one text without the module, ordered by their start.
+/// The symbols of one text except the module, ordered by their start.
 pub(super) struct Outline<'t> {
     text: &'t str,
     symbols: Vec<(String, ByteRange)>,
@@ -28,7 +29,7 @@ impl<'t> Outline<'t> {
     pub(super) fn by_indentation(tree: &'t SymbolTree) -> Self {
         let text = tree.text();
         let mut symbols: Vec<(String, ByteRange)> = Vec::new();
-        // The symbols around the current line, as pairs of indentation and index.
+        // The symbols that enclose the current line, as pairs of indentation and index.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for at in contents(text, ByteRange::new(0, text.len())) {

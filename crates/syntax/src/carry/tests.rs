@@ -17,7 +17,9 @@ fn carried(base: &str, proposed: &str, current: &str) -> Result<String, Conflict
     let file = FilePath::new("shop.py");
     let changes = ChangeSet::between(base, proposed);
     let carried = carry(&file, base, &changes, current)?;
-    Ok(carried.apply(current).expect("it is for this text"))
+    Ok(carried
+        .apply(current)
+        .expect("the carried change fits the current text"))
 }
 
 /// Replaces the first occurrence of each old text by the new text.
@@ -28,7 +30,7 @@ fn with(text: &str, replaced: &[(&str, &str)]) -> String {
     })
 }
 
-/// Carries the proposal `days * 2` over to a text with the user's replacements.
+/// Applies the proposal `days * 2` to a text with the user's replacements.
 fn fee_over(typed: &[(&str, &str)]) -> Result<String, String> {
     let proposed = with(SHOP, &[("days * 3", "days * 2")]);
     let made = carried(SHOP, &proposed, &with(SHOP, typed));
@@ -36,12 +38,12 @@ fn fee_over(typed: &[(&str, &str)]) -> Result<String, String> {
 }
 
 #[test]
-fn refuses_a_copy_of_the_line_in_another_symbol() {
+fn carry_rejects_an_edit_whose_line_was_copied_to_another_symbol() {
     let below = "days * 4\n\n\ndef fee2(days):\n    return days * 3";
     assert_eq!(
         fee_over(&[("days * 3", below)]).unwrap_err(),
-        "the change of line 3 has no certain place any more: it was made in `fee`, and the text that it \
-         fits now is in `fee2`"
+        "the position of the change of line 3 is uncertain: it was made in `fee`, but the matching text \
+         is now in `fee2`"
     );
     let above = "def fee0(days):\n    # c\n    return days * 3\n\n\ndef fee";
     let changed = "return days * 5\n\n\ndef tax";
@@ -53,16 +55,16 @@ fn refuses_a_copy_of_the_line_in_another_symbol() {
 }
 
 #[test]
-fn refuses_a_second_definition_of_the_same_name() {
+fn carry_rejects_an_edit_of_a_symbol_that_is_now_defined_twice() {
     let twice = "days * 4\n\n\ndef fee(days):\n    # c\n    return days * 3";
     assert!(fee_over(&[("days * 3", twice)]).is_err());
     let exact = "days * 3\n\n\ndef fee(days):\n    # c\n    return days * 3";
     let why = fee_over(&[("days * 3", exact)]).unwrap_err();
-    assert!(why.contains("more than one `fee` now"), "{why}");
+    assert!(why.contains("there is now more than one `fee`"), "{why}");
 }
 
 #[test]
-fn follows_a_rename_to_the_only_new_symbol() {
+fn carried_edit_follows_a_renamed_symbol() {
     let renamed = fee_over(&[("def fee(", "def charge(")]).unwrap();
     assert_eq!(
         renamed,
@@ -86,12 +88,12 @@ fn follows_a_rename_to_the_only_new_symbol() {
 }
 
 #[test]
-fn refuses_where_the_symbol_was_renamed_and_typed_again() {
+fn carry_rejects_an_edit_of_a_symbol_that_was_renamed_and_retyped() {
     for (old_body, new_body) in [("days * 3", "days * 3"), ("days * 5", "days * 3")] {
         let again = format!("{old_body}\n\n\ndef fee(days):\n    return {new_body}");
         let typed = [("def fee(", "def fee_old("), ("days * 3", again.as_str())];
         assert!(fee_over(&typed).is_err(), "{old_body}");
-        // Without the comment, the diff matches the old and new definitions.
+        // Without the comment, the diff matches the old definition with the new one.
         let base = SHOP.replace("    # c\n", "");
         let proposed = with(&base, &[("days * 3", "days * 2")]);
         assert!(
@@ -120,14 +122,14 @@ fn module_level_edits_stay_at_module_level() {
 }
 
 #[test]
-fn refuses_a_near_copy_directly_beside_the_line() {
+fn carry_rejects_an_edit_next_to_a_new_similar_line() {
     for typed in [
         "    return days * 4\n    return days * 3\n",
         "    return days * 3\n    return days * 4\n",
         "    if days > 9:\n        return days * 4\n    return days * 3\n",
     ] {
         let why = fee_over(&[("    return days * 3\n", typed)]).unwrap_err();
-        assert!(why.contains("typed directly beside it"), "{why}");
+        assert!(why.contains("typed directly next to it"), "{why}");
     }
     let proposed = with(SHOP, &[("RATE = 3", "RATE = 2")]);
     let again = with(SHOP, &[("RATE = 3", "RATE = 4\nRATE = 3")]);
@@ -135,7 +137,7 @@ fn refuses_a_near_copy_directly_beside_the_line() {
 }
 
 #[test]
-fn ordinary_typing_beside_the_line_does_not_matter() {
+fn carry_succeeds_despite_unrelated_typing_nearby() {
     for typed in [
         ("    # c\n", "    # c\n    days = max(days, 0)\n"),
         ("    # c\n", ""),
@@ -154,9 +156,9 @@ fn ordinary_typing_beside_the_line_does_not_matter() {
     }
 }
 
-/// Each prefix of another function, as if a user were typing it above or below.
+/// The user types another function above or below. Every prefix of its text is tested.
 #[test]
-fn a_half_typed_definition_elsewhere_does_not_matter() {
+fn carry_succeeds_despite_an_unfinished_definition_elsewhere() {
     let typed = "def other(a):\n    \"\"\"Says 'x'.\"\"\"\n    return [a, (1, {2: 3})]\n\n\n";
     for before in ["def fee", "def tax", "RATE"] {
         let mut refused = Vec::new();
@@ -173,7 +175,7 @@ fn a_half_typed_definition_elsewhere_does_not_matter() {
 /// The diff matches the blank lines inside the user's new body with the blank lines after the old
 /// body.
 #[test]
-fn a_new_function_takes_no_line_of_the_user() {
+fn carry_rejects_a_new_function_that_would_take_the_users_lines() {
     let base = "def f():\n    a = 1\n\n\ndef g():\n    return 2\n";
     let new = "    a = 1\ndef new():\n    pass\n";
     let proposed = with(base, &[("    a = 1\n", new)]);
@@ -181,13 +183,13 @@ fn a_new_function_takes_no_line_of_the_user() {
     let conflict = carried(base, &proposed, &with(base, &typed)).unwrap_err();
     let told = conflict.in_lines(base);
     assert!(
-        told.contains("it would put lines of `f` into `new`"),
+        told.contains("it would move lines of `f` into `new`"),
         "{told}"
     );
 }
 
 #[test]
-fn text_without_a_grammar_is_carried_by_its_lines() {
+fn text_without_a_grammar_is_carried_by_lines() {
     let file = FilePath::new("notes.txt");
     let changes = ChangeSet::between("def a\nx\n", "def a\ny\n");
     let current = "def a\nx\ndef b\n";
@@ -222,7 +224,7 @@ fn twins() -> (FilePath, String) {
     (FilePath::new("mod.py"), after)
 }
 
-/// The text with a function in front of something else.
+/// Returns the text with a function moved in front of `place`.
 fn moved(text: &str, from: &str, to: &str, place: &str) -> String {
     let function = &text[text.find(from).unwrap()..text.find(to).unwrap()];
     let rest = text.replacen(function, "", 1);
@@ -230,7 +232,7 @@ fn moved(text: &str, from: &str, to: &str, place: &str) -> String {
 }
 
 #[test]
-fn a_change_that_was_moved_or_touched_is_not_undone_and_not_taken_back_elsewhere() {
+fn moved_or_edited_change_is_neither_undone_nor_reverted_elsewhere() {
     let (file, after) = twins();
     let change = MadeChange {
         file: &file,
@@ -271,7 +273,7 @@ fn a_change_that_was_moved_or_touched_is_not_undone_and_not_taken_back_elsewhere
         ),
     ] {
         assert!(!change.is_undone_in(&text), "{how}: {text}");
-        // It is taken out of the text, or it stays and that is told.
+        // Either the line is removed from the text, or the conflict is reported.
         let backs = [change.back_over(&text), change.back_over_lines(&text)];
         for back in backs.into_iter().flatten() {
             let earlier = back.apply(&text).unwrap();
@@ -285,7 +287,7 @@ fn a_change_that_was_moved_or_touched_is_not_undone_and_not_taken_back_elsewhere
 }
 
 #[test]
-fn a_change_is_undone_where_its_former_text_is_back_whatever_else_was_typed() {
+fn change_is_undone_if_its_former_text_is_restored_despite_other_edits() {
     let (file, after) = twins();
     let inserted = MadeChange {
         file: &file,
@@ -314,7 +316,7 @@ fn a_change_is_undone_where_its_former_text_is_back_whatever_else_was_typed() {
 }
 
 #[test]
-fn a_function_that_was_cut_is_back_where_it_is_pasted() {
+fn cut_function_is_detected_where_it_is_pasted() {
     let file = FilePath::new("mod.py");
     let brought = "def gamma(x):\n    return alpha(x) - beta(x)\n\n\n";
     let after = TWINS.replacen("def beta", &format!("{brought}def beta"), 1);

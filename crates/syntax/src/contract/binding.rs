@@ -10,11 +10,11 @@ pub struct Arguments {
     /// The number of positional arguments.
     pub positional: usize,
     pub keywords: Vec<String>,
-    /// The call unpacks `*args` or `**kwargs`, so some arguments are unknown.
+    /// Whether the call unpacks `*args` or `**kwargs`, so that some arguments are unknown.
     pub is_open: bool,
 }
 
-/// Where the first argument of a call comes from.
+/// The source of the first argument of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
     /// The call passes the first argument explicitly.
@@ -55,11 +55,12 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The parameters that a call binds.
-struct Bound<'c> {
-    /// The parameter for each argument: first the positional arguments, then the keyword arguments.
+/// The result of binding the arguments of a call to parameters.
+struct BoundCall<'c> {
+    /// The parameter to which each argument is bound, first for the positional and then for the
+    /// keyword arguments.
     taken: Vec<&'c Parameter>,
-    /// The parameters that use their defaults.
+    /// The parameters without an argument, which use their defaults.
     left: Vec<&'c Parameter>,
 }
 
@@ -71,9 +72,10 @@ impl Contract {
         bind(parameters, call, receiver).err()
     }
 
-    /// Returns whether a call that fits this contract has the same meaning under a newer contract:
-    /// each argument binds to the same parameter, or to a parameter renamed in place, and unbound
-    /// parameters keep their defaults. Returns `false` if the arguments are not fully known.
+    /// Returns whether a call that is valid for this contract has the same meaning under a newer
+    /// contract: each argument binds to the same parameter, or to a renamed parameter at the same
+    /// position, and the other parameters keep their defaults. Returns `false` if the arguments are
+    /// not fully known.
     pub fn call_holds(&self, newer: &Contract, call: &Arguments, receiver: Receiver) -> bool {
         let (Some(old), Some(new)) = (&self.parameters, &newer.parameters) else {
             return false;
@@ -86,7 +88,7 @@ impl Contract {
         let Ok(after) = bind(new, call, receiver) else {
             return false;
         };
-        // A call that was invalid before and is valid now needs no attention.
+        // A call that was invalid before cannot break.
         let Ok(before) = bind(old, call, receiver) else {
             return true;
         };
@@ -140,7 +142,7 @@ fn bind<'c>(
     parameters: &'c [Parameter],
     call: &Arguments,
     receiver: Receiver,
-) -> Result<Bound<'c>, Misfit> {
+) -> Result<BoundCall<'c>, Misfit> {
     let skipped = match receiver {
         Receiver::Given => 0,
         Receiver::Bound => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
@@ -178,7 +180,7 @@ fn bind<'c>(
     let missing = left.iter().filter(|one| !one.is_optional());
     let missing: Vec<String> = missing.map(|one| one.name.clone()).collect();
     match missing.is_empty() {
-        true => Ok(Bound { taken, left }),
+        true => Ok(BoundCall { taken, left }),
         false => Err(Misfit::Missing {
             parameters: missing,
         }),

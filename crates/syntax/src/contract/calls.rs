@@ -1,6 +1,6 @@
-//! Property tests of [`Contract::can_break`]: if it returns `false`, the newer function accepts
-//! every call that the older function accepts, with the same meaning. The reference is Python's
-//! argument binding.
+//! Property tests of [`Contract::can_break`] and [`Contract::call_holds`]: if the contracts are
+//! compatible, the newer function accepts the same calls with the same meaning. Calls are checked
+//! with a reimplementation of Python's argument binding.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::*;
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// A parameter of a generated function: its kind, and whether it has a default.
-type Form = (ParameterKind, bool);
+type ParameterForm = (ParameterKind, bool);
 
 /// Generates the signature of a function with some of the names in any order.
 fn head() -> impl Strategy<Value = String> {
@@ -28,7 +28,7 @@ fn head() -> impl Strategy<Value = String> {
         .prop_map(|(forms, names, stars, keywords)| written(&forms, &names, stars, keywords))
 }
 
-fn written(forms: &[Option<Form>], names: &[&str], stars: bool, keywords: bool) -> String {
+fn written(forms: &[Option<ParameterForm>], names: &[&str], stars: bool, keywords: bool) -> String {
     let of = |wanted: ParameterKind| {
         let chosen = names.iter().zip(forms);
         chosen
@@ -131,7 +131,7 @@ fn calls() -> impl Iterator<Item = (usize, Vec<&'static str>)> {
 }
 
 #[test]
-fn what_cannot_break_breaks_no_call() {
+fn compatible_contract_accepts_every_old_call_with_the_same_meaning() {
     let mut runner = TestRunner::new(Config {
         cases: 3_000,
         rng_seed: RngSeed::Fixed(7),
@@ -154,7 +154,8 @@ fn what_cannot_break_breaks_no_call() {
                 return Err(TestCaseError::fail(format!("{older}{newer}{call}")));
             };
             for (argument, name) in &before {
-                // A new optional parameter takes a keyword argument that went to `**kw`.
+                // A new optional parameter receives a keyword argument that `**kw` collected
+                // before.
                 let widened = name == "kw" && argument.ends_with('=');
                 prop_assert!(
                     widened || after[argument] == *name,
@@ -174,7 +175,7 @@ fn what_cannot_break_breaks_no_call() {
 
 /// If `call_holds` returns `true`, Python binds the arguments of the call as before.
 #[test]
-fn a_call_that_holds_is_bound_as_before() {
+fn call_that_holds_binds_its_arguments_as_before() {
     let mut runner = TestRunner::new(Config {
         cases: 1_500,
         rng_seed: RngSeed::Fixed(9),
@@ -219,7 +220,7 @@ fn a_call_that_holds_is_bound_as_before() {
 }
 
 #[test]
-fn equal_contracts_do_not_differ_and_others_do() {
+fn contracts_are_equal_exactly_if_no_change_is_described() {
     let mut runner = TestRunner::new(Config {
         cases: 500,
         rng_seed: RngSeed::Fixed(8),

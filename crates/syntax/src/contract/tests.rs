@@ -39,7 +39,7 @@ fn all_kinds_of_parameters_are_read() {
 }
 
 #[test]
-fn heads_and_bodies_are_read() {
+fn decorators_return_type_and_exceptions_are_read() {
     let text = "\
 @a.b
 @c(
@@ -69,14 +69,14 @@ async def f() -> list[
 }
 
 #[test]
-fn generators_yield_in_their_own_body() {
+fn only_a_yield_in_the_own_body_makes_a_generator() {
     assert!(contract("def f():\n    x = yield\n").is_generator);
     assert!(contract("def f():\n    yield from g()\n").is_generator);
     assert!(!contract("def f():\n    return lambda: (yield)\n").is_generator);
 }
 
 #[test]
-fn bodies_of_others_do_not_count() {
+fn bodies_of_nested_functions_and_classes_are_ignored() {
     let text = "\
 def f():
     class Local:
@@ -112,7 +112,8 @@ def f():
     assert_eq!(parameter.annotation.as_deref(), Some("'A'"));
 }
 
-/// Checks the changes between two signatures and whether they can break.
+/// Checks the described changes between two signatures, and whether these changes can break
+/// callers.
 fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
     let (old, new) = (contract(old), contract(new));
     assert_eq!(old.changes(&new), expected);
@@ -121,7 +122,7 @@ fn check(old: &str, new: &str, expected: &[&str], breaks: bool) {
 }
 
 #[test]
-fn parameters_are_compared() {
+fn parameter_changes_are_described_and_classified_as_breaking_or_harmless() {
     check(
         "def f(x): 0",
         "def f(x, y): 0",
@@ -206,8 +207,8 @@ fn parameters_are_compared() {
 }
 
 #[test]
-fn who_takes_the_place_of_another_can_break() {
-    // f(1, 2) passed the 2 to `rest`.
+fn parameter_that_takes_the_position_of_another_can_break() {
+    // `f(1, 2)` passed the 2 to `rest`.
     check(
         "def f(x, *rest): 0",
         "def f(x, y=1, *rest): 0",
@@ -256,7 +257,7 @@ fn who_takes_the_place_of_another_can_break() {
 }
 
 #[test]
-fn stars_are_compared() {
+fn changes_of_star_parameters_can_break() {
     check(
         "def f(x): 0",
         "def f(*x): 0",
@@ -299,7 +300,7 @@ fn stars_are_compared() {
 }
 
 #[test]
-fn heads_are_compared() {
+fn changes_of_name_async_and_annotations_are_described() {
     check(
         "def f(): 0",
         "def g(): 0",
@@ -341,7 +342,7 @@ fn heads_are_compared() {
     check(
         "class A(B, C): 0",
         "class A(C, B): 0",
-        &["bases in another order or number"],
+        &["order or number of bases changed"],
         true,
     );
     check(
@@ -367,13 +368,13 @@ fn heads_are_compared() {
     check(
         "def A(): 0",
         "class A: 0",
-        &["is no function any more"],
+        &["is no longer a function"],
         true,
     );
     check(
         "@a\n@b\ndef f(): 0",
         "@b\n@a\ndef f(): 0",
-        &["decorators in another order or number"],
+        &["order or number of decorators changed"],
         true,
     );
     check(
@@ -390,7 +391,7 @@ fn heads_are_compared() {
     );
 }
 
-/// Returns whether a call such as `1, 2, b=3, *x` holds.
+/// Returns whether a call with arguments such as `1, 2, b=3, *x` keeps its meaning.
 fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
     let (old, new) = (
         contract(&format!("{old}: pass")),
@@ -412,7 +413,7 @@ fn holds(old: &str, new: &str, call: &str, receiver: Receiver) -> bool {
 }
 
 #[test]
-fn a_call_holds_where_its_arguments_go_to_the_same_parameters() {
+fn call_stays_valid_if_its_arguments_bind_to_the_same_parameters() {
     let given = |old, new, call| holds(old, new, call, Receiver::Given);
     // A required parameter is added: keyword-only or positional.
     assert!(given("def f(a)", "def f(a, *, b)", "1, b=2"));
@@ -432,17 +433,17 @@ fn a_call_holds_where_its_arguments_go_to_the_same_parameters() {
     // A default changed: only calls that rely on the default break.
     assert!(given("def f(a=1)", "def f(a=2)", "3"));
     assert!(!given("def f(a=1)", "def f(a=2)", ""));
-    // More than the parameters changed.
+    // The functions differ in more than their parameters.
     assert!(!given("def f(a)", "async def f(a)", "1"));
     assert!(!given("class A", "class B", ""));
-    // The object before the dot is the first argument.
+    // With a bound receiver, the object before the dot is the first argument.
     let bound = |old, new, call| holds(old, new, call, Receiver::Bound);
     assert!(bound("def f(self, a)", "def f(self, a, b)", "1, 2"));
     assert!(!bound("def f(self, a)", "def f(self, a, b)", "1"));
 }
 
 #[test]
-fn an_override_stands_in_where_it_takes_all_calls() {
+fn override_stands_in_if_it_accepts_all_calls_of_the_base() {
     let stands = |own: &str, other: &str| {
         let (own, other) = (
             contract(&format!("{own}: pass")),

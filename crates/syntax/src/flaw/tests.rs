@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::super::FilePath;
 use super::*;
 
-/// Returns the one-based line numbers of the flaws.
+/// Returns the line numbers of the syntax errors, counted from 1.
 fn lines(text: &str) -> Vec<u32> {
     let tree = SymbolTree::parse(FilePath::new("m.py"), Arc::from(text));
     let mut lines: Vec<u32> = flaws(&tree)
@@ -15,7 +15,7 @@ fn lines(text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn what_python_refuses_is_seen() {
+fn code_that_python_rejects_is_reported_as_a_syntax_error() {
     for (text, line) in [
         ("def f():\n\nx = 1\n", 1),
         ("class A:\n", 1),
@@ -42,7 +42,7 @@ fn what_python_refuses_is_seen() {
 }
 
 #[test]
-fn what_python_reads_has_no_flaw() {
+fn code_that_python_accepts_has_no_syntax_error() {
     for text in [
         "",
         "\u{feff}x = 1\n",
@@ -65,7 +65,7 @@ fn what_python_reads_has_no_flaw() {
 }
 
 #[test]
-fn of_statements_only_python_2_has_some() {
+fn python_2_print_and_exec_statements_are_syntax_errors() {
     for (text, flawed) in [
         ("print x\n", true),
         ("print(x)\n", false),
@@ -79,7 +79,7 @@ fn of_statements_only_python_2_has_some() {
 }
 
 #[test]
-fn parts_of_a_statement_stand_under_it() {
+fn clauses_must_be_indented_like_their_statement() {
     for (text, line) in [
         ("try:\n    a\n  except X:\n    b\n", 3),
         ("try:\n    a\n finally:\n    b\n", 3),
@@ -102,7 +102,7 @@ fn parts_of_a_statement_stand_under_it() {
 }
 
 #[test]
-fn a_file_without_a_grammar_has_no_flaws() {
+fn file_without_a_grammar_has_no_syntax_errors() {
     let tree = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("def f(:\n"));
     assert_eq!(flaws(&tree), []);
 }

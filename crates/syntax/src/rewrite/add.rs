@@ -5,9 +5,9 @@ use tree_sitter::Node;
 use super::super::definition::range_of;
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Language, Symbol, SymbolKind, SymbolTree};
-use super::place::{Manner, indent_at};
+use super::place::{CodeStyle, indent_at};
 use super::source::Source;
-use super::{Place, Plan, RewriteError};
+use super::{Place, RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
@@ -15,7 +15,7 @@ pub(super) fn plan(
     beside: &Symbol,
     place: Place,
     written: &str,
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if tree.language() == Language::Plain {
         return Ok(append(tree, written));
     }
@@ -24,15 +24,15 @@ pub(super) fn plan(
         (Place::After, None) | (Place::Inside, _) => beside,
     };
     let spot = match (place, beside.kind) {
-        (Place::After | Place::Inside, SymbolKind::Module) => Spot::at_end(tree),
-        (Place::Inside, SymbolKind::Class) => Spot::inside(tree, beside),
+        (Place::After | Place::Inside, SymbolKind::Module) => InsertionPoint::at_end(tree),
+        (Place::Inside, SymbolKind::Class) => InsertionPoint::inside(tree, beside),
         (Place::Inside, SymbolKind::Function | SymbolKind::Method) => {
             return Err(RewriteError::NotAClass {
                 symbol: beside.path.name.clone(),
             });
         }
         (Place::After, SymbolKind::Class | SymbolKind::Function | SymbolKind::Method) => {
-            Spot::after(tree, beside)?
+            InsertionPoint::after(tree, beside)?
         }
     };
     let source = Source::read(tree.file(), written, &spot.manner).unwrapped(&[container]);
@@ -40,20 +40,20 @@ pub(super) fn plan(
     Ok(spot.plan(tree, &source.fitted(&spot.manner)))
 }
 
-/// The position and the form of a new symbol.
-struct Spot {
-    /// The range to replace: empty, or the placeholder `pass`.
+/// The position of a new symbol, and the code style there.
+struct InsertionPoint {
+    /// The range that the new symbol replaces: empty, or the placeholder `pass` or `...`.
     range: ByteRange,
-    manner: Manner,
+    manner: CodeStyle,
     blank_lines: usize,
 }
 
-impl Spot {
+impl InsertionPoint {
     fn at_end(tree: &SymbolTree) -> Self {
-        let mut manner = Manner::of(tree, tree.module());
+        let mut manner = CodeStyle::of(tree, tree.module());
         manner.indent = String::new();
         let end = tree.text().len();
-        Spot {
+        InsertionPoint {
             range: ByteRange::new(end, end),
             manner,
             blank_lines: 2,
@@ -67,17 +67,18 @@ impl Spot {
                 symbol: beside.path.name.clone(),
             });
         }
-        let manner = Manner::of(tree, beside);
-        Ok(Spot {
+        let manner = CodeStyle::of(tree, beside);
+        Ok(InsertionPoint {
             range: ByteRange::new(end, end),
             blank_lines: if manner.indent.is_empty() { 2 } else { 1 },
             manner,
         })
     }
 
-    /// Returns the spot at the end of a class. A body with only `pass` or `...` is replaced.
+    /// Returns the insertion point at the end of a class. A class body with only `pass` or `...` is
+    /// replaced.
     fn inside(tree: &SymbolTree, class: &Symbol) -> Self {
-        let mut manner = Manner::of(tree, class);
+        let mut manner = CodeStyle::of(tree, class);
         let text = tree.text();
         let mut range = ByteRange::new(class.span.end, class.span.end);
         let mut blank_lines = 1;
@@ -101,21 +102,21 @@ impl Spot {
                 blank_lines = 0;
             }
         }
-        Spot {
+        InsertionPoint {
             range,
             manner,
             blank_lines,
         }
     }
 
-    /// Returns whether a following line is in the same block.
+    /// Returns whether the next line of code is in the same block.
     fn is_sibling(&self, next: &str) -> bool {
         let width = |space: &str| Columns::of(space).wide;
         width(indentation(next)) >= width(&self.manner.indent)
     }
 
-    /// Returns a plan that inserts the source and the missing blank lines around it.
-    fn plan(&self, tree: &SymbolTree, source: &str) -> Plan {
+    /// Returns the replacement that inserts the source and the missing blank lines around it.
+    fn plan(&self, tree: &SymbolTree, source: &str) -> TextReplacement {
         let text = tree.text();
         let line_break = self.manner.line_break;
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
@@ -137,7 +138,7 @@ impl Spot {
             let there = blank_lines(after.lines());
             insert.push_str(&line_break.repeat(self.blank_lines.saturating_sub(there)));
         }
-        Plan {
+        TextReplacement {
             range: self.range,
             insert,
         }
@@ -156,10 +157,10 @@ fn is_placeholder(body: Node<'_>, text: &str) -> bool {
 }
 
 /// Appends text to a file without a grammar.
-fn append(tree: &SymbolTree, written: &str) -> Plan {
-    let spot = Spot {
+fn append(tree: &SymbolTree, written: &str) -> TextReplacement {
+    let spot = InsertionPoint {
         blank_lines: 0,
-        ..Spot::at_end(tree)
+        ..InsertionPoint::at_end(tree)
     };
     let source = written.replace("\r\n", "\n");
     let source = source

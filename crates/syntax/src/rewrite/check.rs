@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use super::super::flaw::{Flaw, flaws};
+use super::super::flaw::{SyntaxFlaw, flaws};
 use super::super::lines::{indentation, without_break};
 use super::super::{Symbol, SymbolTree};
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::{ByteRange, ChangeSet};
 
-/// Returns an error if `new`, the text of `old` after `changes`, has new flaws. If `old` has flaws
-/// already, the grammar may report them at other positions in `new`. In this case, only the
-/// `targets` (the symbols that were rewritten by name) are checked, each without the rest of the
-/// file.
+/// Returns an error if `new`, the text of `old` after `changes`, has new syntax errors. If `old`
+/// already has syntax errors, the grammar may report them at other positions in `new`. In this
+/// case, only the `targets` (the symbols that were rewritten by name) are checked, each without the
+/// rest of the file.
 pub(super) fn check(
     old: &SymbolTree,
     new: &SymbolTree,
     changes: &ChangeSet,
-    plans: &[Plan],
+    plans: &[TextReplacement],
     targets: &[&Symbol],
 ) -> Result<(), RewriteError> {
     let found = flaws(new);
     if found.is_empty() {
         return Ok(());
     }
-    let mut known: Vec<Flaw> = flaws(old);
+    let mut known: Vec<SyntaxFlaw> = flaws(old);
     if known.is_empty() {
         return Err(refused(new, &found[0]));
     }
@@ -47,8 +47,9 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the range of a span after the plans were applied, including text inserted at its end.
-fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
+/// Returns the range of a span after the replacements were applied. Text inserted at its end is
+/// included.
+fn after(plans: &[TextReplacement], span: ByteRange) -> ByteRange {
     let moved = |offset: usize| {
         let before = plans.iter().filter(|plan| plan.range.end <= offset);
         let (inserted, removed) = before.fold((0, 0), |(inserted, removed), plan| {
@@ -59,9 +60,9 @@ fn after(plans: &[Plan], span: ByteRange) -> ByteRange {
     ByteRange::new(moved(span.start), moved(span.end))
 }
 
-/// Returns the flaws of a symbol's text parsed without the rest of the file. Offsets are relative
-/// to the file.
-pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
+/// Returns the syntax errors of a symbol's text when it is parsed without the rest of the file.
+/// Offsets are relative to the file.
+pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<SyntaxFlaw> {
     let text = span.of(tree.text());
     let head = if indentation(text).is_empty() {
         ""
@@ -76,7 +77,7 @@ pub(super) fn flaws_alone(tree: &SymbolTree, span: ByteRange) -> Vec<Flaw> {
     flaws
 }
 
-fn refused(tree: &SymbolTree, flaw: &Flaw) -> RewriteError {
+fn refused(tree: &SymbolTree, flaw: &SyntaxFlaw) -> RewriteError {
     let lines = tree.lines();
     let line = lines.range(lines.line_of(flaw.at)).of(tree.text());
     RewriteError::Syntax {

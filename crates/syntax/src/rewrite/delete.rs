@@ -5,8 +5,8 @@ use tree_sitter::Node;
 use super::super::definition::range_of;
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolKind, SymbolTree};
-use super::place::Manner;
-use super::{Plan, RewriteError};
+use super::place::CodeStyle;
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 /// Plans the deletion of `symbol`. `all` are the symbols that are deleted together.
@@ -14,29 +14,29 @@ pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     all: &[&Symbol],
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if symbol.kind == SymbolKind::Module {
         return Err(RewriteError::DeleteModule {
             file: tree.file().clone(),
         });
     }
     if takes_last_statement(tree, symbol, all) {
-        let manner = Manner::of(tree, symbol);
+        let manner = CodeStyle::of(tree, symbol);
         let ends_line = symbol.span.of(tree.text()).ends_with('\n');
         let line_break = if ends_line { manner.line_break } else { "" };
-        return Ok(Plan {
+        return Ok(TextReplacement {
             range: symbol.span,
             insert: format!("{}pass{line_break}", manner.indent),
         });
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: with_blank_lines(tree, symbol),
         insert: String::new(),
     })
 }
 
-/// Returns whether the deletions leave the symbol's block empty and the symbol is the first
-/// statement of the block.
+/// Returns whether the deletions would leave the symbol's block empty. Only `true` for the first
+/// statement of the block, which is replaced by `pass`.
 fn takes_last_statement(tree: &SymbolTree, symbol: &Symbol, all: &[&Symbol]) -> bool {
     let Some(block) = tree.node(symbol).and_then(block_around) else {
         return false;
@@ -75,7 +75,7 @@ fn with_blank_lines(tree: &SymbolTree, symbol: &Symbol) -> ByteRange {
     if !starts_line || !ends_line {
         return symbol.span;
     }
-    let depth = Columns::of(&Manner::of(tree, symbol).indent).wide;
+    let depth = Columns::of(&CodeStyle::of(tree, symbol).indent).wide;
     let mut after = end;
     let mut follows = false;
     // A symbol that ends the file without a line break is on the last line.

@@ -1,9 +1,9 @@
 use super::super::{FilePath, SymbolTree};
 
-/// The maximum number of names that an error lists.
+/// Maximum number of names that an error lists.
 const NAMES: usize = 30;
 
-/// The reason why a rewrite is impossible. Each message tells a model what to do instead.
+/// The reason why a rewrite is impossible. Each message tells the model what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
     #[error("no symbol `{name}` in {file}; it has: {known}")]
@@ -13,11 +13,11 @@ pub enum RewriteError {
         known: String,
     },
     #[error(
-        "the module body of {file} cannot be replaced as a whole, for that would replace every symbol in it: patch the lines, add a symbol or add imports instead"
+        "the module body of {file} cannot be replaced as a whole, because that would replace every symbol in it: patch the lines, add a symbol or add imports instead"
     )]
     WholeModule { file: FilePath },
     #[error(
-        "the source for `{symbol}` holds no definition: send all of it, from its decorators to its last line, or patch the lines that change"
+        "the source for `{symbol}` contains no definition: send all of it, from its decorators to its last line, or patch the lines that change"
     )]
     NoDefinition { symbol: String },
     #[error(
@@ -33,14 +33,14 @@ pub enum RewriteError {
         text: String,
     },
     #[error(
-        "`{symbol}` is a {old}, the source defines a {new}: keep the kind, or delete it and add a new symbol"
+        "`{symbol}` is a {old}, but the source defines a {new}: keep the kind, or delete the symbol and add a new one"
     )]
     OtherKind {
         symbol: String,
         old: &'static str,
         new: &'static str,
     },
-    #[error("{file}: line {line} would be no Python, {what}: `{text}`; nothing was changed")]
+    #[error("{file}: line {line} would be invalid Python ({what}): `{text}`; nothing was changed")]
     Syntax {
         file: FilePath,
         line: u32,
@@ -48,7 +48,7 @@ pub enum RewriteError {
         what: &'static str,
     },
     #[error(
-        "line {line} of the source for {symbol} is no Python, {what}: `{text}`; nothing was changed"
+        "line {line} of the source for {symbol} is invalid Python ({what}): `{text}`; nothing was changed"
     )]
     SourceSyntax {
         symbol: String,
@@ -57,7 +57,7 @@ pub enum RewriteError {
         what: &'static str,
     },
     #[error(
-        "hunk {hunk} for `{symbol}` has no old text: give the lines to replace, as they stand now"
+        "hunk {hunk} for `{symbol}` has no old text: give the current text of the lines to replace"
     )]
     EmptyHunk { symbol: String, hunk: usize },
     #[error("the old text of hunk {hunk} is not in `{symbol}`; {hint}")]
@@ -75,24 +75,30 @@ pub enum RewriteError {
         count: usize,
         lines: String,
     },
-    #[error("`{symbol}` is there already: rewrite it instead of adding it")]
+    #[error("`{symbol}` already exists: rewrite it instead of adding it")]
     Exists { symbol: String },
-    #[error("`{symbol}` is no class, so nothing can be added inside: add after it, or rewrite it")]
+    #[error(
+        "`{symbol}` is not a class, so nothing can be added inside it: add the new symbol after it, or rewrite it"
+    )]
     NotAClass { symbol: String },
-    #[error("`{symbol}` shares its last line with other code: rewrite what is around it instead")]
+    #[error(
+        "`{symbol}` shares its last line with other code: rewrite the symbol that contains it instead"
+    )]
     SharedLine { symbol: String },
-    #[error("the module body of {file} cannot be deleted: patch out the lines that must go")]
+    #[error("the module body of {file} cannot be deleted: remove its lines with a patch")]
     DeleteModule { file: FilePath },
-    #[error("`{statement}` is no import statement: add it with a patch of the module body")]
+    #[error("`{statement}` is not an import statement: add it with a patch of the module body")]
     NotAnImport { statement: String },
-    #[error("{file} is of no language that has imports here: patch its text instead")]
+    #[error(
+        "imports cannot be added to {file}, because its language is not supported: patch its text instead"
+    )]
     NoGrammar { file: FilePath },
     #[error("two rewrites change the same text, at lines {first} and {second}: join them into one")]
     Overlap { first: u32, second: u32 },
 }
 
 impl RewriteError {
-    /// Returns what is wrong, without advice.
+    /// Returns a description of the problem without advice, for people.
     pub fn in_short(&self) -> String {
         match self {
             RewriteError::NoSymbol { file, name, .. } => format!("{file} has no symbol `{name}`"),
@@ -100,7 +106,7 @@ impl RewriteError {
                 format!("the change would replace all of {file}")
             }
             RewriteError::NoDefinition { symbol } => {
-                format!("the new text of `{symbol}` holds no definition")
+                format!("the new text of `{symbol}` contains no definition")
             }
             RewriteError::ManyDefinitions { symbol, names } => {
                 format!("the new text of `{symbol}` defines {names}")
@@ -110,14 +116,14 @@ impl RewriteError {
             }
             RewriteError::OtherKind {
                 symbol, old, new, ..
-            } => format!("`{symbol}` is a {old}, the new text defines a {new}"),
+            } => format!("`{symbol}` is a {old}, but the new text defines a {new}"),
             RewriteError::Syntax { .. } | RewriteError::SourceSyntax { .. } => {
                 let whole = self.to_string();
                 let told = whole.strip_suffix("; nothing was changed");
                 told.unwrap_or(&whole).to_owned()
             }
             RewriteError::EmptyHunk { symbol, .. } => {
-                format!("the change does not say which lines of `{symbol}` it replaces")
+                format!("the change does not contain the lines of `{symbol}` that it replaces")
             }
             RewriteError::HunkNotFound { symbol, .. } => {
                 format!("the lines that the change replaces are not in `{symbol}`")
@@ -125,19 +131,19 @@ impl RewriteError {
             RewriteError::HunkAmbiguous { symbol, count, .. } => {
                 format!("the lines that the change replaces occur {count} times in `{symbol}`")
             }
-            RewriteError::Exists { symbol } => format!("`{symbol}` is there already"),
+            RewriteError::Exists { symbol } => format!("`{symbol}` already exists"),
             RewriteError::NotAClass { symbol } => {
-                format!("`{symbol}` is no class: nothing can be added inside")
+                format!("`{symbol}` is not a class: nothing can be added inside it")
             }
             RewriteError::SharedLine { symbol } => {
                 format!("`{symbol}` shares its last line with other code")
             }
             RewriteError::DeleteModule { file } => format!("the change would delete all of {file}"),
             RewriteError::NotAnImport { statement } => {
-                format!("`{statement}` is no import statement")
+                format!("`{statement}` is not an import statement")
             }
             RewriteError::NoGrammar { file } => {
-                format!("{file} is of no language that has imports here")
+                format!("imports cannot be added to {file}, because its language is not supported")
             }
             RewriteError::Overlap { .. } => "two parts of the change overlap".to_owned(),
         }

@@ -7,12 +7,12 @@ use tree_sitter::Node;
 use super::super::definition::{one_line, range_of};
 use super::super::lines::is_blank;
 use super::super::{Language, SymbolTree};
-use super::place::Manner;
-use super::standard::{self, At};
-use super::{Plan, RewriteError};
+use super::place::CodeStyle;
+use super::standard::{self, ImportPosition};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
-/// One name imported by a statement.
+/// One imported name of an import statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
     /// The module of `from module import …`; `None` for `import …`.
@@ -22,7 +22,8 @@ struct Import {
 }
 
 impl Import {
-    /// Returns whether both names fit into one new statement. `*` needs its own statement.
+    /// Returns whether both names can be imported by one new statement. `*` needs its own
+    /// statement.
     fn joins(&self, other: &Import) -> bool {
         self.module.is_some()
             && self.module == other.module
@@ -35,7 +36,10 @@ impl Import {
     }
 }
 
-pub(super) fn plan(tree: &SymbolTree, statements: &[String]) -> Result<Vec<Plan>, RewriteError> {
+pub(super) fn plan(
+    tree: &SymbolTree,
+    statements: &[String],
+) -> Result<Vec<TextReplacement>, RewriteError> {
     if tree.language() == Language::Plain {
         return Err(RewriteError::NoGrammar {
             file: tree.file().clone(),
@@ -76,17 +80,17 @@ fn plans(
     tree: &SymbolTree,
     root: Node<'_>,
     groups: &[(Option<Node<'_>>, Vec<Import>)],
-) -> Vec<Plan> {
+) -> Vec<TextReplacement> {
     let mut plans = Vec::new();
     let (mut futures, mut others, mut relative) = (Vec::new(), Vec::new(), Vec::new());
-    let mut placed: Vec<(At, String)> = Vec::new();
+    let mut placed: Vec<(ImportPosition, String)> = Vec::new();
     for (home, imports) in groups {
         let names: Vec<&str> = imports.iter().map(|import| import.name.as_str()).collect();
         let names = names.join(", ");
         match (home, &imports[0].module) {
             (Some(home), _) => {
                 let end = last_name(*home).map_or(home.end_byte(), |name| name.end_byte());
-                plans.push(Plan {
+                plans.push(TextReplacement {
                     range: ByteRange::new(end, end),
                     insert: format!(", {names}"),
                 });
@@ -122,7 +126,7 @@ fn plans(
     if last_import.is_none()
         || last_import.map(|node| node.id()) == last_absolute.map(|node| node.id())
     {
-        // Both kinds go to the same position and must be inserted by one plan.
+        // Both kinds are inserted at the same position, so they must be in one replacement.
         let at = if last_import.is_none() {
             &mut futures
         } else {
@@ -136,16 +140,17 @@ fn plans(
     with_placed(tree, plans, placed)
 }
 
-/// Adds the statements that have a place of their own. Those of one place are one plan, before the
-/// lines that another plan inserts there, but after those for `__future__`.
+/// Adds the statements that have their own position in the block of standard library imports.
+/// Statements with the same position become one replacement. They come before other lines that are
+/// inserted there, but after `__future__` imports.
 fn with_placed(
     tree: &SymbolTree,
-    mut plans: Vec<Plan>,
-    mut placed: Vec<(At, String)>,
-) -> Vec<Plan> {
+    mut plans: Vec<TextReplacement>,
+    mut placed: Vec<(ImportPosition, String)>,
+) -> Vec<TextReplacement> {
     let text = tree.text();
-    let line_break = Manner::of(tree, tree.module()).line_break;
-    // `import` stands before `from`.
+    let line_break = CodeStyle::of(tree, tree.module()).line_break;
+    // `import` statements come before `from` statements.
     placed.sort_by_key(|(at, statement)| (at.offset, statement.starts_with("from ")));
     for same in placed.chunk_by(|one, next| one.0.offset == next.0.offset) {
         let at = same[0].0;
@@ -164,7 +169,7 @@ fn with_placed(
                 plan.insert.push_str(&insert);
             }
             Some(plan) => plan.insert.insert_str(0, &insert),
-            None => plans.push(Plan { range, insert }),
+            None => plans.push(TextReplacement { range, insert }),
         }
     }
     plans
@@ -227,18 +232,19 @@ pub(super) fn is_import(node: Node<'_>) -> bool {
     )
 }
 
-/// Plans new lines after `last`, or else after the docstring, or else at the top of the code.
+/// Plans the insertion of lines after `last`, or else after the docstring, or else at
+/// the top of the code.
 fn new_lines(
     tree: &SymbolTree,
     root: Node<'_>,
     last: Option<Node<'_>>,
     statements: &[String],
-) -> Option<Plan> {
+) -> Option<TextReplacement> {
     if statements.is_empty() {
         return None;
     }
     let text = tree.text();
-    let line_break = Manner::of(tree, tree.module()).line_break;
+    let line_break = CodeStyle::of(tree, tree.module()).line_break;
     let joined = statements.join(line_break);
     let docstring = tree
         .module()
@@ -271,7 +277,7 @@ fn new_lines(
     if last.is_none() && follows {
         insert.push_str(line_break);
     }
-    Some(Plan {
+    Some(TextReplacement {
         range: ByteRange::new(at, at),
         insert,
     })

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_keeps_its_own_end() {
+    fn unchanged_lines_keep_their_line_breaks() {
         let old = "def f():\r\n    a\n    b\r\n    c\n";
         for (new, expected) in [
             (

@@ -1,4 +1,4 @@
-//! Finds the symbols that a rewrite touched, and the code that it removed.
+//! Finds the symbols that a rewrite changed, and the code that it removed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use super::super::{Loss, Symbol, SymbolTree};
 use starling_text::ByteRange;
 
 /// Returns the names of the symbols whose own text changed, or which were added or removed. The
-/// symbols of the new tree come first, in order, then the removed symbols.
+/// symbols of the new tree come first, in order, followed by the removed symbols.
 pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange]) -> Vec<String> {
     let mut removed = Vec::new();
     let mut before = HashMap::new();
@@ -35,8 +35,8 @@ pub(super) fn touched(old: &SymbolTree, new: &SymbolTree, deleted: &[ByteRange])
     touched
 }
 
-/// Returns the name of each symbol after the deletions, if nothing else changes. Redefinitions such
-/// as `f#2` are renumbered. `None` marks a deleted symbol.
+/// Returns the name that each symbol has after the deletions if nothing else changes. Redefinitions
+/// such as `f#2` are renumbered. `None` marks a deleted symbol.
 fn expected_names(tree: &SymbolTree, deleted: &[ByteRange]) -> Vec<Option<String>> {
     let mut names: Vec<Option<String>> = Vec::with_capacity(tree.symbols().len());
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -68,7 +68,7 @@ fn own_text(tree: &SymbolTree, symbol: &Symbol) -> String {
     ranges.iter().map(|range| range.of(tree.text())).collect()
 }
 
-/// Compares two trees and returns the losses. The content of a `deleted` span is not a loss. A
+/// Compares two trees and returns the lost code. The content of a `deleted` span does not count. A
 /// `target` (a symbol that was rewritten by name) may be renamed.
 pub(super) fn losses(
     old: &SymbolTree,
@@ -106,8 +106,8 @@ pub(super) fn losses(
     losses
 }
 
-/// Returns the comments that are gone. A reworded or extended comment does not count: each new
-/// comment accounts for one old comment with which it shares most words.
+/// Returns the comments that were lost. A reworded or extended comment does not count: each new
+/// comment accounts for one old comment with most of its words in common.
 fn lost_comments(before: &[&str], after: &[&str]) -> Vec<Loss> {
     let gone = missing(before.iter().copied(), after.iter().copied());
     let mut fresh = missing(after.iter().copied(), before.iter().copied());

@@ -1,4 +1,4 @@
-//! Rewrites a file in terms of symbols.
+//! Rewrites a file by operations on its symbols.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub use import::without_imports;
 #[cfg(test)]
 mod tests;
 
-/// A change of a file in terms of symbols.
+/// A change of a file, described by its symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rewrite {
     /// Replaces the whole symbol, including its children, by `source`. The source may have any
@@ -39,8 +39,8 @@ pub enum Rewrite {
         hunks: Vec<(String, String)>,
     },
     /// Adds new symbols after `beside`, or at the end of `beside` if it is a class and `place` is
-    /// inside. If `beside` is the module body, the symbols go to the end of the file. A class that
-    /// contains only `pass` loses it.
+    /// [`Place::Inside`]. If `beside` is the module body, the symbols are added at the end of the
+    /// file. The `pass` of a class that contains nothing else is removed.
     Add {
         beside: String,
         place: Place,
@@ -55,6 +55,7 @@ pub enum Rewrite {
     Import { statements: Vec<String> },
 }
 
+/// The position of new symbols relative to an existing symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     After,
@@ -72,9 +73,9 @@ pub struct Rewritten {
     pub losses: Vec<Loss>,
 }
 
-/// One replacement that a rewrite needs.
+/// One text replacement that a rewrite consists of.
 #[derive(Debug)]
-struct Plan {
+struct TextReplacement {
     range: ByteRange,
     insert: String,
 }
@@ -91,7 +92,7 @@ pub fn rewrite(tree: &SymbolTree, rewrites: &[Rewrite]) -> Result<Rewritten, Rew
                 targets.push(symbol_named(tree, symbol)?);
             }
             Rewrite::Delete { symbol } => deleted.push(symbol_named(tree, symbol)?),
-            // The inserted code is generated or checked separately.
+            // The inserted code is checked when the insertion is planned.
             Rewrite::Add { .. } | Rewrite::Import { .. } => {}
         }
     }
@@ -131,7 +132,7 @@ fn planned(
     tree: &SymbolTree,
     rewrite: &Rewrite,
     deleted: &[&Symbol],
-) -> Result<Vec<Plan>, RewriteError> {
+) -> Result<Vec<TextReplacement>, RewriteError> {
     let named = |name: &str| symbol_named(tree, name);
     Ok(match rewrite {
         Rewrite::Whole { symbol, source } => vec![whole::plan(tree, named(symbol)?, source)?],
@@ -151,10 +152,14 @@ fn symbol_named<'t>(tree: &'t SymbolTree, name: &str) -> Result<&'t Symbol, Rewr
         .ok_or_else(|| RewriteError::no_symbol(tree, name))
 }
 
-/// Returns the plans in order. Overlapping deletions are merged; other overlaps are errors.
-fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteError> {
+/// Returns the replacements, sorted by position. Overlapping deletions are merged; other
+/// overlaps are errors.
+fn apart(
+    tree: &SymbolTree,
+    mut plans: Vec<TextReplacement>,
+) -> Result<Vec<TextReplacement>, RewriteError> {
     plans.sort_by_key(|plan| (plan.range.start, plan.range.end));
-    let mut apart: Vec<Plan> = Vec::with_capacity(plans.len());
+    let mut apart: Vec<TextReplacement> = Vec::with_capacity(plans.len());
     for plan in plans {
         match apart.last_mut() {
             Some(last) if last.range.end > plan.range.start => {
@@ -172,8 +177,8 @@ fn apart(tree: &SymbolTree, mut plans: Vec<Plan>) -> Result<Vec<Plan>, RewriteEr
     Ok(apart)
 }
 
-/// Returns the plans as one change set that touches only the differing bytes.
-fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
+/// Returns the replacements as one change set whose edits contain only the differing bytes.
+fn narrowed(tree: &SymbolTree, plans: &[TextReplacement]) -> ChangeSet {
     let text = tree.text();
     let edits = plans.iter().flat_map(|plan| {
         let changes = ChangeSet::between(plan.range.of(text), &plan.insert);
@@ -186,5 +191,5 @@ fn narrowed(tree: &SymbolTree, plans: &[Plan]) -> ChangeSet {
         };
         changes.edits().iter().map(moved).collect::<Vec<_>>()
     });
-    ChangeSet::new(text.len(), edits.collect()).expect("the plans lie apart")
+    ChangeSet::new(text.len(), edits.collect()).expect("the replacements do not overlap")
 }

@@ -1,18 +1,18 @@
-//! Replaces text inside a symbol.
+//! Replaces text inside a symbol (patches with hunks of old and new text).
 
 use super::super::lines::{Columns, indentation, is_blank, without_break};
 use super::super::{Symbol, SymbolTree};
-use super::place::{Manner, Style, style_of};
+use super::place::{CodeStyle, IndentStyle, style_of};
 use super::source::{convert_line, shift_line};
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     hunks: &[(String, String)],
-) -> Result<Vec<Plan>, RewriteError> {
-    let manner = Manner::of(tree, symbol);
+) -> Result<Vec<TextReplacement>, RewriteError> {
+    let manner = CodeStyle::of(tree, symbol);
     let in_breaks = |text: &str| text.replace("\r\n", "\n").replace('\n', manner.line_break);
     hunks
         .iter()
@@ -31,10 +31,11 @@ pub(super) fn plan(
         .collect()
 }
 
+/// A hunk of a patch: the old text to find in a symbol, and its replacement.
 struct Hunk<'a> {
     tree: &'a SymbolTree,
     symbol: &'a Symbol,
-    manner: &'a Manner,
+    manner: &'a CodeStyle,
     /// One-based number of the hunk.
     number: usize,
     old: &'a str,
@@ -42,7 +43,7 @@ struct Hunk<'a> {
 }
 
 impl Hunk<'_> {
-    fn plan(&self) -> Result<Plan, RewriteError> {
+    fn plan(&self) -> Result<TextReplacement, RewriteError> {
         if self.old.trim().is_empty() {
             return Err(RewriteError::EmptyHunk {
                 symbol: self.symbol.path.name.clone(),
@@ -52,7 +53,7 @@ impl Hunk<'_> {
         let exact = self.exact();
         if !exact.is_empty() {
             let range = self.only(exact)?;
-            return Ok(Plan {
+            return Ok(TextReplacement {
                 range,
                 insert: self.with_last_break(range),
             });
@@ -88,8 +89,8 @@ impl Hunk<'_> {
         })
     }
 
-    /// Returns whether the patch may change a range. The range must lie in the symbol's span; in a
-    /// module, it must not overlap another symbol.
+    /// Returns whether the patch may change a range. The range must be in the symbol's span. In a
+    /// module body, it must also not overlap another symbol.
     fn may_change(&self, range: ByteRange) -> bool {
         let is_module = self.symbol.path.is_module();
         let is_of_child = |id: &super::super::SymbolId| {
@@ -107,7 +108,7 @@ impl Hunk<'_> {
     }
 
     /// Returns the new text with a line break at its end only if the old text ends with one.
-    /// Otherwise whole lines could be joined to the next line, or a blank line could be added.
+    /// Otherwise the patch could join the next line or add a blank line.
     fn with_last_break(&self, range: ByteRange) -> String {
         let mut new = self.new.to_owned();
         let (old_ends, new_ends) = (self.old.ends_with('\n'), new.ends_with('\n'));
@@ -120,7 +121,8 @@ impl Hunk<'_> {
         new
     }
 
-    /// Returns the lines of `old` and `new` as written, and with the indentation style of the file.
+    /// Returns the lines of `old` and `new` in two variants: as written, and converted to the
+    /// indentation style of the file if it differs.
     fn readings(&self) -> Vec<Lines> {
         let as_written = Lines {
             old: lines_of(self.old),
@@ -150,8 +152,8 @@ impl Hunk<'_> {
         readings
     }
 
-    /// Returns the runs of lines that equal the old lines, ignoring white space at line ends and a
-    /// uniform difference in indentation. The last line break is not part of a run.
+    /// Returns the blocks of lines that equal the old lines, ignoring white space at line ends and
+    /// a uniform difference in indentation. The last line break is not included.
     fn by_lines(&self, wanted: &Lines) -> Vec<ByteRange> {
         let text = self.tree.text();
         let lines = self.tree.lines();
@@ -171,11 +173,11 @@ impl Hunk<'_> {
             .collect()
     }
 
-    fn replace_lines(&self, range: ByteRange, lines: &Lines) -> Plan {
+    fn replace_lines(&self, range: ByteRange, lines: &Lines) -> TextReplacement {
         let text = self.tree.text();
         if lines.new.is_empty() {
             let line = self.tree.lines().line_of(range.start.max(range.end - 1));
-            return Plan {
+            return TextReplacement {
                 range: ByteRange::new(range.start, self.tree.lines().range(line).end),
                 insert: String::new(),
             };
@@ -189,14 +191,14 @@ impl Hunk<'_> {
             .iter()
             .map(|line| shift_line(line, from, indentation(there)))
             .collect();
-        Plan {
+        TextReplacement {
             range,
             insert: moved.join(self.manner.line_break),
         }
     }
 
-    /// Describes where else the old text occurs, or which lines of the symbol are most similar to
-    /// it.
+    /// Returns a hint for a hunk that was not found: where else the old text occurs, or the most
+    /// similar lines of the symbol.
     fn hint(&self) -> String {
         let text = self.tree.text();
         let everywhere = ByteRange::new(0, text.len());
@@ -204,9 +206,9 @@ impl Hunk<'_> {
             let owner = &self.tree.owner(range.start).path.name;
             let line = self.tree.lines().number_at(range.start);
             return if owner.is_empty() {
-                format!("it stands in the module body, at line {line}")
+                format!("it is in the module body, at line {line}")
             } else {
-                format!("it stands in `{owner}`, at line {line}")
+                format!("it is in `{owner}`, at line {line}")
             };
         }
         let first = self.old.trim().lines().next().unwrap_or_default().trim();
@@ -227,10 +229,11 @@ impl Hunk<'_> {
                 format!("line {}: `{near}`", from as usize + at)
             })
             .collect();
-        format!("the nearest to `{first}`: {}", near.join("; "))
+        format!("the lines most similar to `{first}`: {}", near.join("; "))
     }
 }
 
+/// The lines of a hunk's old and new text.
 struct Lines {
     old: Vec<String>,
     new: Vec<String>,
@@ -247,8 +250,8 @@ fn lines_of(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn differ(one: Style, other: Style) -> bool {
-    (one == Style::Tabs) != (other == Style::Tabs)
+fn differ(one: IndentStyle, other: IndentStyle) -> bool {
+    (one == IndentStyle::Tabs) != (other == IndentStyle::Tabs)
 }
 
 fn occurrences<'t>(

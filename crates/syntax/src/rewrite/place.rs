@@ -1,31 +1,31 @@
-//! The indentation and line breaks of the code around a symbol.
+//! Detects the indentation and the line breaks of the code around a symbol.
 
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{Symbol, SymbolTree};
 use starling_text::ByteRange;
 
-/// The indentation of one level.
+/// The indentation style: tabs, or a number of spaces for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum IndentStyle {
     Tabs,
     Spaces(usize),
 }
 
-const USUAL: Style = Style::Spaces(4);
+const USUAL: IndentStyle = IndentStyle::Spaces(4);
 
 /// The code style around a symbol.
 #[derive(Debug, Clone)]
-pub(super) struct Manner {
+pub(super) struct CodeStyle {
     /// The white space before the symbol's definition.
     pub(super) indent: String,
-    pub(super) style: Style,
+    pub(super) style: IndentStyle,
     pub(super) line_break: &'static str,
 }
 
-impl Manner {
+impl CodeStyle {
     pub(super) fn of(tree: &SymbolTree, symbol: &Symbol) -> Self {
         let whole = ByteRange::new(0, tree.text().len());
-        Manner {
+        CodeStyle {
             indent: indent_at(tree, symbol.definition.start).to_owned(),
             style: style_in(tree, symbol.span)
                 .or_else(|| style_in(tree, whole))
@@ -39,8 +39,8 @@ impl Manner {
     /// Returns one level of indentation.
     pub(super) fn unit(&self) -> String {
         match self.style {
-            Style::Tabs => "\t".to_owned(),
-            Style::Spaces(count) => " ".repeat(count),
+            IndentStyle::Tabs => "\t".to_owned(),
+            IndentStyle::Spaces(count) => " ".repeat(count),
         }
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn indent_at(tree: &SymbolTree, offset: usize) -> &str {
 }
 
 /// Returns the style of the indented lines of a range, or `None` if no line is indented.
-fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<Style> {
+fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<IndentStyle> {
     let lines = tree.lines();
     let first = lines.line_of(range.start);
     let starts = (first..lines.count())
@@ -69,7 +69,7 @@ fn style_in(tree: &SymbolTree, range: ByteRange) -> Option<Style> {
 }
 
 /// Returns the indentation style of lines, relative to the first line.
-pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style> {
+pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<IndentStyle> {
     let (mut tabs, mut spaces, mut unit) = (0, 0, usize::MAX);
     let mut base = None;
     for line in lines.filter(|line| !is_blank(line)) {
@@ -87,13 +87,13 @@ pub(super) fn style_of<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Style
     }
     match (tabs, spaces) {
         (0, 0) => None,
-        (tabs, spaces) if tabs > spaces => Some(Style::Tabs),
+        (tabs, spaces) if tabs > spaces => Some(IndentStyle::Tabs),
         _ if unit == usize::MAX => None,
-        _ => Some(Style::Spaces(unit)),
+        _ => Some(IndentStyle::Spaces(unit)),
     }
 }
 
-/// Returns the most frequent line break of a text.
+/// Returns the more frequent line break of a text, or `None` if the text has no line breaks.
 fn break_in(text: &str) -> Option<&'static str> {
     let all = text.matches('\n').count();
     let with_return = text.matches("\r\n").count();

@@ -1,4 +1,4 @@
-//! Source code as written by a model, with any indentation and any line breaks.
+//! Source code as a model wrote it, with any indentation and any line breaks.
 
 use std::sync::Arc;
 
@@ -8,26 +8,27 @@ use super::super::flaw::{flaws, statements};
 use super::super::lines::{Columns, indentation, is_blank};
 use super::super::{FilePath, Symbol, SymbolKind, SymbolTree};
 use super::RewriteError;
-use super::place::{Manner, Style, style_of};
+use super::place::{CodeStyle, IndentStyle, style_of};
 use starling_text::ByteRange;
 
-/// Source code shifted to the left margin, with LF line breaks.
+/// Source code with its indentation removed and with LF line breaks.
 pub(super) struct Source {
     lines: Vec<Line>,
     /// The syntax tree of the lines.
     pub(super) tree: SymbolTree,
 }
 
+/// A line of source code.
 #[derive(Clone)]
 struct Line {
     text: String,
-    /// The line starts inside a string, so its indentation must not change.
+    /// Whether the line starts inside a string, so that its indentation must not change.
     in_string: bool,
 }
 
 impl Source {
     /// Reads source code. `manner` is the code style at the position where the source is inserted.
-    pub(super) fn read(file: &FilePath, written: &str, manner: &Manner) -> Self {
+    pub(super) fn read(file: &FilePath, written: &str, manner: &CodeStyle) -> Self {
         let written = written
             .trim_start_matches('\u{feff}')
             .replace("\r\n", "\n")
@@ -56,7 +57,7 @@ impl Source {
     }
 
     /// Returns the source in the given code style, without a line break at the end.
-    pub(super) fn fitted(&self, manner: &Manner) -> String {
+    pub(super) fn fitted(&self, manner: &CodeStyle) -> String {
         let mut lines = self.lines.clone();
         let own = lines.iter().filter(|line| !line.in_string);
         if let Some(own) = style_of(own.map(|line| line.text.as_str())) {
@@ -96,7 +97,7 @@ impl Source {
     /// Checks the syntax of the source.
     ///
     /// # Errors
-    /// The source has a flaw; the error reports the first one.
+    /// The source has a syntax error. If there are several, the first one is returned.
     pub(super) fn check_syntax(&self, symbol: &str) -> Result<(), RewriteError> {
         let Some(flaw) = flaws(&self.tree).into_iter().next() else {
             return Ok(());
@@ -114,7 +115,7 @@ impl Source {
     /// Checks that all statements are definitions.
     ///
     /// # Errors
-    /// The source has another statement; the error reports the first one.
+    /// The source has another statement. If there are several, the first one is returned.
     pub(super) fn check_only_definitions(&self, symbol: &str) -> Result<(), RewriteError> {
         let mut others = self.tree.root().into_iter().flat_map(statements);
         match others.find(|node| !is_definition(*node)) {
@@ -166,7 +167,8 @@ fn is_definition(node: Node<'_>) -> bool {
 
 /// Returns the lines of a text without leading and trailing blank lines.
 fn lines_of(file: &FilePath, text: &str) -> Vec<Line> {
-    // Indented source is parsed as a block, because its first line would not parse otherwise.
+    // Indented source is parsed inside of an `if` block, because its first line would not parse
+    // otherwise.
     let first = text.lines().find(|line| !is_blank(line)).unwrap_or("");
     let head = if indentation(first).is_empty() {
         ""
@@ -197,7 +199,7 @@ fn joined(lines: &[Line], line_break: &str) -> String {
 }
 
 /// Restores the indentation of the first line, which models often leave out.
-fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
+fn restore_first_indent(lines: &mut [Line], manner: &CodeStyle) {
     let Some((first, rest)) = lines.split_first_mut() else {
         return;
     };
@@ -213,7 +215,8 @@ fn restore_first_indent(lines: &mut [Line], manner: &Manner) {
     } else {
         indent + Columns::of(&manner.unit()).wide
     };
-    // A body with at most four columns of indentation is normal, whatever the file uses.
+    // A body that is indented by at most four columns is normal, whatever indentation the file
+    // uses.
     let is_ordinary =
         expected != indent && least <= 4 && widths.iter().all(|width| width % least.max(1) == 0);
     let is_cut =
@@ -230,7 +233,7 @@ fn shift(lines: &mut [Line], from: &str, to: &str) {
 }
 
 /// Replaces the indentation `from` by `to`. A line that is indented less than `from` keeps its
-/// relative indentation as far as possible; a blank line does not change.
+/// indentation relative to the other lines as far as possible. A blank line does not change.
 pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
     if from == to || is_blank(line) {
         return line.to_owned();
@@ -247,15 +250,16 @@ pub(super) fn shift_line(line: &str, from: &str, to: &str) -> String {
 }
 
 /// Converts the indentation of a line to another style.
-pub(super) fn convert_line(line: &str, from: Style, to: Style) -> String {
+pub(super) fn convert_line(line: &str, from: IndentStyle, to: IndentStyle) -> String {
     let indent = indentation(line);
     let converted = match (from, to) {
-        (Style::Tabs, Style::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
-        (Style::Spaces(unit), Style::Tabs) => {
+        (IndentStyle::Tabs, IndentStyle::Spaces(unit)) => indent.replace('\t', &" ".repeat(unit)),
+        (IndentStyle::Spaces(unit), IndentStyle::Tabs) => {
             let width = Columns::of(indent).wide;
             "\t".repeat(width / unit) + &" ".repeat(width % unit)
         }
-        (Style::Tabs, Style::Tabs) | (Style::Spaces(_), Style::Spaces(_)) => indent.to_owned(),
+        (IndentStyle::Tabs, IndentStyle::Tabs)
+        | (IndentStyle::Spaces(_), IndentStyle::Spaces(_)) => indent.to_owned(),
     };
     converted + &line[indent.len()..]
 }

@@ -1,4 +1,5 @@
-//! The place of an import of the standard library: the first block of imports, in its order.
+//! Finds the position for a new import of the standard library: in the first block of imports,
+//! according to the order of that block.
 
 use tree_sitter::Node;
 
@@ -28,16 +29,17 @@ const MODULES: &str = "abc aifc annotationlib argparse array ast asynchat asynci
     warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp \
     zipfile zipimport zlib zoneinfo";
 
-/// A statement by its module and by whether it is written `from module import …`.
+/// The sort key of an import statement: its module, and whether it has the form `from module import
+/// …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Key {
+struct ImportKey {
     is_from: bool,
     module: String,
 }
 
-impl Key {
-    /// Returns the key of an import of the standard library.
-    fn of_standard(statement: &str) -> Option<Key> {
+impl ImportKey {
+    /// Returns the key of an import of the standard library, or `None` for another statement.
+    fn of_standard(statement: &str) -> Option<ImportKey> {
         let (is_from, rest) = match statement.strip_prefix("from ") {
             Some(rest) => (true, rest),
             None => (false, statement.strip_prefix("import ")?),
@@ -45,7 +47,7 @@ impl Key {
         let module = rest.split([' ', ',', '\t']).find(|word| !word.is_empty())?;
         let top = module.split('.').next().unwrap_or(module);
         let is_standard = MODULES.split_ascii_whitespace().any(|known| known == top);
-        is_standard.then(|| Key {
+        is_standard.then(|| ImportKey {
             is_from,
             module: module.to_lowercase(),
         })
@@ -60,30 +62,30 @@ impl Key {
     }
 }
 
-/// Where a new statement goes.
+/// The position of a new import statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct At {
-    /// The start of a line.
+pub(super) struct ImportPosition {
+    /// Byte offset of the start of a line.
     pub(super) offset: usize,
-    /// Whether a blank line follows, because the statement is a block of its own.
+    /// Whether a blank line is inserted after the statement, because it forms its own block.
     pub(super) is_block: bool,
 }
 
-/// Returns the place of a new import of the standard library. Returns `None` if the module has no
-/// absolute imports yet, or if the statement imports another module.
-pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Option<At> {
-    let new = Key::of_standard(statement)?;
+/// Returns the position of a new import of the standard library. Returns `None` if the module has
+/// no absolute imports yet, or if the statement imports another module.
+pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Option<ImportPosition> {
+    let new = ImportKey::of_standard(statement)?;
     let text = tree.text();
     let absolute = head(root).filter(|node| is_import(*node) && !is_future_or_relative(*node));
     let all: Vec<Node<'_>> = absolute.collect();
     let lines = tree.lines();
-    // A byte order mark stays first.
+    // A byte order mark must stay at the start of the file.
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let first_line = |node: &Node<'_>| lines.line_of(node.start_byte());
     let next_line = |node: &Node<'_>| lines.line_of(node.end_byte().saturating_sub(1)) + 1;
-    let key = |node: &Node<'_>| Key::of_standard(&one_line(*node, text));
+    let key = |node: &Node<'_>| ImportKey::of_standard(&one_line(*node, text));
     let known = all.iter().filter_map(|node| Some((*node, key(node)?)));
-    let mut block: Vec<(Node<'_>, Key)> = Vec::new();
+    let mut block: Vec<(Node<'_>, ImportKey)> = Vec::new();
     for (node, key) in known {
         let is_next = block.last().is_none_or(|(last, _)| {
             let between = next_line(last)..first_line(&node);
@@ -98,7 +100,7 @@ pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Optio
     }
     let Some((last, _)) = block.last() else {
         let first = all.first()?;
-        return Some(At {
+        return Some(ImportPosition {
             offset: lines.range(first_line(first)).start.max(mark),
             is_block: true,
         });
@@ -109,21 +111,21 @@ pub(super) fn place(tree: &SymbolTree, root: Node<'_>, statement: &str) -> Optio
     let offset = match before {
         Some((node, _)) => lines.range(first_line(node)).start.max(mark),
         None => {
-            let is_same = |one: &&(Node<'_>, Key)| one.1.is_from == new.is_from;
+            let is_same = |one: &&(Node<'_>, ImportKey)| one.1.is_from == new.is_from;
             let is_sorted = is_sorted_by_module(&block) && !is_sorted_by_kind(&block);
             let same = block.iter().rev().find(is_same).filter(|_| !is_sorted);
             let node = same.map_or(last, |(node, _)| node);
             lines.range(next_line(node) - 1).end
         }
     };
-    Some(At {
+    Some(ImportPosition {
         offset,
         is_block: false,
     })
 }
 
-/// Returns whether the order of a block puts a new statement before one of its own.
-fn stands_before(new: &Key, key: &Key, block: &[(Node<'_>, Key)]) -> bool {
+/// Returns whether the sort order of a block puts the new statement before an existing one.
+fn stands_before(new: &ImportKey, key: &ImportKey, block: &[(Node<'_>, ImportKey)]) -> bool {
     match (is_sorted_by_kind(block), is_sorted_by_module(block)) {
         (true, _) => new.by_kind() < key.by_kind(),
         (false, true) => new.by_module() < key.by_module(),
@@ -131,11 +133,11 @@ fn stands_before(new: &Key, key: &Key, block: &[(Node<'_>, Key)]) -> bool {
     }
 }
 
-fn is_sorted_by_kind(block: &[(Node<'_>, Key)]) -> bool {
+fn is_sorted_by_kind(block: &[(Node<'_>, ImportKey)]) -> bool {
     block.is_sorted_by(|one, next| one.1.by_kind() <= next.1.by_kind())
 }
 
-fn is_sorted_by_module(block: &[(Node<'_>, Key)]) -> bool {
+fn is_sorted_by_module(block: &[(Node<'_>, ImportKey)]) -> bool {
     block.is_sorted_by(|one, next| one.1.by_module() <= next.1.by_module())
 }
 

@@ -6,7 +6,7 @@ fn tree(text: &str) -> SymbolTree {
 }
 
 fn made(text: &str, change: Rewrite) -> Rewritten {
-    rewrite(&tree(text), &[change]).expect("a rewrite that can be made")
+    rewrite(&tree(text), &[change]).expect("the rewrite is accepted")
 }
 
 fn refused(text: &str, change: Rewrite) -> String {
@@ -71,7 +71,7 @@ class A:
 ";
 
     #[test]
-    fn the_source_is_moved_to_the_place() {
+    fn source_is_indented_to_the_symbols_position() {
         for source in [
             "def g(self):\n    return '''\na'''\n",
             "\n\n    def g(self):\n        return '''\na'''",
@@ -88,7 +88,7 @@ class A:
     }
 
     #[test]
-    fn the_manner_of_the_file_is_kept() {
+    fn replaced_symbol_gets_the_indentation_and_line_breaks_of_the_file() {
         let text =
             "class A:\r\n\tdef f(self):\r\n\t\tif x:\r\n\t\t\treturn 1\r\n\r\n\tdef g(self): pass";
         let source = "def f(self):\n    if y:\n        return (1,\n                2)\n";
@@ -108,7 +108,7 @@ class A:
     }
 
     #[test]
-    fn old_comments_stay_unless_there_are_new_ones() {
+    fn comments_above_a_symbol_are_kept_unless_replaced() {
         let source = "@cache\ndef f(self):\n    '''Doc.'''\n    return 1  # one\n";
         assert!(made(CLASS, whole("A.f", source)).changes.is_empty());
         let commented = format!("# better\n\n{source}");
@@ -121,7 +121,7 @@ class A:
     }
 
     #[test]
-    fn losses_are_told() {
+    fn lost_decorators_docstrings_comments_and_children_are_reported() {
         let done = made(CLASS, whole("A.f", "def f(self):\n    return 1\n"));
         let expected = [
             Loss::Decorator {
@@ -146,7 +146,7 @@ class A:
     }
 
     #[test]
-    fn a_reworded_comment_is_no_loss() {
+    fn reworded_comment_is_not_a_loss() {
         let text = "def f():\n    a()  # the first of two\n    b()  # see #12\n    # ----\n";
         let check = |source: &str, lost: &[&str]| {
             let done = made(text, whole("f", source));
@@ -159,13 +159,14 @@ class A:
             "def f():\n    a()  # The first of all three, not two.\n    b()  # see #12 and #13\n    # ----\n",
             &[],
         );
-        // Half of the words is not most of them, and a comment without words shares none.
+        // A comment with only half of the words in common does not count as reworded, and neither
+        // does a comment without words.
         check(
             "def f():\n    a()  # the first\n    b()  # see #14\n    # ====\n",
             &["# the first of two", "# see #12", "# ----"],
         );
-        // A new comment accounts for only one old comment; a comment that existed before accounts
-        // for itself.
+        // A new comment accounts for only one old comment, and a comment that already existed
+        // accounts only for itself.
         let twice = "def f():\n    # keep the order\n    a()\n    # keep the order\n    b()\n";
         let done = made(
             twice,
@@ -183,7 +184,7 @@ class A:
     }
 
     #[test]
-    fn a_new_name_is_no_loss() {
+    fn renamed_symbol_is_not_a_loss() {
         let text = "def f():\n    def inner(): pass\n\ndef g(): pass\n";
         let done = made(text, whole("f", "def h():\n    def inner(): pass\n"));
         assert_eq!(done.text, text.replace("f()", "h()").replace("deh", "def"));
@@ -192,14 +193,14 @@ class A:
     }
 
     #[test]
-    fn one_definition_alone_is_taken() {
+    fn source_for_a_symbol_must_contain_exactly_one_definition() {
         let check = |source: &str, part: &str| {
             let message = refused(CLASS, whole("A.g", source));
             assert!(message.contains(part), "{message}");
         };
-        check("", "holds no definition");
+        check("", "contains no definition");
         check("return 2\n", "line 1");
-        check("x = 1\n", "holds no definition");
+        check("x = 1\n", "contains no definition");
         check("def g(self): pass\ndef h(self): pass\n", "defines `g`, `h`");
         check(
             "import os\ndef g(self): pass\n",
@@ -208,9 +209,9 @@ class A:
         check("def g(self): pass\n\n# end\n", "`# end`");
         check(
             "class g: pass\n",
-            "is a function, the source defines a class",
+            "is a function, but the source defines a class",
         );
-        check("def g(self):\n    return (1\n", "is no Python");
+        check("def g(self):\n    return (1\n", "is invalid Python");
         check("def g(self):\nreturn 1\n", "empty");
         check(
             "```python\ndef g(self): pass\n```\n",
@@ -219,12 +220,13 @@ class A:
     }
 
     #[test]
-    fn a_module_with_symbols_is_not_replaced() {
+    fn whole_module_with_symbols_cannot_be_replaced() {
         assert!(refused(CLASS, whole("", "x = 1\n")).contains("patch the lines"));
         let done = made("x = 1\r\n", whole("", "y = 2\nz = 3"));
         assert_eq!(done.text, "y = 2\r\nz = 3\r\n");
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
-        let done = rewrite(&notes, &[whole("", "two")]).expect("plain text");
+        let done =
+            rewrite(&notes, &[whole("", "two")]).expect("a rewrite of plain text is accepted");
         assert_eq!(
             (done.text.as_str(), done.touched),
             ("two\n", vec![String::new()])
@@ -232,19 +234,24 @@ class A:
     }
 
     #[test]
-    fn an_unknown_symbol_is_answered_with_what_there_is() {
+    fn error_for_an_unknown_symbol_lists_the_existing_symbols() {
         let message = refused(CLASS, whole("B.g", "def g(): pass\n"));
         assert_eq!(message, "no symbol `B.g` in m.py; it has: A.g, A, A.f");
     }
 
     #[test]
-    fn an_error_elsewhere_does_not_hinder() {
+    fn existing_syntax_error_elsewhere_does_not_block_a_rewrite() {
         let text = "def broken(:\n    pass\n\ndef f():\n    return 1\n\ndef broken_too(\n";
         let done = made(text, whole("f", "def f():\n    return 2\n"));
         assert_eq!(done.text, text.replace("return 1", "return 2"));
-        assert!(refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is no Python"));
+        assert!(
+            refused(text, whole("f", "def f():\n    return 2 +\n")).contains("is invalid Python")
+        );
         let message = refused(text, patch("f", "def f():", "def f(): 1"));
-        assert!(message.contains("line 5 would be no Python"), "{message}");
+        assert!(
+            message.contains("line 5 would be invalid Python"),
+            "{message}"
+        );
     }
 }
 
@@ -266,7 +273,7 @@ class A:
 ";
 
     #[test]
-    fn text_is_replaced_where_it_stands() {
+    fn patch_replaces_text_only_inside_its_symbol() {
         let done = made(TEXT, patch("A.f", "return None", "return 0"));
         assert_eq!(done.text, TEXT.replacen("return None", "return 0", 1));
         assert_eq!(done.touched, ["A.f"]);
@@ -282,7 +289,7 @@ class A:
     }
 
     #[test]
-    fn indentation_and_line_ends_are_forgiven() {
+    fn patch_ignores_differences_in_indentation_and_line_ends() {
         let expected = TEXT.replace(
             "if x:  \n            return x",
             "if y:\n            return y",
@@ -314,7 +321,7 @@ class A:
     }
 
     #[test]
-    fn lines_can_be_taken_out() {
+    fn patch_with_empty_new_text_removes_lines() {
         let done = made(TEXT, patch("A.f", "if x:\n    return x\n", ""));
         assert_eq!(
             done.text,
@@ -323,30 +330,30 @@ class A:
     }
 
     #[test]
-    fn what_is_not_there_once_is_refused() {
+    fn patch_whose_old_text_does_not_occur_once_is_rejected() {
         let check = |symbol: &str, old: &str, part: &str| {
             let message = refused(TEXT, patch(symbol, old, "y"));
             assert!(message.contains(part), "{message}");
         };
         check("A", "return None", "occurs 2 times in `A`, at lines 8, 11");
-        check("A.g", "return x", "it stands in `A.f`, at line 7");
+        check("A.g", "return x", "it is in `A.f`, at line 7");
         check("A.f", "if x: return x", "line 6: `if x:`");
         check("A.f", "completely different", "looks like");
         check("A.f", " \n", "has no old text");
-        check("", "return x", "it stands in `A.f`");
+        check("", "return x", "it is in `A.f`");
     }
 
     #[test]
-    fn broken_results_are_refused() {
+    fn patch_that_causes_a_syntax_error_is_rejected() {
         let check = |old: &str, new: &str, part: &str| {
             let message = refused(TEXT, patch("A.f", old, new));
             assert!(message.contains(part), "{message}");
         };
-        check("return x", "return (x", "no Python");
+        check("return x", "return (x", "invalid Python");
         check(
             "            return x\n",
             "",
-            "line 6 would be no Python, the block before this is empty",
+            "line 6 would be invalid Python (the block before this is empty",
         );
         check("        x = 1", "       x = 1", "line 6");
         check(
@@ -357,7 +364,7 @@ class A:
     }
 
     #[test]
-    fn hunks_apply_to_one_base() {
+    fn all_hunks_apply_to_the_original_text() {
         let hunks = vec![
             ("return None".to_owned(), "return x".to_owned()),
             ("return x".to_owned(), "return None".to_owned()),
@@ -397,7 +404,7 @@ def h(): pass
 ";
 
     #[test]
-    fn a_sibling_comes_after() {
+    fn new_symbol_is_added_after_its_sibling() {
         let done = made(
             TEXT,
             add("A.f", Place::After, "def g(self):\n    return 1\n"),
@@ -420,7 +427,7 @@ def h(): pass
     }
 
     #[test]
-    fn a_class_takes_it_in() {
+    fn new_method_is_added_at_the_end_of_a_class() {
         let method = "class A:\n    def g(self): pass\n";
         let done = made(TEXT, add("A", Place::Inside, method));
         assert_eq!(
@@ -449,7 +456,7 @@ def h(): pass
     }
 
     #[test]
-    fn the_module_grows_at_its_end() {
+    fn new_symbol_is_added_at_the_end_of_the_file() {
         for (text, expected) in [
             ("", "def g(): pass\n"),
             ("x = 1", "x = 1\n\n\ndef g(): pass"),
@@ -460,12 +467,13 @@ def h(): pass
             }
         }
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("one\n"));
-        let done = rewrite(&notes, &[add("", Place::After, "two\n")]).expect("plain text");
+        let done = rewrite(&notes, &[add("", Place::After, "two\n")])
+            .expect("a rewrite of plain text is accepted");
         assert_eq!(done.text, "one\ntwo\n");
     }
 
     #[test]
-    fn only_new_definitions_are_added() {
+    fn adding_existing_symbols_or_other_code_is_rejected() {
         let check = |beside: &str, place: Place, source: &str, part: &str| {
             let message = refused(TEXT, add(beside, place, source));
             assert!(message.contains(part), "{message}");
@@ -474,16 +482,16 @@ def h(): pass
             "h",
             Place::After,
             "def h(): return 1\n",
-            "`h` is there already",
+            "`h` already exists",
         );
-        check("h", Place::Inside, "def g(): pass\n", "no class");
+        check("h", Place::Inside, "def g(): pass\n", "not a class");
         check("h", Place::After, "x = 1\n", "no definition");
         check("h", Place::After, "x = 1\ndef g(): pass\n", "`x = 1`");
-        check("h", Place::After, "def g(:\n", "no Python");
+        check("h", Place::After, "def g(:\n", "invalid Python");
     }
 
     #[test]
-    fn symbols_go_with_their_blank_lines() {
+    fn deleted_symbol_is_removed_with_its_blank_lines() {
         let done = made(TEXT, delete("B"));
         assert_eq!(done.text, TEXT.replace("class B: pass\n\n\n", ""));
         assert_eq!(done.losses, []);
@@ -495,11 +503,11 @@ def h(): pass
             done.text,
             TEXT.replace("    def f(self):\n        pass\n", "    pass\n")
         );
-        assert!(refused(TEXT, delete("")).contains("patch out"));
+        assert!(refused(TEXT, delete("")).contains("with a patch"));
     }
 
     #[test]
-    fn those_of_one_name_move_up() {
+    fn deletion_renumbers_redefinitions_of_the_same_name() {
         let text = "@a\ndef f(): 1\n@b\ndef f(): 2\n@c\ndef f(): 3\n";
         let done = made(text, delete("f"));
         assert_eq!((done.touched, done.losses), (vec!["f".to_owned()], vec![]));
@@ -511,15 +519,16 @@ def h(): pass
     }
 
     #[test]
-    fn several_at_once() {
+    fn several_rewrites_are_applied_together_unless_they_overlap() {
         let text = "class A:\n    def f(self): pass\n\n    def g(self): pass\n\nx = 1\n";
-        let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")]).expect("both");
+        let done = rewrite(&tree(text), &[delete("A.g"), delete("A.f")])
+            .expect("both rewrites are accepted");
         assert_eq!(done.text, "class A:\n    pass\n\nx = 1\n");
         let both = [
             whole("A.f", "def f(self): return 1\n"),
             whole("A.g", "def g(self): return 2\n"),
         ];
-        let done = rewrite(&tree(text), &both).expect("both");
+        let done = rewrite(&tree(text), &both).expect("both rewrites are accepted");
         assert_eq!(done.touched, ["A.f", "A.g"]);
         let clash = [
             whole("A.f", "def f(self): return 1\n"),
@@ -540,7 +549,7 @@ mod imports {
     }
 
     #[test]
-    fn they_follow_the_last_one() {
+    fn new_import_follows_the_last_import() {
         let text = "'''Doc.'''\nfrom __future__ import annotations\nimport os\n\nif TYPE_CHECKING:\n    import re\n\ndef f(): import sys\n";
         check(
             text,
@@ -557,7 +566,7 @@ mod imports {
     }
 
     #[test]
-    fn names_are_merged_on_one_line() {
+    fn imported_names_are_merged_into_a_one_line_statement() {
         check(
             "from a import b  # c\n",
             &["from a import d as e", "from a import b"],
@@ -591,7 +600,7 @@ mod imports {
     }
 
     #[test]
-    fn absolute_ones_stand_before_relative_ones() {
+    fn absolute_imports_are_inserted_before_relative_imports() {
         check(
             "import os\n\nfrom .a import b\n\nx = 1\n",
             &["import datetime", "from .c import d"],
@@ -615,7 +624,7 @@ mod imports {
     }
 
     #[test]
-    fn the_standard_library_stands_in_the_first_block() {
+    fn standard_library_import_is_inserted_into_the_first_block() {
         let text = "\"Doc.\"\nimport argparse\nimport sys\nfrom pathlib import Path\n\nfrom jotter import store\n\nx = 1\n";
         let check = |statements: &[&str], old: &str, new: &str| {
             check(text, statements, &text.replace(old, new));
@@ -635,7 +644,7 @@ mod imports {
             "from pathlib import Path\n",
             "from collections import abc\nfrom pathlib import Path\nfrom typing import Any\n",
         );
-        // Others follow the last import.
+        // Other imports follow the last import.
         check(
             &["import numpy", "import json"],
             "import sys\nfrom pathlib import Path\n\nfrom jotter import store\n",
@@ -644,20 +653,20 @@ mod imports {
     }
 
     #[test]
-    fn a_block_keeps_its_order() {
-        // Sorted by module, whatever the kind.
+    fn new_import_follows_the_sort_order_of_its_block() {
+        // A block that is sorted by module only, whatever the form of the statements.
         check(
             "import csv\nfrom enum import Enum\nimport sys\n",
             &["from json import loads"],
             "import csv\nfrom enum import Enum\nfrom json import loads\nimport sys\n",
         );
-        // Not sorted: after the last one of its kind.
+        // A block that is not sorted: the import follows the last one of its form.
         check(
             "import sys\nimport csv\nfrom os import path\nfrom a import b\n",
             &["import json"],
             "import sys\nimport csv\nimport json\nfrom os import path\nfrom a import b\n",
         );
-        // The first one of its block.
+        // There is no standard library block yet, so the import starts its own block.
         check(
             "from __future__ import annotations\n\nfrom jotter import store\n",
             &["import json"],
@@ -673,7 +682,7 @@ mod imports {
     }
 
     #[test]
-    fn without_imports_they_follow_the_head() {
+    fn first_import_is_inserted_after_docstring_and_header() {
         check(
             "'''Doc.'''\nx = 1\n",
             &["import a"],
@@ -698,9 +707,9 @@ mod imports {
     }
 
     #[test]
-    fn other_statements_are_refused() {
-        assert!(refused("", import(&["x = 1"])).contains("`x = 1` is no import statement"));
-        assert!(refused("", import(&["import"])).contains("no import statement"));
+    fn statement_that_is_not_an_import_is_rejected() {
+        assert!(refused("", import(&["x = 1"])).contains("`x = 1` is not an import statement"));
+        assert!(refused("", import(&["import"])).contains("not an import statement"));
         let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from(""));
         assert!(rewrite(&notes, &[import(&["import a"])]).is_err());
     }

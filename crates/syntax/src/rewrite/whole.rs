@@ -2,23 +2,23 @@
 
 use super::super::{Symbol, SymbolKind, SymbolTree};
 use super::check::flaws_alone;
-use super::place::{Manner, indent_at};
+use super::place::{CodeStyle, indent_at};
 use super::source::Source;
-use super::{Plan, RewriteError};
+use super::{RewriteError, TextReplacement};
 use starling_text::ByteRange;
 
 pub(super) fn plan(
     tree: &SymbolTree,
     symbol: &Symbol,
     written: &str,
-) -> Result<Plan, RewriteError> {
+) -> Result<TextReplacement, RewriteError> {
     if symbol.kind == SymbolKind::Module {
         return module(tree, written);
     }
     let old = symbol.span.of(tree.text());
-    let manner = Manner::of(tree, symbol);
+    let manner = CodeStyle::of(tree, symbol);
     if written == old {
-        return Ok(Plan {
+        return Ok(TextReplacement {
             range: symbol.span,
             insert: written.to_owned(),
         });
@@ -39,21 +39,21 @@ pub(super) fn plan(
     if old.ends_with('\n') {
         insert.push_str(manner.line_break);
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: ByteRange::new(start, symbol.span.end),
         insert,
     })
 }
 
-/// Replaces the whole text of a file without symbols.
-fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
+/// Replaces the whole text of a file that has no symbols.
+fn module(tree: &SymbolTree, written: &str) -> Result<TextReplacement, RewriteError> {
     let module = tree.module();
     if !module.children.is_empty() {
         return Err(RewriteError::WholeModule {
             file: tree.file().clone(),
         });
     }
-    let line_break = Manner::of(tree, module).line_break;
+    let line_break = CodeStyle::of(tree, module).line_break;
     let mut insert = written.replace("\r\n", "\n");
     if tree.text().ends_with('\n') && !insert.is_empty() && !insert.ends_with('\n') {
         insert.push('\n');
@@ -61,14 +61,14 @@ fn module(tree: &SymbolTree, written: &str) -> Result<Plan, RewriteError> {
     if line_break != "\n" {
         insert = insert.replace('\n', line_break);
     }
-    Ok(Plan {
+    Ok(TextReplacement {
         range: module.span,
         insert,
     })
 }
 
-/// Returns the classes around a symbol. A class with the symbol's own name is left out, because the
-/// source may mean the symbol itself.
+/// Returns the classes around a symbol. A class with the symbol's own name is left out, because a
+/// definition with that name in the source is the symbol itself.
 fn classes_around<'t>(tree: &'t SymbolTree, symbol: &Symbol) -> Vec<&'t Symbol> {
     let parent = |symbol: &Symbol| symbol.parent.map(|id| tree.get(id));
     std::iter::successors(parent(symbol), |around| parent(around))

@@ -75,7 +75,7 @@ def A(): pass
 }
 
 #[test]
-fn comments_belong_to_what_they_stand_at() {
+fn comment_belongs_to_the_adjacent_symbol() {
     let text = "\
 # of the module
 
@@ -98,7 +98,7 @@ def g(): pass  # of g
 }
 
 #[test]
-fn a_comment_between_two_goes_by_its_indentation() {
+fn comment_between_two_symbols_is_assigned_by_indentation() {
     let text = "\
 class A:
     def f(self):
@@ -115,12 +115,12 @@ class B: pass
 }
 
 #[test]
-fn a_comment_look_alike_at_the_end_of_a_string_is_none() {
+fn hash_sign_in_a_string_is_not_a_comment() {
     assert_eq!(symbols("x = '''\n# no'''\ndef f(): pass\n"), ["f@3-3"]);
 }
 
 #[test]
-fn the_head_of_the_file_belongs_to_the_file() {
+fn shebang_encoding_and_byte_order_mark_belong_to_the_module() {
     let text = "\u{feff}#!/usr/bin/python\n# -*- coding: utf-8 -*-\n# of f\ndef f(): pass\n";
     assert_eq!(symbols(text), ["f@3-4"]);
     let tree = parse("\u{feff}def f(): pass");
@@ -130,7 +130,7 @@ fn the_head_of_the_file_belongs_to_the_file() {
 }
 
 #[test]
-fn odd_layouts_are_read() {
+fn symbols_are_found_in_unusual_layouts() {
     assert_eq!(symbols("def f(): pass; x = 1\n"), ["f@1-1"]);
     assert_eq!(symbols("def f(): pass;\n\n"), ["f@1-1"]);
     assert_eq!(
@@ -146,7 +146,7 @@ fn odd_layouts_are_read() {
 }
 
 #[test]
-fn a_syntax_error_hides_only_itself() {
+fn symbols_after_a_syntax_error_are_found() {
     let text = "def f(:\n    pass\n\nclass A:\n    def g(self):\n        return 1 +\n\n    def h(self):\n        pass\n\ndef k():\n    pass\n";
     let tree = parse(text);
     check_ownership(&tree);
@@ -160,7 +160,7 @@ fn a_syntax_error_hides_only_itself() {
 }
 
 #[test]
-fn a_file_without_a_grammar_is_one_symbol() {
+fn file_without_a_grammar_is_one_symbol() {
     let tree = SymbolTree::parse(FilePath::new("notes.md"), Arc::from("# A\ndef f(): pass\n"));
     check_ownership(&tree);
     assert_eq!(tree.symbols().len(), 1);
@@ -190,7 +190,7 @@ fn symbols_are_found_by_name_line_and_byte() {
 }
 
 #[test]
-fn the_docstring_is_its_first_paragraph() {
+fn doc_is_the_first_paragraph_of_the_docstring() {
     let text = "\"\"\"Module\n\nMore.\n\"\"\"\ndef f():\n    r'''\n    First line\n    goes on.\n\n    Second.\n    '''\nclass A:\n    b'no'\ndef g():\n    # c\n    'one' 'two'\ndef h(): 'x' + y\ndef i(): f'{x}'\n";
     let docs: Vec<Option<String>> = parse(text)
         .symbols()
@@ -211,8 +211,8 @@ fn the_docstring_is_its_first_paragraph() {
     );
 }
 
-/// Generates lines of Python, some of them broken, in any order and at any depth.
-fn soup() -> impl proptest::strategy::Strategy<Value = String> {
+/// Generates lines of Python, including invalid ones, in any order and with any indentation.
+fn random_python_lines() -> impl proptest::strategy::Strategy<Value = String> {
     use proptest::prelude::*;
     let line = prop::sample::select(vec![
         "def f(a, b=1):",
@@ -252,7 +252,7 @@ fn soup() -> impl proptest::strategy::Strategy<Value = String> {
 }
 
 #[test]
-fn any_text_is_owned_byte_by_byte() {
+fn every_byte_of_any_text_has_exactly_one_owner() {
     use proptest::test_runner::{Config, RngSeed, TestRunner};
     let mut runner = TestRunner::new(Config {
         cases: 2_000,
@@ -260,7 +260,7 @@ fn any_text_is_owned_byte_by_byte() {
         failure_persistence: None,
         ..Config::default()
     });
-    let law = runner.run(&soup(), |text| {
+    let law = runner.run(&random_python_lines(), |text| {
         let tree = parse(&text);
         check_ownership(&tree);
         for (at, symbol) in tree.symbols().iter().enumerate() {
@@ -274,7 +274,7 @@ fn any_text_is_owned_byte_by_byte() {
                 assert_eq!(child.parent, Some(SymbolId(at)));
             }
         }
-        // All other functions that read a tree must accept any text, too.
+        // All other functions that read a tree must also accept any text.
         crate::outline(&tree, 5);
         crate::references(&tree, "f");
         for symbol in tree.symbols() {
@@ -286,9 +286,9 @@ fn any_text_is_owned_byte_by_byte() {
 }
 
 #[test]
-fn the_line_of_a_symbol_is_that_of_its_name() {
+fn line_of_a_symbol_is_the_line_of_its_name() {
     let tree = parse("# of f\n@a\n@b\ndef f(): pass\n");
-    let symbol = tree.find("f").expect("f");
+    let symbol = tree.find("f").expect("the function exists");
     assert_eq!((symbol.lines.0, tree.line_of(symbol)), (1, 4));
     assert_eq!(tree.line_of(tree.module()), 1);
 }
@@ -308,7 +308,7 @@ fn every_mark(node: Node<'_>, comments: &mut Vec<ByteRange>, strings: &mut Vec<B
 }
 
 #[test]
-fn what_expressions_hold_is_found_although_most_are_passed_over() {
+fn comments_and_strings_in_expressions_are_all_found() {
     let dense = "\
 total = a * (b + 'one')  # after
 def f(x=g('two'), *y):  # behind

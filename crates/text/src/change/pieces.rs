@@ -1,5 +1,5 @@
-//! Composition of change sets: the text between them is a list of pieces, each kept from the base
-//! or inserted.
+//! Composes change sets. The text between the two change sets is a list of pieces, each kept from
+//! the base text or inserted.
 
 use super::{ChangeSet, Edit};
 use crate::ByteRange;
@@ -19,7 +19,7 @@ pub(super) fn composed(first: &ChangeSet, next: &ChangeSet) -> ChangeSet {
     from_pieces(first.base_len, &result)
 }
 
-/// A part of the text after a change set.
+/// A part of the text after a change set: kept from the base text, or inserted.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     Kept(ByteRange),
@@ -40,8 +40,8 @@ impl<'a> Piece<'a> {
                 Piece::Kept(ByteRange::new(start, start + at)),
                 Piece::Kept(ByteRange::new(start + at, end)),
             ),
-            // A split inside a character cannot happen if the change sets fit the text. The lengths
-            // alone cannot prove that, so round down instead of panicking.
+            // A split inside a character cannot happen if the change sets match the text. The
+            // lengths alone cannot guarantee that, so round down instead of panicking.
             Piece::Text(text) => {
                 let at = (0..=at).rev().find(|at| text.is_char_boundary(*at));
                 let at = at.unwrap_or(0);
@@ -109,5 +109,5 @@ fn from_pieces(base_len: usize, pieces: &[Piece<'_>]) -> ChangeSet {
             }
         }
     }
-    ChangeSet::new(base_len, edits).expect("kept pieces come in the order of the base")
+    ChangeSet::new(base_len, edits).expect("kept pieces are in the order of the base")
 }

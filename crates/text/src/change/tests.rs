@@ -14,11 +14,11 @@ fn set(base: &str, edits: &[(usize, usize, &str)]) -> ChangeSet {
         .iter()
         .map(|(s, e, text)| edit(*s, *e, text))
         .collect();
-    ChangeSet::new(base.len(), edits).expect("a change set")
+    ChangeSet::new(base.len(), edits).expect("the edits are in order and inside the base")
 }
 
 #[test]
-fn edits_are_ordered_joined_and_checked() {
+fn new_change_set_sorts_joins_and_validates_edits() {
     let changes = set(
         "abcdef",
         &[(4, 4, "y"), (1, 3, "x"), (3, 4, ""), (6, 6, "")],
@@ -34,13 +34,13 @@ fn edits_are_ordered_joined_and_checked() {
 }
 
 #[test]
-fn insertions_at_one_place_keep_their_order() {
+fn insertions_at_the_same_offset_keep_their_order() {
     let changes = set("ab", &[(1, 1, "1"), (1, 2, "B"), (1, 1, "2")]);
     assert_eq!(changes.apply("ab").as_deref(), Ok("a12B"));
 }
 
 #[test]
-fn another_text_is_refused() {
+fn applying_to_another_text_is_an_error() {
     let changes = set("abc", &[(1, 2, "x")]);
     let mismatch = ApplyMismatch {
         expected: 3,
@@ -59,7 +59,7 @@ fn another_text_is_refused() {
 }
 
 #[test]
-fn what_both_sides_touch_conflicts() {
+fn rebase_of_overlapping_edits_is_a_conflict() {
     let base = "abcdef";
     let ours = set(base, &[(0, 1, "A"), (2, 4, "X")]);
     for theirs in [(3, 5, ""), (3, 3, "y"), (2, 4, "Y"), (0, 6, "")] {
@@ -73,7 +73,7 @@ fn what_both_sides_touch_conflicts() {
 }
 
 #[test]
-fn the_same_edit_on_both_sides_is_made_once() {
+fn same_edit_on_both_sides_is_applied_once() {
     let base = "abcdef";
     let ours = set(base, &[(1, 2, "X"), (4, 4, "new")]);
     let theirs = set(base, &[(0, 0, "> "), (1, 2, "X")]);
@@ -83,14 +83,14 @@ fn the_same_edit_on_both_sides_is_made_once() {
 }
 
 #[test]
-fn offsets_move_with_the_text() {
+fn offsets_are_mapped_to_the_changed_text() {
     let changes = set("abcdef", &[(1, 3, "XYZ"), (4, 4, "-")]);
     let moved: Vec<usize> = (0..=6).map(|at| changes.map_offset(at)).collect();
     assert_eq!(moved, [0, 1, 1, 4, 6, 7, 8]);
 }
 
 #[test]
-fn between_touches_only_what_differs() {
+fn change_set_between_two_texts_edits_only_differing_characters() {
     let old = "one\ntwo\nthrße\nfour\n";
     let new = "one\ntwo!\nthrüe\nfour\nfive\n";
     let changes = ChangeSet::between(old, new);
@@ -100,7 +100,7 @@ fn between_touches_only_what_differs() {
 }
 
 #[test]
-fn a_stored_change_set_is_checked_when_read() {
+fn deserialized_change_set_is_validated() {
     let changes = set("abcdef", &[(1, 3, "x")]);
     let json = serde_json::to_string(&changes).unwrap();
     assert_eq!(serde_json::from_str::<ChangeSet>(&json).unwrap(), changes);
@@ -109,7 +109,7 @@ fn a_stored_change_set_is_checked_when_read() {
 }
 
 #[test]
-fn what_touches_without_overlap_is_no_conflict() {
+fn rebase_of_adjacent_edits_is_not_a_conflict() {
     let base = "abcdef";
     let check = |ours: (usize, usize, &str), theirs: (usize, usize, &str), expected: &str| {
         let (ours, theirs) = (set(base, &[ours]), set(base, &[theirs]));
@@ -127,7 +127,7 @@ fn what_touches_without_overlap_is_no_conflict() {
 }
 
 #[test]
-fn a_conflict_names_the_first_clash_of_both_sides() {
+fn conflict_contains_the_ranges_of_the_first_clash() {
     let base = "abcdefgh";
     let ours = set(base, &[(0, 1, "x"), (3, 5, "y"), (6, 8, "z")]);
     let theirs = set(base, &[(2, 2, "1"), (4, 7, "2")]);
@@ -144,7 +144,7 @@ fn a_conflict_names_the_first_clash_of_both_sides() {
 }
 
 #[test]
-fn offsets_at_the_borders_of_edits() {
+fn offsets_at_the_borders_of_edits_are_mapped() {
     let removed = set("abcdef", &[(2, 4, "")]);
     let moved: Vec<usize> = (0..=6).map(|at| removed.map_offset(at)).collect();
     assert_eq!(moved, [0, 1, 2, 2, 2, 3, 4]);
@@ -155,17 +155,19 @@ fn offsets_at_the_borders_of_edits() {
 }
 
 #[test]
-fn a_replacement_stays_inside_its_base() {
-    let replaced = ChangeSet::replace(3, ByteRange::new(1, 3), "x").expect("inside");
+fn replacement_past_the_end_of_the_base_is_rejected() {
+    let replaced =
+        ChangeSet::replace(3, ByteRange::new(1, 3), "x").expect("the range is inside the base");
     assert_eq!(replaced.apply("abc").as_deref(), Ok("ax"));
     assert_eq!(replaced.base_len(), 3);
     assert_eq!(ChangeSet::replace(3, ByteRange::new(1, 4), "x"), None);
-    let nothing = ChangeSet::replace(3, ByteRange::new(1, 1), "").expect("inside");
+    let nothing =
+        ChangeSet::replace(3, ByteRange::new(1, 1), "").expect("the range is inside the base");
     assert!(nothing.is_empty());
 }
 
 #[test]
-fn between_keeps_line_breaks_and_characters_whole() {
+fn between_never_splits_a_crlf_or_a_character() {
     for (old, new) in [
         ("", "a\n"),
         ("a\n", ""),
@@ -192,7 +194,7 @@ fn between_keeps_line_breaks_and_characters_whole() {
 }
 
 #[test]
-fn composed_edits_meet_inside_inserts() {
+fn composition_edits_text_inserted_by_the_first_change_set() {
     let first = set("ab", &[(1, 1, "12345")]);
     let next = set("a12345b", &[(2, 4, ""), (5, 7, "!")]);
     let both = first.compose(&next).unwrap();
@@ -218,14 +220,14 @@ fn changes_for(
         let (a, b) = (*a.get(&borders), *b.get(&borders));
         let (start, end) = (a.min(b), a.max(b).min(a.min(b) + 6));
         let end = borders.iter().copied().rfind(|border| *border <= end);
-        let end = end.expect("0 is a border");
+        let end = end.expect("0 is a character boundary");
         let mut more = edits.clone();
         more.push(edit(start, end, insert));
         if ChangeSet::new(base.len(), more.clone()).is_some() {
             edits = more;
         }
     }
-    ChangeSet::new(base.len(), edits).expect("checked above")
+    ChangeSet::new(base.len(), edits).expect("the edits were checked in the loop")
 }
 
 fn parts() -> impl Strategy<Value = Vec<(prop::sample::Index, prop::sample::Index, String)>> {
@@ -241,7 +243,7 @@ fn parts() -> impl Strategy<Value = Vec<(prop::sample::Index, prop::sample::Inde
 
 proptest! {
     #[test]
-    fn the_way_back_takes_back(base in TEXT, parts in parts()) {
+    fn change_set_from_the_new_to_the_old_text_restores_the_old(base in TEXT, parts in parts()) {
         let changes = changes_for(&base, &parts);
         let text = changes.apply(&base).unwrap();
         let back = ChangeSet::between(&text, &base);
@@ -251,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn compose_is_one_after_the_other(base in TEXT, a in parts(), b in parts(), c in parts()) {
+    fn composition_equals_applying_one_after_the_other(base in TEXT, a in parts(), b in parts(), c in parts()) {
         let a = changes_for(&base, &a);
         let after_a = a.apply(&base).unwrap();
         let b = changes_for(&after_a, &b);
@@ -266,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn both_orders_of_rebasing_agree(base in TEXT, a in parts(), b in parts()) {
+    fn rebasing_in_either_order_gives_the_same_text(base in TEXT, a in parts(), b in parts()) {
         let (a, b) = (changes_for(&base, &a), changes_for(&base, &b));
         match (a.rebase(&b), b.rebase(&a)) {
             (Ok(a_after_b), Ok(b_after_a)) => {
@@ -284,14 +286,14 @@ proptest! {
     }
 
     #[test]
-    fn between_reaches_the_new_text(old in TEXT, new in TEXT) {
+    fn change_set_between_two_texts_turns_the_old_into_the_new(old in TEXT, new in TEXT) {
         let changes = ChangeSet::between(&old, &new);
         prop_assert_eq!(changes.apply(&old).unwrap(), new.clone());
         prop_assert_eq!(changes.is_empty(), old == new);
     }
 
     #[test]
-    fn kept_bytes_are_found_again(base in TEXT, parts in parts()) {
+    fn mapped_offset_of_a_kept_byte_has_the_same_byte(base in TEXT, parts in parts()) {
         let changes = changes_for(&base, &parts);
         let text = changes.apply(&base).unwrap();
         let kept = |at: usize| changes.edits().iter().all(|edit| !edit.range.contains(at));
@@ -302,7 +304,7 @@ proptest! {
 }
 
 #[test]
-fn what_two_wrote_into_one_line_is_a_conflict() {
+fn changes_of_the_same_line_on_both_sides_conflict() {
     let base = "a = 1\nb = 2\nc = 3\n";
     let ours = |text: &str| ChangeSet::between(base, text);
     let two = ours("a = 1\nb = 9\nc = 3\n");
@@ -344,7 +346,7 @@ fn what_two_wrote_into_one_line_is_a_conflict() {
 }
 
 #[test]
-fn a_conflict_is_told_in_lines() {
+fn conflict_is_described_with_line_numbers() {
     let base = "one\ntwo\nthree\n";
     let told = |mine: &str, theirs: &str| {
         let mine = ChangeSet::between(base, mine);

@@ -1,4 +1,4 @@
-//! Each error says what to do instead.
+//! Tests of the error messages, each of which must tell the model what to do instead.
 
 use super::*;
 
@@ -13,14 +13,14 @@ x = 1
 ";
 
 #[test]
-fn messages_of_whole_symbols() {
+fn errors_of_whole_replacements_tell_what_to_do() {
     let check = |symbol: &str, source: &str, expected: &str| {
         assert_eq!(refused(TEXT, whole(symbol, source)), expected);
     };
     check(
         "A.f",
         "x = 1\n",
-        "the source for `A.f` holds no definition: send all of it, from its decorators to its last line, or patch the lines that change",
+        "the source for `A.f` contains no definition: send all of it, from its decorators to its last line, or patch the lines that change",
     );
     check(
         "A.f",
@@ -35,23 +35,23 @@ fn messages_of_whole_symbols() {
     check(
         "A",
         "def A(): pass\n",
-        "`A` is a class, the source defines a function: keep the kind, or delete it and add a new symbol",
+        "`A` is a class, but the source defines a function: keep the kind, or delete the symbol and add a new one",
     );
     check(
         "",
         "x = 1\n",
-        "the module body of m.py cannot be replaced as a whole, for that would replace every symbol in it: patch the lines, add a symbol or add imports instead",
+        "the module body of m.py cannot be replaced as a whole, because that would replace every symbol in it: patch the lines, add a symbol or add imports instead",
     );
     let message = refused(TEXT, whole("A.f", "def f(self):\n    return (\n"));
     assert!(
-        message.contains("of the source for A.f is no Python"),
+        message.contains("of the source for A.f is invalid Python"),
         "{message}"
     );
     assert!(message.ends_with("nothing was changed"), "{message}");
 }
 
 #[test]
-fn messages_of_patches() {
+fn errors_of_patches_tell_what_to_do() {
     let hunks = |hunks: &[(&str, &str)]| Rewrite::Patch {
         symbol: "A".to_owned(),
         hunks: hunks
@@ -64,7 +64,7 @@ fn messages_of_patches() {
     };
     check(
         &[("return 1", "return 3"), ("", "x")],
-        "hunk 2 for `A` has no old text: give the lines to replace, as they stand now",
+        "hunk 2 for `A` has no old text: give the current text of the lines to replace",
     );
     check(
         &[("self", "this")],
@@ -72,7 +72,7 @@ fn messages_of_patches() {
     );
     check(
         &[("x = 1", "x = 2")],
-        "the old text of hunk 1 is not in `A`; it stands in the module body, at line 7",
+        "the old text of hunk 1 is not in `A`; it is in the module body, at line 7",
     );
     check(
         &[("yield forever", "")],
@@ -80,12 +80,13 @@ fn messages_of_patches() {
     );
     let message = refused(TEXT, hunks(&[("return 11", "")]));
     assert!(
-        message.contains("the nearest to `return 11`: line 3: `return 1`"),
+        message.contains("the lines most similar to `return 11`: line 3: `return 1`"),
         "{message}"
     );
     let message = refused(TEXT, hunks(&[("return 1", "return 1 +")]));
     assert!(
-        message.starts_with("m.py: line 3 would be no Python") && message.contains("`return 1 +`"),
+        message.starts_with("m.py: line 3 would be invalid Python")
+            && message.contains("`return 1 +`"),
         "{message}"
     );
     check(
@@ -95,33 +96,33 @@ fn messages_of_patches() {
 }
 
 #[test]
-fn messages_of_the_others() {
+fn errors_of_other_rewrites_tell_what_to_do() {
     assert_eq!(
         refused(TEXT, add("A", Place::Inside, "def g(self): pass\n")),
-        "`A.g` is there already: rewrite it instead of adding it"
+        "`A.g` already exists: rewrite it instead of adding it"
     );
     assert_eq!(
         refused(TEXT, add("A.f", Place::Inside, "def k(): pass\n")),
-        "`A.f` is no class, so nothing can be added inside: add after it, or rewrite it"
+        "`A.f` is not a class, so nothing can be added inside it: add the new symbol after it, or rewrite it"
     );
     assert_eq!(
         refused(TEXT, delete("")),
-        "the module body of m.py cannot be deleted: patch out the lines that must go"
+        "the module body of m.py cannot be deleted: remove its lines with a patch"
     );
     assert_eq!(
         refused(TEXT, import(&["x = 1"])),
-        "`x = 1` is no import statement: add it with a patch of the module body"
+        "`x = 1` is not an import statement: add it with a patch of the module body"
     );
     let notes = SymbolTree::parse(FilePath::new("notes.md"), Arc::from(""));
     let error = rewrite(&notes, &[import(&["import a"])]).expect_err("no imports there");
     assert_eq!(
         error.to_string(),
-        "notes.md is of no language that has imports here: patch its text instead"
+        "imports cannot be added to notes.md, because its language is not supported: patch its text instead"
     );
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_some_of_many() {
+fn error_for_an_unknown_symbol_lists_a_limited_number_of_symbols() {
     assert_eq!(
         refused("x = 1\n", delete("f")),
         "no symbol `f` in m.py; it has: only the module body, whose name is empty"

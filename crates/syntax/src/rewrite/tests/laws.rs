@@ -65,12 +65,12 @@ fn statements() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 #[test]
-fn imports_only_add_and_are_added_once() {
+fn imports_only_insert_text_and_are_idempotent() {
     let law = runner(21).run(&(module(), statements()), |(text, wanted)| {
         let before = tree(&text);
         prop_assert!(
             flaws(&before).is_empty(),
-            "the module is no Python: {text:?}"
+            "the module is invalid Python: {text:?}"
         );
         let done = made(&text, import(&wanted));
         let removed = done.changes.edits().iter().map(|edit| edit.range.len());
@@ -108,7 +108,7 @@ fn imports_only_add_and_are_added_once() {
 }
 
 #[test]
-fn a_mark_is_seen_wherever_it_is_put_and_only_there() {
+fn omission_mark_is_found_at_any_line_and_nowhere_else() {
     let places = (module(), any::<prop::sample::Index>());
     let law = runner(22).run(&places, |(text, index)| {
         prop_assert_eq!(omission_marks(&text, &text), vec![]);

@@ -1,4 +1,4 @@
-//! Files with tabs, CRLF, a byte order mark, and no line break at the end.
+//! Tests with files that have tabs, CRLF, a byte order mark, and no line break at the end.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn check(done: &Rewritten) {
 }
 
 #[test]
-fn a_whole_symbol_takes_them_on() {
+fn replaced_symbol_keeps_tabs_and_crlf() {
     let source = "def f(self):\n    if self:\n        return 3\n    return 4\n";
     let done = made(TEXT, whole("A.f", source));
     check(&done);
@@ -25,7 +25,7 @@ fn a_whole_symbol_takes_them_on() {
 }
 
 #[test]
-fn a_patch_takes_them_on() {
+fn patch_keeps_tabs_and_crlf() {
     for old in ["return 1\n", "        return 1", "\t\treturn 1\r\n"] {
         let new = old.replace("return 1", "return 3");
         let done = made(TEXT, patch("A.f", old, &new));
@@ -43,7 +43,7 @@ fn a_patch_takes_them_on() {
 }
 
 #[test]
-fn additions_take_them_on() {
+fn added_symbol_keeps_tabs_and_crlf() {
     let source = "def k(self):\n    return 3\n";
     let after = made(TEXT, add("A.f", Place::After, source));
     check(&after);
@@ -56,7 +56,7 @@ fn additions_take_them_on() {
 }
 
 #[test]
-fn deletions_and_imports_take_them_on() {
+fn deletions_and_imports_keep_tabs_and_crlf() {
     let done = made(TEXT, delete("A.f"));
     check(&done);
     let gone = "\tdef f(self):\r\n\t\treturn 1\r\n\r\n";
@@ -71,14 +71,15 @@ fn deletions_and_imports_take_them_on() {
 }
 
 #[test]
-fn deletions_leave_what_is_not_theirs() {
+fn deletion_keeps_the_code_around_the_symbol() {
     let text =
         "if x:\n    def f(): pass\nelse:\n    def f(): return 1\n\n# of the module\n\ny = f\n";
     let done = made(text, delete("f"));
     assert_eq!(done.text, text.replacen("def f(): pass", "pass", 1));
     let done = made(text, delete("f#2"));
     assert_eq!(done.text, text.replacen("def f(): return 1", "pass", 1));
-    let both = rewrite(&tree(text), &[delete("f"), delete("f#2")]).expect("both");
+    let both =
+        rewrite(&tree(text), &[delete("f"), delete("f#2")]).expect("both deletions are accepted");
     let rest = "if x:\n    pass\nelse:\n    pass\n\n# of the module\n\ny = f\n";
     assert_eq!(both.text, rest);
     let class = "class A:\n    '''Doc.'''\n\n    @a\n    # why\n    def f(self): pass\n\n\nx = 1\n";
@@ -86,6 +87,7 @@ fn deletions_leave_what_is_not_theirs() {
     assert_eq!(done.text, "class A:\n    '''Doc.'''\n\n\nx = 1\n");
     assert_eq!(done.losses, []);
     // Deleting a class and its method is the same as deleting the class.
-    let done = rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both");
+    let done =
+        rewrite(&tree(class), &[delete("A"), delete("A.f")]).expect("both deletions are accepted");
     assert_eq!(done.text, "x = 1\n");
 }

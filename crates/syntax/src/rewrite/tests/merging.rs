@@ -7,7 +7,7 @@ fn check(text: &str, statements: &[&str], expected: &str) {
 }
 
 #[test]
-fn what_is_there_is_not_added() {
+fn existing_import_is_not_added_again() {
     check("import a, b\n", &["import b", "import a"], "import a, b\n");
     check("import a.b\n", &["import a.b"], "import a.b\n");
     check(
@@ -18,7 +18,7 @@ fn what_is_there_is_not_added() {
     let long = "from a import (\n    b,\n    c as d,\n)\n";
     check(long, &["from a import b", "from a import  c  as  d"], long);
     check("", &["import a", "import a"], "import a\n");
-    // An import inside a function is not available to the rest of the module.
+    // An import inside a function is not available in the rest of the module.
     check(
         "def f():\n    import a\n",
         &["import a"],
@@ -27,7 +27,7 @@ fn what_is_there_is_not_added() {
 }
 
 #[test]
-fn merging_keeps_what_stands_around() {
+fn merged_import_keeps_comments_and_parentheses() {
     check(
         "from .a import b; x = 1\n",
         &["from .a import c"],
@@ -56,11 +56,14 @@ fn merging_keeps_what_stands_around() {
 }
 
 #[test]
-fn the_future_comes_first() {
+fn future_imports_come_before_other_imports() {
     let check_future = |text: &str, statements: &[&str]| {
         let done = made(text, import(statements));
-        let future = done.text.find("from __future__").expect("it is there");
-        let other = done.text.find("import os").expect("it is there");
+        let future = done
+            .text
+            .find("from __future__")
+            .expect("the import exists");
+        let other = done.text.find("import os").expect("the import exists");
         assert!(future < other, "{}", done.text);
         assert!(done.text.starts_with("'''Doc.'''"), "{}", done.text);
     };
@@ -80,14 +83,14 @@ fn the_future_comes_first() {
 }
 
 #[test]
-fn imports_and_changes_go_together() {
+fn imports_are_applied_together_with_other_rewrites() {
     let text = "import os\n\n\ndef f():\n    return 1\n";
     let all = [
         import(&["from math import pi"]),
         whole("f", "def f():\n    return pi\n"),
         add("f", Place::After, "def g():\n    return os\n"),
     ];
-    let done = rewrite(&tree(text), &all).expect("all of them");
+    let done = rewrite(&tree(text), &all).expect("all rewrites are accepted");
     assert_eq!(
         done.text,
         "import os\nfrom math import pi\n\n\ndef f():\n    return pi\n\n\ndef g():\n    return os\n"

@@ -1,0 +1,21 @@
+//! Conversations with models: tools as values ([`Tool`], [`Toolbox`]), the loop of turns
+//! ([`converse`]) and what is left out when a conversation nears the model's window.
+
+mod call;
+mod compact;
+mod conversation;
+mod line;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod toolbox;
+mod turns;
+
+pub use call::{Call, InShort};
+pub use conversation::{Conversation, LONGEST_ANSWER};
+pub use line::{LineArguments, first_word, words};
+pub use schema::schema;
+pub use tool::{Execute, Tool, ToolCost};
+pub use toolbox::Toolbox;
+pub use turns::{AfterCalls, AfterWords, ModelFailure, Turns, converse};

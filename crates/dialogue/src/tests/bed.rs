@@ -1,0 +1,242 @@
+//! A box of tools and a turns with a scripted model.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use starling_core::*;
+use starling_workspace::UnusualPaths;
+
+use crate::*;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum User {
+    Reader,
+    Writer,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+pub struct Look {
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+pub struct Ask {
+    pub who: String,
+    pub what: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+pub struct End {
+    #[serde(default)]
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Look(Look),
+    Ask(Ask),
+    End(End),
+    Outside(serde_json::Value),
+}
+
+impl InShort for Action {
+    fn in_short(&self) -> String {
+        match self {
+            Action::Look(look) => look.names.join(" "),
+            Action::Ask(ask) => ask.who.clone(),
+            Action::End(end) => end.why.clone(),
+            Action::Outside(value) => value.to_string(),
+        }
+    }
+}
+
+/// Answers every call with what it asks for.
+pub struct Echo;
+
+#[async_trait]
+impl Execute<Action> for Echo {
+    async fn execute(&self, action: &Action) -> String {
+        format!("found {}", action.in_short())
+    }
+}
+
+pub fn tools() -> Vec<Tool<'static, User, Action>> {
+    use User::{Reader, Writer};
+    let echo = || Some(Arc::new(Echo) as Arc<dyn Execute<Action>>);
+    vec![
+        Tool::new(
+            "look",
+            "Look.",
+            &[Reader, Writer],
+            ToolCost::Lookup,
+            Action::Look,
+        )
+        .line("look", LineArguments::Words("names"))
+        .by(echo()),
+        Tool::new("ask_owner", "Ask.", &[Reader], ToolCost::Model, Action::Ask)
+            .line("ask", LineArguments::FirstAndRest("who", "what"))
+            .by(echo()),
+        Tool::new("end", "End.", &[Writer], ToolCost::Change, Action::End)
+            .line("end", LineArguments::Optional("why")),
+    ]
+}
+
+pub fn toolbox(user: User) -> Toolbox<'static, User, Action> {
+    Toolbox::of(user, tools())
+}
+
+pub fn reply(text: &str, calls: &[(&str, &str)]) -> ChatReply {
+    let call = |(at, (name, arguments)): (usize, &(&str, &str))| ToolCall {
+        id: format!("c{at}"),
+        name: (*name).to_owned(),
+        arguments: (*arguments).to_owned(),
+    };
+    ChatReply {
+        model: "m".to_owned(),
+        text: text.to_owned(),
+        tool_calls: calls.iter().enumerate().map(call).collect(),
+        finish: Finish::Stop,
+        usage: Usage::default(),
+        cost: Dollars(0.0),
+        calls: 1,
+    }
+}
+
+pub fn look(name: &str) -> ChatReply {
+    let arguments = format!("{{\"names\": [{name:?}]}}");
+    reply("", &[("look", &arguments)])
+}
+
+pub fn profile(window: u64) -> ModelProfile {
+    ModelProfile {
+        name: "m".to_owned(),
+        context_window: Tokens(window),
+        max_output: Tokens(100),
+        tool_calling: ToolCalling::Native,
+        replayed: false,
+        price: None,
+    }
+}
+
+#[derive(Debug)]
+pub struct Failed(pub ModelError);
+
+impl ModelFailure for Failed {
+    fn of_model(&self) -> Option<&ModelError> {
+        Some(&self.0)
+    }
+}
+
+/// A writer whose model follows a script.
+pub struct Scripted {
+    pub toolbox: Toolbox<'static, User, Action>,
+    pub conversation: Conversation,
+    pub profile: ModelProfile,
+    pub script: Mutex<VecDeque<Result<ChatReply, ModelError>>>,
+    /// The messages of each request.
+    pub asked: Vec<Vec<Message>>,
+    /// Length of each result.
+    pub padding: usize,
+    pub times_left_out: usize,
+    pub turns_over: usize,
+}
+
+impl Scripted {
+    pub fn new(script: impl IntoIterator<Item = Result<ChatReply, ModelError>>) -> Self {
+        let mut conversation = Conversation::new("c".to_owned(), Role::Agent, "system".to_owned());
+        conversation.user("the task");
+        Scripted {
+            toolbox: toolbox(User::Writer),
+            conversation,
+            profile: profile(100_000),
+            script: Mutex::new(script.into_iter().collect()),
+            asked: Vec::new(),
+            padding: 0,
+            times_left_out: 0,
+            turns_over: 0,
+        }
+    }
+}
+
+#[async_trait]
+impl Turns for Scripted {
+    type Action = Action;
+    type End = String;
+    type Failed = Failed;
+
+    fn name(&self) -> String {
+        "scripted".to_owned()
+    }
+
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn begin(&mut self, turn: u32) -> ControlFlow<String, Option<Vec<ToolSpec>>> {
+        match turn {
+            99 => ControlFlow::Continue(None),
+            _ => ControlFlow::Continue(Some(self.toolbox.specs(ToolCalling::Native))),
+        }
+    }
+
+    async fn call(&mut self, tools: Vec<ToolSpec>) -> Result<ChatReply, Failed> {
+        let request = self.conversation.request(tools, &self.profile);
+        self.asked.push(request.messages);
+        let mut script = self.script.lock().unwrap();
+        script.pop_front().expect("a line").map_err(Failed)
+    }
+
+    fn failed(&mut self, error: Failed) -> ControlFlow<String> {
+        match error.0.is_transient() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(error.0.to_string()),
+        }
+    }
+
+    fn calls(&mut self, reply: &ChatReply) -> Vec<Call<Action>> {
+        let paths = UnusualPaths::default();
+        let text = |text: &str| self.toolbox.lines(text, &paths);
+        self.toolbox.calls(self.profile.tool_calling, reply, text)
+    }
+
+    async fn hear(&mut self, reply: &ChatReply) -> AfterWords<String> {
+        let is_answer = !reply.text.is_empty();
+        AfterWords {
+            told: (!is_answer).then(|| "It was empty.".to_owned()),
+            end: is_answer.then(|| reply.text.clone()),
+        }
+    }
+
+    async fn act(
+        &mut self,
+        _reply: &ChatReply,
+        calls: Vec<Call<Action>>,
+    ) -> AfterCalls<Action, String> {
+        let (mut results, mut end) = (Vec::new(), None);
+        for call in calls {
+            let text = self.toolbox.execute(&call).await;
+            if let Ok(Action::End(ending)) = &call.action {
+                end = Some(ending.why.clone());
+            }
+            let padding = "x".repeat(self.padding);
+            results.push((call, format!("{}\n{padding}", text.unwrap_or_default())));
+        }
+        AfterCalls { results, end }
+    }
+
+    fn after_turn(&mut self) {
+        self.turns_over += 1;
+    }
+
+    fn left_out(&mut self) {
+        self.times_left_out += 1;
+    }
+}

@@ -1,0 +1,4 @@
+mod bed;
+mod compacting;
+mod reading;
+mod turning;

@@ -1,0 +1,76 @@
+//! What carries out the calls of tools that change nothing.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use starling_dialogue::Execute;
+use starling_syntax::SymbolPath;
+
+use crate::agent::{questions, tools};
+use crate::event::actor::ActorId;
+use crate::protocol::{self, Action, Executors, RunToolbox, ToolSet};
+use crate::state::run_context::RunContext;
+
+/// Who calls a tool.
+struct ToolUser {
+    run: Arc<RunContext>,
+    /// All agents that wait for an answer, the user last.
+    chain: Vec<ActorId>,
+}
+
+impl ToolUser {
+    fn symbol(&self) -> Option<&SymbolPath> {
+        self.chain.last().and_then(ActorId::symbol)
+    }
+}
+
+struct LookAtCode(Arc<ToolUser>);
+struct AskOwners(Arc<ToolUser>);
+struct RunProjectTests(Arc<ToolUser>);
+
+/// Returns the tools of a role. `chain` holds all agents that wait for an answer, their user last.
+pub(crate) fn toolbox(run: &Arc<RunContext>, role: ToolSet, chain: &[ActorId]) -> RunToolbox {
+    let user = Arc::new(ToolUser {
+        run: Arc::clone(run),
+        chain: chain.to_vec(),
+    });
+    let executors = Executors {
+        look: Some(Arc::new(LookAtCode(Arc::clone(&user)))),
+        ask: Some(Arc::new(AskOwners(Arc::clone(&user)))),
+        run_tests: Some(Arc::new(RunProjectTests(user))),
+    };
+    protocol::toolbox(role, &executors)
+}
+
+#[async_trait]
+impl Execute<Action> for LookAtCode {
+    async fn execute(&self, action: &Action) -> String {
+        let LookAtCode(user) = self;
+        let text = tools::look(&user.run, user.symbol(), action).await;
+        text.unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Execute<Action> for AskOwners {
+    async fn execute(&self, action: &Action) -> String {
+        let (AskOwners(user), Action::Ask(question)) = (self, action) else {
+            return String::new();
+        };
+        let chain = user.chain.clone();
+        questions::ask(&user.run, chain, &question.symbol, &question.question).await
+    }
+}
+
+#[async_trait]
+impl Execute<Action> for RunProjectTests {
+    async fn execute(&self, action: &Action) -> String {
+        let RunProjectTests(user) = self;
+        match (user.chain.last(), action) {
+            (Some(actor), Action::RunTests(wanted)) => {
+                tools::run_tests(&user.run, actor, wanted).await
+            }
+            (Some(_) | None, _) => String::new(),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! All tools of a run, as values.
+
+use std::sync::Arc;
+
+use super::action::{Action, Propose, ToolSet};
+use ToolSet::{Answerer, Owner, Scout, Solo};
+use starling_core::ToolSpec;
+use starling_dialogue::{Execute, LineArguments, Tool, ToolCost, Toolbox};
+
+/// A tool of a run.
+pub(crate) type RunTool = Tool<'static, ToolSet, Action>;
+/// The tools of one role.
+pub(crate) type RunToolbox = Toolbox<'static, ToolSet, Action>;
+
+type Executor = Arc<dyn Execute<Action>>;
+
+/// What carries out the calls of tools that change nothing. All other calls are carried out by the
+/// loop of their agent. Without executors, the tools can only be described and read.
+#[derive(Clone, Default)]
+pub(crate) struct Executors {
+    /// Looks at the code.
+    pub look: Option<Executor>,
+    /// Asks the owner of a symbol.
+    pub ask: Option<Executor>,
+    pub run_tests: Option<Executor>,
+}
+
+const ALL: &[ToolSet] = &[Scout, Owner, Solo, Answerer];
+
+/// Returns all tools, in a fixed order, so that provider caches hit.
+pub(crate) fn all(by: &Executors) -> Vec<RunTool> {
+    let mut tools = reading(by);
+    tools.extend(acting(by));
+    tools.extend(ending());
+    tools
+}
+
+fn reading(by: &Executors) -> Vec<RunTool> {
+    use LineArguments::{Rest, Words};
+    use ToolCost::Lookup;
+    let tools: [RunTool; 5] = [
+        Tool::new(
+            "read",
+            "Show the source of symbols or of ranges of lines.",
+            ALL,
+            Lookup,
+            Action::Read,
+        )
+        .line("read", Words("symbols")),
+        Tool::new(
+            "outline",
+            "List the symbols of a file with their signatures.",
+            ALL,
+            Lookup,
+            Action::Outline,
+        )
+        .line("outline", Rest("file")),
+        Tool::new(
+            "search",
+            "Find text or symbols in the code base.",
+            ALL,
+            Lookup,
+            Action::Search,
+        )
+        .line("search", Rest("query")),
+        Tool::new(
+            "definition",
+            "Where a name is defined, with the source.",
+            ALL,
+            Lookup,
+            Action::Definition,
+        )
+        .line("definition", Rest("name")),
+        Tool::new(
+            "references",
+            "Where a name is used.",
+            ALL,
+            Lookup,
+            Action::References,
+        )
+        .line("references", Rest("name")),
+    ];
+    tools
+        .into_iter()
+        .map(|tool| tool.by(by.look.clone()))
+        .collect()
+}
+
+fn acting(by: &Executors) -> Vec<RunTool> {
+    use LineArguments::{FirstAndRest, None};
+    use ToolCost::{Change, Command, Model};
+    vec![
+        Tool::new(
+            "ask",
+            "Ask the owner of a symbol a question.",
+            &[Owner, Answerer],
+            Model,
+            Action::Ask,
+        )
+        .line("ask", FirstAndRest("symbol", "question"))
+        .by(by.ask.clone()),
+        Tool::new(
+            "request_change",
+            "Ask the owner of another symbol to change it.",
+            &[Owner],
+            Change,
+            Action::Request,
+        )
+        .line("request", FirstAndRest("symbol", "reason")),
+        Tool::new(
+            "intent",
+            "Say what you mean to change, before a change of a contract or of many symbols.",
+            &[Owner, Solo],
+            Change,
+            Action::Intent,
+        ),
+        Tool::new(
+            "propose",
+            "Propose a change: give `source` (whole symbol) or `hunks`.",
+            &[Owner, Solo],
+            Change,
+            |change: Propose| Action::Propose(Box::new(change)),
+        ),
+        Tool::new(
+            "run_tests",
+            "Run tests on the code as it is now.",
+            &[Owner, Solo],
+            Command,
+            Action::RunTests,
+        )
+        .line("tests", None)
+        .by(by.run_tests.clone()),
+    ]
+}
+
+/// The tools that end the work of a role.
+fn ending() -> Vec<RunTool> {
+    vec![
+        Tool::new(
+            "wake",
+            "Wake the owners of the symbols to be changed. Ends your work.",
+            &[Scout],
+            ToolCost::Change,
+            Action::Wake,
+        ),
+        Tool::new(
+            "finish",
+            "End your work without a further proposal.",
+            &[Owner, Solo],
+            ToolCost::Change,
+            Action::Finish,
+        )
+        .line("finish", LineArguments::Optional("summary")),
+    ]
+}
+
+/// Returns the tools of a role.
+pub(crate) fn toolbox(role: ToolSet, by: &Executors) -> RunToolbox {
+    Toolbox::of(role, all(by))
+}
+
+/// Returns the tools with these names, of any role. Unknown names are ignored.
+pub fn described(names: &[String]) -> Vec<ToolSpec> {
+    let specs = all(&Executors::default()).into_iter().map(|tool| tool.spec);
+    specs.filter(|spec| names.contains(&spec.name)).collect()
+}
