@@ -11,7 +11,7 @@ use super::code::{Code, FileId};
 use super::facts::is_test;
 use super::names::{Names, Occurrence, Role};
 use super::resolve::{Callee, Resolver, Source, SureCall};
-use super::unheld::World;
+use super::unheld::WorkspaceState;
 use starling_syntax::{
     Arguments, Contract, FilePath, Misfit, Parameter, ParameterKind, Receiver, Symbol, SymbolKind,
     SymbolPath, SymbolTree, arguments,
@@ -39,7 +39,11 @@ pub struct BadCall {
 /// Returns the calls that do not fit in `after` and did in `before`, of which only `changed` files differ: in
 /// those files, and wherever something is called that takes other arguments now. In the order of files
 /// and text.
-pub(super) fn newly_bad(before: World<'_>, after: World<'_>, changed: &[FilePath]) -> Vec<BadCall> {
+pub(super) fn newly_bad(
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
+    changed: &[FilePath],
+) -> Vec<BadCall> {
     let (mut earlier, mut later) = (Calls::of(before), Calls::of(after));
     let wanted = changed_names(&mut earlier, &mut later, changed);
     let mut files: Vec<FilePath> = changed.to_vec();
@@ -119,13 +123,13 @@ type Form = (Contract, Option<Vec<Parameter>>);
 
 /// The calls of a state of the workspace.
 struct Calls<'w> {
-    world: World<'w>,
+    world: WorkspaceState<'w>,
     resolver: Resolver<'w, Code>,
     trees: FxHashMap<FilePath, Option<Rc<SymbolTree>>>,
 }
 
 impl<'w> Calls<'w> {
-    fn of(world: World<'w>) -> Self {
+    fn of(world: WorkspaceState<'w>) -> Self {
         Calls {
             world,
             resolver: Resolver::new(world.code),

@@ -7,8 +7,8 @@ use super::resolver::Resolver;
 use super::source::{FileId, Source};
 use super::value::{Def, ModuleId, Target, Value, Variable};
 use crate::names::{
-    Binding, BindingKind, Expr, ExprId, FunctionRole, Imported, Names, OccurrenceId, Place, Role,
-    ScopeId, Seen,
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Imported, Names, OccurrenceId,
+    ParameterPosition, Role, ScopeId,
 };
 use starling_syntax::{Receiver, SymbolPath};
 
@@ -369,8 +369,8 @@ impl<S: Source> Resolver<'_, S> {
         let bases = names.run(bases.unwrap_or_default()).to_vec();
         bases.into_iter().all(|base| {
             let base = match names.expr(base) {
-                Seen::Built(Expr::Item(of, _)) => of,
-                Seen::Built(_) | Seen::Occurrence(_) | Seen::Unknown => base,
+                ExprContent::Built(Expr::Item(of, _)) => of,
+                ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => base,
             };
             let name = names.last_name(base);
             let is_plain = PLAIN_BASES.contains(&name)
@@ -400,17 +400,17 @@ impl<S: Source> Resolver<'_, S> {
         let steps = steps.checked_sub(1)?;
         let names = self.names(file);
         match names.expr(expr) {
-            Seen::Unknown => None,
-            Seen::Occurrence(id) => self.sure_name(file, &names, id, steps),
-            Seen::Built(Expr::Call(called)) => match self.sure(file, called, steps)? {
+            ExprContent::Unknown => None,
+            ExprContent::Occurrence(id) => self.sure_name(file, &names, id, steps),
+            ExprContent::Built(Expr::Call(called)) => match self.sure(file, called, steps)? {
                 Sure::Class(class) => self.constructor(class).map(|_| Sure::Instance(class)),
                 Sure::Function(def, _) => self.returned(def),
                 Sure::Module(_) | Sure::SomeClass(_) | Sure::Instance(_) | Sure::Super(_) => None,
             },
-            Seen::Built(Expr::Super(scope)) => {
+            ExprContent::Built(Expr::Super(scope)) => {
                 super::eval::class_around(file, &names, scope).map(Sure::Super)
             }
-            Seen::Built(
+            ExprContent::Built(
                 Expr::TypeOf(_)
                 | Expr::Item(..)
                 | Expr::Either(..)
@@ -500,12 +500,14 @@ impl<S: Source> Resolver<'_, S> {
             }
             BindingKind::Parameter {
                 place, annotation, ..
-            } => match method(file, &names, scope).filter(|_| place == Place::First) {
+            } => match method(file, &names, scope).filter(|_| place == ParameterPosition::First) {
                 Some((class, FunctionRole::Plain | FunctionRole::Property)) => {
                     Some(Sure::Instance(class))
                 }
                 Some((class, FunctionRole::ClassMethod)) => Some(Sure::SomeClass(class)),
-                Some((_, FunctionRole::StaticMethod)) | None if place != Place::Rest => {
+                Some((_, FunctionRole::StaticMethod)) | None
+                    if place != ParameterPosition::Rest =>
+                {
                     self.annotated(file, annotation)
                 }
                 Some((_, FunctionRole::StaticMethod)) | None => None,
@@ -612,7 +614,7 @@ fn only(bindings: &[Binding]) -> Option<&Binding> {
 /// Returns what a decorator calls: itself, or what its arguments are given to.
 fn called_of(names: &Names, decorator: ExprId) -> ExprId {
     match names.expr(decorator) {
-        Seen::Built(Expr::Call(called)) => called,
-        Seen::Built(_) | Seen::Occurrence(_) | Seen::Unknown => decorator,
+        ExprContent::Built(Expr::Call(called)) => called,
+        ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => decorator,
     }
 }
