@@ -2,6 +2,7 @@
 //! directory, updated to a snapshot by the first query, and reused for later snapshots.
 
 mod bm25;
+mod calls;
 mod code;
 mod dangling;
 mod dynamic;
@@ -33,6 +34,7 @@ mod trace;
 mod unheld;
 mod words;
 
+pub use calls::BadCall;
 pub use dynamic::DynamicUse;
 pub use importable::Importable;
 pub use in_strings::InString;
@@ -316,6 +318,12 @@ impl Index {
     /// defined anywhere in the workspace, and that were not used in `before`.
     pub fn new_attributes(&self, before: &Index, changed: &[FilePath]) -> Vec<NewAttribute> {
         unheld::new_attributes(before.world(), self.world(), changed)
+    }
+
+    /// Returns the calls that do not fit what they call here but fit in `before`; the two differ only
+    /// in the `changed` files.
+    pub fn newly_bad_calls(&self, before: &Index, changed: &[FilePath]) -> Vec<BadCall> {
+        calls::newly_bad(before.world(), self.world(), changed)
     }
 
     /// Returns the uses of an attribute that neither the workspace nor a common built-in type

@@ -99,9 +99,11 @@ fn progress_message(event: &Event) -> Option<String> {
             let symbols: Vec<String> = symbols.iter().map(ToString::to_string).collect();
             Some(format!("changed {}", symbols.join(", ")))
         }
-        Event::FollowUpMissed { owners, .. } => Some(match owners.len() {
-            1 => "1 caller was not told of a change".to_owned(),
-            many => format!("{many} callers were not told of a change"),
+        Event::FollowUpMissed { owners, told, .. } => Some(match (owners.len(), told) {
+            (1, false) => "1 caller was not told of a change".to_owned(),
+            (many, false) => format!("{many} callers were not told of a change"),
+            (1, true) => "1 caller does not follow a change".to_owned(),
+            (many, true) => format!("{many} callers do not follow a change"),
         }),
         Event::TakenBack { .. } => Some("its changes were taken back".to_owned()),
         Event::NotWoken { symbol, .. } => Some(format!("the owner of {symbol} was not woken")),
@@ -182,7 +184,10 @@ mod tests {
             changed: symbol("a.py::f"),
             owners: vec![symbol("b.py::g"); count],
             why: "the budget is used up".to_owned(),
+            told: count == 2,
         };
+        let said = progress_message(&missed(2)).unwrap();
+        assert_eq!(said, "2 callers do not follow a change");
         let said = progress_message(&missed(1)).unwrap();
         assert_eq!(said, "1 caller was not told of a change");
         let said = progress_message(&missed(3)).unwrap();

@@ -6,7 +6,7 @@ mod calls;
 #[cfg(test)]
 mod tests;
 
-pub use binding::{Arguments, Receiver};
+pub use binding::{Arguments, Misfit, Receiver};
 
 /// How arguments are passed to a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

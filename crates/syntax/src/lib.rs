@@ -20,7 +20,7 @@ mod statements;
 mod tree;
 
 pub use carry::{MadeChange, OtherLines, carry, carry_lines};
-pub use contract::{Arguments, Contract, Parameter, ParameterKind, Receiver};
+pub use contract::{Arguments, Contract, Misfit, Parameter, ParameterKind, Receiver};
 pub use guard::{Loss, omission_marks};
 pub use identifier::{normalized, written_at};
 pub use invisible::HiddenCharacter;

@@ -109,6 +109,8 @@ pub struct RunState {
     pub finished: Option<Finished>,
     /// Owners that were not notified of a changed contract, with the changed symbol.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
+    /// Owners that were notified of one and left their code as it was.
+    pub unfollowed: BTreeSet<(SymbolPath, SymbolPath)>,
     /// Symbols whose owners could not be woken for a task.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
@@ -232,10 +234,17 @@ impl RunState {
                 self.not_woken.insert(symbol.clone());
             }
             Event::FollowUpMissed {
-                changed, owners, ..
+                changed,
+                owners,
+                told,
+                ..
             } => {
                 let pair = |owner: &SymbolPath| (owner.clone(), changed.clone());
-                self.missed.extend(owners.iter().map(pair));
+                let list = match told {
+                    true => &mut self.unfollowed,
+                    false => &mut self.missed,
+                };
+                list.extend(owners.iter().map(pair));
             }
         }
     }

@@ -100,10 +100,14 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
         changed,
         owners,
         why,
+        told,
     } = event
     {
         let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
-        let text = format!("does not tell {}: {why}", words::few(&owners));
+        let text = match told {
+            true => format!("is not followed by {}: {why}", words::few(&owners)),
+            false => format!("does not tell {}: {why}", words::few(&owners)),
+        };
         vec![said("!", Style::Warning, &changed.to_string(), &text)]
     } else if let Event::TakenBack { patch, left, .. } = event {
         let kept = match patch {

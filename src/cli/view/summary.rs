@@ -1,5 +1,6 @@
 //! The summary at the end of a run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::state::{Finished, RunState};
@@ -8,6 +9,7 @@ use super::text::{Line, Style};
 use super::words;
 use starling_core::Role;
 use starling_swarm::{NOT_ACCEPTED, Proof, StopReason};
+use starling_syntax::SymbolPath;
 
 /// Whether the project still exists after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +60,17 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
         let not_woken: Vec<String> = state.not_woken.iter().cloned().collect();
         lines.push(field("not woken", &words::few(&not_woken)));
     }
+    let users = |owners: &BTreeSet<(SymbolPath, SymbolPath)>| {
+        let users = owners.iter();
+        let users = users.map(|(owner, changed)| format!("{owner} (uses {changed})"));
+        words::few(&users.collect::<Vec<String>>())
+    };
     if !state.missed.is_empty() {
-        let missed = state.missed.iter();
-        let missed: Vec<String> = missed
-            .map(|(owner, changed)| format!("{owner} (uses {changed})"))
-            .collect();
-        lines.push(field("not told", &words::few(&missed)));
+        lines.push(field("not told", &users(&state.missed)));
+    }
+    if !state.unfollowed.is_empty() {
+        let unfollowed = format!("{}, without a change", users(&state.unfollowed));
+        lines.push(field("told", &unfollowed));
     }
     let cost = match state.replayed {
         true => "no cost: a recording answered".to_owned(),

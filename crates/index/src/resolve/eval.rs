@@ -347,7 +347,7 @@ fn runs_in(names: &Names, mut id: ScopeId, outer: ScopeId) -> bool {
 }
 
 /// Returns whether two occurrences are the same chain of names, such as `a.b.c`.
-fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
+pub(super) fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool {
     let (Some(one), Some(other)) = (names.occurrence(one), names.occurrence(other)) else {
         return false;
     };
@@ -363,7 +363,7 @@ fn is_same_chain(names: &Names, one: OccurrenceId, other: OccurrenceId) -> bool 
 }
 
 /// Returns the class of a method's scope and the method's role.
-fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
+pub(super) fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionRole)> {
     let inner = names
         .scope(scope)
         .filter(|inner| inner.kind == ScopeKind::Function)?;
@@ -376,7 +376,7 @@ fn method(file: FileId, names: &Names, scope: ScopeId) -> Option<(Def, FunctionR
 }
 
 /// Returns the class whose method encloses a scope.
-fn class_around(file: FileId, names: &Names, scope: ScopeId) -> Option<Def> {
+pub(super) fn class_around(file: FileId, names: &Names, scope: ScopeId) -> Option<Def> {
     let mut id = scope;
     while id != ScopeId::MODULE {
         let scope = names.scope(id)?;

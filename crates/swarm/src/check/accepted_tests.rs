@@ -42,25 +42,17 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
             state.tests.selection.scope.end,
         )
     };
-    let report = match extent {
-        Extent::Whole => {
-            let report = test_run::run_tests(checker, &world, Vec::new()).await;
-            let mut report = test_run::failed_if_none_ran(checker, report);
-            let (without, let_go) = {
-                let state = checker.state();
-                (state.without_the_run(), state.tests.let_go.clone())
-            };
-            let worlds = Worlds {
-                without: &without,
-                with: &world,
-            };
-            expected::mark_missing(checker, worlds, &let_go, &mut report).await;
-            steady::confirm(checker, &world, &known_before(checker), &mut report).await;
-            report
-        }
+    let nearest = match extent {
+        Extent::Whole => None,
         Extent::Nearest => {
-            by_nearest(checker, &world, Selection::at_end(checker, &symbols)).await?
+            let report = by_nearest(checker, &world, Selection::at_end(checker, &symbols)).await?;
+            let says_nothing = report.outcome == TestOutcome::NotRun;
+            (!says_nothing || !test_run::did_run_before(checker)).then_some(report)
         }
+    };
+    let report = match nearest {
+        Some(report) => report,
+        None => by_all(checker, &world).await,
     };
     note(checker, &report);
     let mut state = checker.state();
@@ -73,6 +65,23 @@ pub(crate) async fn test_accepted(checker: &Checker) -> Option<TestReport> {
     }
     drop(state);
     Some(report)
+}
+
+/// Runs the whole command.
+async fn by_all(checker: &Checker, world: &Snapshot) -> TestReport {
+    let report = test_run::run_tests(checker, world, Vec::new()).await;
+    let mut report = test_run::failed_if_none_ran(checker, report);
+    let (without, let_go) = {
+        let state = checker.state();
+        (state.without_the_run(), state.tests.let_go.clone())
+    };
+    let worlds = Worlds {
+        without: &without,
+        with: world,
+    };
+    expected::mark_missing(checker, worlds, &let_go, &mut report).await;
+    steady::confirm(checker, world, &known_before(checker), &mut report).await;
+    report
 }
 
 /// Returns the tests that failed before the run and the required tests.

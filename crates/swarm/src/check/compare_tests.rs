@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use crate::check::expected::{self, Worlds};
 use crate::check::moved::Moves;
 use crate::check::selection::Selection;
-use crate::check::test_run::{failed_if_none_ran, no_tests, run_tests, run_tests_within};
+use crate::check::test_run::{
+    did_run_before, failed_if_none_ran, no_tests, run_tests, run_tests_within,
+};
 use crate::check::{accepted_tests, original_tests, required, steady};
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::{TestEvidence, failing_ids};
@@ -137,7 +139,12 @@ async fn by_nearest(
                 checker.tests().selection.policy = policy;
                 continue;
             }
-            if report.outcome == TestOutcome::NotRun && without.outcome != TestOutcome::NotRun {
+            let runs_none = |report: &TestReport| report.outcome == TestOutcome::NotRun;
+            if runs_none(&report) && runs_none(&without) && did_run_before(checker) {
+                let (evidence, report) = by_all(checker, before, after).await;
+                return (evidence, Some(report));
+            }
+            if runs_none(&report) && !runs_none(&without) {
                 report.outcome = TestOutcome::Failed;
             }
             let never = expected::unseen(&selection.entries(), &without);

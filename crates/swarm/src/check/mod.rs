@@ -22,6 +22,7 @@ pub(crate) mod read_data;
 pub(crate) mod required;
 pub(crate) mod scripts;
 pub(crate) mod selection;
+pub(crate) mod shared_tests;
 pub(crate) mod standalone;
 pub(crate) mod steady;
 pub(crate) mod test_files;

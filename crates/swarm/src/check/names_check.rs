@@ -1,4 +1,4 @@
-//! Finds names that a change leaves undefined, without a language server and independent of the
+//! Finds names that a change leaves undefined and calls that no longer fit, without a language server and independent of the
 //! tests: in the changed files, and wherever a removed symbol is used.
 
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use crate::evidence::check_results::DiagnosticEvidence;
 use crate::state::checker::Checker;
 use crate::task::stated;
 use starling_core::{Problem, ProblemKind, Severity};
-use starling_index::{Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined};
+use starling_index::{
+    BadCall, Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined,
+};
 use starling_syntax::{FilePath, Language, SymbolTree};
 use starling_text::ByteRange;
 use starling_workspace::Snapshot;
@@ -117,6 +119,8 @@ fn in_code(
     let introduced = later.new_attributes(&earlier, files);
     let introduced = introduced.iter().filter(|one| one.is_of_own);
     more.extend(introduced.map(|one| of_new(one, OWN)));
+    let bad = later.newly_bad_calls(&earlier, files);
+    more.extend(bad.iter().map(of_bad_call));
     let early = early_uses(checker.stated(), before, after, &later, files);
     more.extend(early.iter().map(of_early_use));
     for one in more {
@@ -164,6 +168,19 @@ fn of_dangling(one: Dangling) -> Problem {
         ),
     };
     let start = one.offset as usize;
+    Problem {
+        range: Some(ByteRange::new(start, start + one.name.len())),
+        ..problem(&one.file, one.line, message)
+    }
+}
+
+fn of_bad_call(one: &BadCall) -> Problem {
+    let at = match one.symbol.is_module() {
+        true => one.file.to_string(),
+        false => one.symbol.to_string(),
+    };
+    let start = one.offset as usize;
+    let message = format!("{} is called {} in {at}", one.callee, one.why);
     Problem {
         range: Some(ByteRange::new(start, start + one.name.len())),
         ..problem(&one.file, one.line, message)

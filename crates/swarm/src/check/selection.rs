@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::check::shared_tests;
 use crate::evidence::ids::WHOLE_RUN;
 use crate::evidence::test_evidence::Tried;
 use crate::lookup::Lookup;
@@ -66,7 +67,10 @@ impl Selection {
         let of_tests = symbols.iter().filter(|symbol| is_test_file(&symbol.file));
         for symbol in of_tests {
             selection.has_near = true;
-            selection.add(&lookup, &SymbolPath::module(symbol.file.clone()));
+            match shared_tests::is_shared(&lookup, &symbol.file) {
+                true => selection.add_up_to(&lookup, shared_tests::users(&lookup, symbol)),
+                false => selection.add(&lookup, &SymbolPath::module(symbol.file.clone())),
+            }
         }
         selection.add_nearest(&lookup, symbols, policy.most);
         match policy.by {
@@ -126,8 +130,16 @@ impl Selection {
             .partition(SymbolPath::is_module);
         let few = names.len() < FEW;
         self.has_near |= !names.is_empty() || !files.is_empty();
+        self.add_up_to(
+            lookup,
+            names.into_iter().chain(files.into_iter().filter(|_| few)),
+        );
+    }
+
+    /// Adds tests as long as there are not too many.
+    fn add_up_to(&mut self, lookup: &Lookup, found: impl IntoIterator<Item = SymbolPath>) {
         let mut tests = 0;
-        for test in names.into_iter().chain(files.into_iter().filter(|_| few)) {
+        for test in found {
             let count = tests_of(lookup, &test);
             // The nearest file runs even if it holds many tests.
             if tests == 0 || tests + count <= TESTS_MOST {

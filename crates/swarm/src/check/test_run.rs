@@ -72,11 +72,15 @@ pub(crate) fn no_tests(checker: &Checker) -> String {
 
 /// Marks a command as failed if it ran tests before the run and runs none now.
 pub(crate) fn failed_if_none_ran(checker: &Checker, mut report: TestReport) -> TestReport {
-    let state = checker.tests();
-    let before = state.before.as_ref().map(|before| before.outcome);
-    if report.outcome == TestOutcome::NotRun && before.is_some_and(|one| one != TestOutcome::NotRun)
-    {
+    if report.outcome == TestOutcome::NotRun && did_run_before(checker) {
         report.outcome = TestOutcome::Failed;
     }
     report
+}
+
+/// Returns whether tests ran before the run. Then a selection that runs none says nothing.
+pub(crate) fn did_run_before(checker: &Checker) -> bool {
+    let state = checker.tests();
+    let before = state.before.as_ref().map(|before| before.outcome);
+    before.is_some_and(|one| one != TestOutcome::NotRun)
 }

@@ -212,8 +212,18 @@ fn wake_broken(
         if again && timing == Timing::Waits {
             continue;
         }
-        missed(run, changed, owners.into_keys().collect(), why);
+        let (told, untold): (Vec<SymbolPath>, Vec<SymbolPath>) = owners
+            .into_keys()
+            .partition(|owner| was_told(run, owner, changed));
+        unfollowed(run, changed, told);
+        missed(run, changed, untold, why);
     }
+}
+
+fn was_told(run: &RunContext, owner: &SymbolPath, changed: &SymbolPath) -> bool {
+    let state = run.contracts();
+    let told_of = state.told_of.get(owner);
+    told_of.is_some_and(|symbols| symbols.contains(changed))
 }
 
 /// Returns whether a symbol is still broken by a change that its owner was notified of.
@@ -319,5 +329,20 @@ fn missed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>, why: 
         changed: changed.clone(),
         owners,
         why,
+        told: false,
+    });
+}
+
+/// Records the owners that were told of a change and whose code it breaks nevertheless.
+fn unfollowed(run: &RunContext, changed: &SymbolPath, owners: Vec<SymbolPath>) {
+    if owners.is_empty() {
+        return;
+    }
+    run.contracts().unfollowed.extend(owners.iter().cloned());
+    run.event(Event::FollowUpMissed {
+        changed: changed.clone(),
+        owners,
+        why: "they were told of it, and their code is as it was".to_owned(),
+        told: true,
     });
 }

@@ -385,11 +385,15 @@ pub enum Event {
         changes: Vec<String>,
         to: Vec<SymbolPath>,
     },
-    /// Some owners of references that a changed contract can break were not notified.
+    /// Some owners of references that a changed contract can break were not notified, or were
+    /// notified and left their code as it was.
     FollowUpMissed {
         changed: SymbolPath,
         owners: Vec<SymbolPath>,
         why: String,
+        /// Whether they were notified.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        told: bool,
     },
     /// The owner of a symbol could not be woken. `from` is the sender of the work.
     NotWoken {

@@ -276,7 +276,7 @@ impl TestEvidence {
     /// Returns whether the results cover all tests of the command.
     pub fn is_of_all(&self) -> bool {
         match self {
-            TestEvidence::Unknown { .. } => true,
+            TestEvidence::Unknown { .. } => false,
             TestEvidence::Known { tried, .. } => tried.is_all(),
         }
     }

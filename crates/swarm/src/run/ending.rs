@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 use crate::event::ending::{Ending, Proof};
 use crate::event::events::StopReason;
 use crate::evidence::ids::WHOLE_RUN;
-use crate::evidence::ids::tail;
 use crate::evidence::test_evidence::failing_ids;
 use crate::evidence::without_change::WithoutChange;
 use crate::evidence::wording::{counted, some_of};
@@ -485,11 +484,14 @@ fn checked(facts: &RunFacts<'_>) -> Checked {
             Checked::Passes(format!("{} {}", counted(passed, "test"), pass(passed)))
         }
         TestOutcome::Passed => by_command(facts, report, passed),
-        TestOutcome::NotRun => Checked::Untested(format!(
-            "no test ran (`{}`: {})",
-            report.command,
-            last_line(&report.output)
-        )),
+        TestOutcome::NotRun => {
+            let command = &report.command;
+            let said = last_line(&report.output);
+            // The runner's own words name the command, too.
+            let said = said.strip_prefix(&format!("no test ran: `{command}` "));
+            let said = head(said.unwrap_or(last_line(&report.output)), QUOTED);
+            Checked::Untested(format!("no test ran (`{command}`: {said})"))
+        }
         TestOutcome::Failed
         | TestOutcome::TimedOut
         | TestOutcome::OutOfMemory
@@ -684,5 +686,13 @@ fn first_line(text: &str) -> &str {
 
 fn last_line(output: &str) -> &str {
     let line = output.trim_end().lines().last();
-    tail(line.unwrap_or("it printed nothing"), QUOTED)
+    line.unwrap_or("it printed nothing")
+}
+
+/// Cuts a line that is too long at its end.
+fn head(line: &str, most: usize) -> String {
+    match line.char_indices().find(|(at, _)| *at >= most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }

@@ -693,6 +693,11 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         1 => "; 1 caller of a changed contract was not told".to_owned(),
         count => format!("; {count} callers of changed contracts were not told"),
     };
+    let unfollowed = match run.contracts().unfollowed.len() {
+        0 => String::new(),
+        1 => "; 1 caller of a changed contract was told, and left as it was".to_owned(),
+        count => format!("; {count} callers of changed contracts were told, and left as they were"),
+    };
     let not_woken: Vec<String> = run.agents().not_woken.iter().cloned().collect();
     let not_woken = match not_woken.len() {
         0 => String::new(),
@@ -704,5 +709,5 @@ fn summary(stop_reason: &StopReason, applied: &[SymbolPath], run: &RunContext) -
         Some(None) => "; what it had changed was taken back; the run's log holds it".to_owned(),
         None => String::new(),
     };
-    format!("{changed}; {why}{missed}{not_woken}{taken_back}")
+    format!("{changed}; {why}{missed}{unfollowed}{not_woken}{taken_back}")
 }

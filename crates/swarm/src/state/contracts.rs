@@ -21,4 +21,6 @@ pub(crate) struct Contracts {
     pub told_of: BTreeMap<SymbolPath, BTreeSet<SymbolPath>>,
     /// Owners that a follow-up could not reach.
     pub missed: BTreeSet<SymbolPath>,
+    /// Owners that were told, and whose code is as it was.
+    pub unfollowed: BTreeSet<SymbolPath>,
 }

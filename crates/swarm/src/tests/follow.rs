@@ -44,7 +44,9 @@ async fn callers_follow_once_and_tests_do_not() {
         "agent a.py::g",
         [whole("def g(x):\n    fee(x, 0)\n    return fee(x, 1)\n")],
     );
-    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let mut bed = Bed::new(&FILES, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
     assert_eq!(follow_ups(&events), [("a.py::g".to_owned(), vec![6, 7])]);
@@ -109,6 +111,7 @@ async fn no_more_than_24_owners_are_woken_for_one_contract() {
         .always("agent a.py::c", finish("nothing"));
     let mut bed = Bed::new(&[("a.py", &text)], model)
         .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask)
         .with(|task| task.limits.agents = 100);
     let events = bed.run().await;
     assert_eq!(follow_ups(&events).len(), 24);
@@ -160,6 +163,7 @@ async fn callers_that_the_budget_does_not_reach_are_named() {
             changed: "a.py::fee".parse().unwrap(),
             owners: vec!["a.py::g".parse().unwrap()],
             why: missed(&events)[0].1.clone(),
+            told: false,
         };
         assert!(events.contains(&expected), "{events:#?}");
         assert!(missed(&events)[0].1.contains("budget"), "{events:#?}");
@@ -189,12 +193,19 @@ async fn a_contract_that_changes_to_and_fro_is_followed_once_each_way_and_then_t
     let model = Scripted::native()
         .on("agent a.py::fee", [there(true), back, there(false)])
         .always("agent a.py::g", finish("nothing"));
-    let mut bed = Bed::new(&FILES, model).begin(&["a.py::fee"]);
+    let mut bed = Bed::new(&FILES, model)
+        .begin(&["a.py::fee"])
+        .with(|task| task.approval = Approval::Ask);
     let events = bed.run().await;
     // After the contract is changed back, the call that was not updated is correct.
     assert_eq!(follow_ups(&events).len(), 1, "{events:#?}");
-    let before = "they were told of the same change before".to_owned();
+    let before = "they were told of it, and their code is as it was".to_owned();
     assert_eq!(missed(&events), [(1, before)]);
+    let Some(Event::RunFinished { summary, .. }) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let end = "; 1 caller of a changed contract was told, and left as it was";
+    assert!(summary.ends_with(end), "{summary}");
 }
 
 /// Callers that already pass the new argument have nothing to do.

@@ -3,6 +3,7 @@ mod applying;
 mod approve;
 mod bed;
 mod budget;
+mod calls;
 mod cut;
 mod diagnosing;
 mod editing;

@@ -379,3 +379,92 @@ async fn without_a_near_test_that_is_said_and_cases_of_one_function_are_one() {
         "{text}"
     );
 }
+
+const CONFTEST: &str = "import pytest\n\n\n@pytest.fixture\ndef app():\n    return {}\n\n\n\
+    @pytest.fixture\ndef call(app):\n    return app.get\n\n\n@pytest.fixture\ndef other():\n    return 1\n";
+const API: &str = "def test_get(call):\n    assert call(1) is None\n\n\ndef test_one(other):\n    assert other\n\n\ndef test_none():\n    pass\n";
+
+fn of_conftest(symbol: &str, lines: [Line; 2]) -> Bed {
+    let many = many();
+    let files = [
+        ("a.py", CODE),
+        ("tests/api/conftest.py", CONFTEST),
+        ("tests/api/test_api.py", API),
+        (
+            "tests/api/deep/test_deep.py",
+            "def test_deep(app):\n    pass\n",
+        ),
+        ("tests/unit/test_unit.py", "def test_unit():\n    pass\n"),
+        ("test_many.py", &many),
+    ];
+    let symbol = format!("tests/api/conftest.py::{symbol}");
+    let model = Scripted::native().on(&format!("agent {symbol}"), lines);
+    let mut bed = Bed::new(&files, model).begin(&[&symbol]);
+    bed.selects = true;
+    bed
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fixture_is_checked_by_the_tests_that_use_it() {
+    let change = whole("@pytest.fixture\ndef app():\n    return {1: 1}\n");
+    let breaks = |all: &str| match all.contains("{1: 1}") {
+        true => vec![("t1".to_owned(), "assert 1 is None".to_owned())],
+        false => vec![],
+    };
+    let mut bed = of_conftest("app", [change, finish("no")]).tests(breaks);
+    let events = bed.run().await;
+    let users = [
+        "tests/api/deep/test_deep.py::test_deep",
+        "tests/api/test_api.py::test_get",
+    ];
+    assert_eq!(selected(&bed)[0], sorted(&users));
+    assert!(!is_applied(&events), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fixture_that_nothing_names_is_checked_by_the_tests_of_its_folder() {
+    let change = whole("@pytest.fixture(autouse=True)\ndef other():\n    return 2\n");
+    let mut bed = of_conftest("other", [change, finish("done")]).tests(|_| vec![]);
+    let path = bed.path("tests/api/conftest.py");
+    let hidden = "@pytest.fixture(autouse=True)\ndef other(";
+    std::fs::write(
+        path,
+        CONFTEST.replace("@pytest.fixture\ndef other(", hidden),
+    )
+    .unwrap();
+    let events = bed.run().await;
+    let files = ["tests/api/deep/test_deep.py", "tests/api/test_api.py"];
+    assert_eq!(selected(&bed)[0], sorted(&files), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_selection_that_runs_no_test_gives_way_to_the_whole_command() {
+    let change = whole("def test_load():\n    assert load(4)\n");
+    let breaks = |all: &str| match all.contains("load(4)") {
+        true => vec![("t1".to_owned(), "assert 0".to_owned())],
+        false => vec![],
+    };
+    let files = [("a.py", CODE), ("test_a.py", TESTS)];
+    let model = Scripted::native().on("agent test_a.py::test_load", [change, finish("no")]);
+    let mut bed = Bed::new(&files, model)
+        .begin(&["test_a.py::test_load"])
+        .tests(breaks);
+    bed.selects = true;
+    bed.unknown = Some("test_a.py".to_owned());
+    *bed.test_times.lock().unwrap() = [3].map(Duration::from_secs).into();
+    let events = bed.run().await;
+    let file = sorted(&["test_a.py"]);
+    assert_eq!(selected(&bed)[..4], [vec![], file.clone(), file, vec![]]);
+    assert_eq!(evidence(&events).tests.broken(), ["t1"]);
+    assert!(!is_applied(&events), "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_runs_no_test_gives_way_to_the_whole_command() {
+    let mut bed = bed([whole(CHANGED), finish("done")])
+        .tests(|_| vec![])
+        .with(|task| task.text = "Mend load: see test_many.py::test_7.".to_owned());
+    bed.unknown = Some("test_many.py".to_owned());
+    let events = bed.run().await;
+    assert_eq!(selected(&bed).last(), Some(&vec![]), "{events:#?}");
+}

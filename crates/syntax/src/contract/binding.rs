@@ -1,4 +1,6 @@
-//! Decides whether a call has the same meaning under a newer contract.
+//! Decides whether a call fits a contract, and whether it has the same meaning under a newer one.
+
+use std::fmt;
 
 use super::{Contract, Parameter, ParameterKind};
 
@@ -21,6 +23,38 @@ pub enum Receiver {
     Bound,
 }
 
+/// Why Python would raise a `TypeError` for a call.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Misfit {
+    TooMany { given: usize, taken: usize },
+    Unknown { keyword: String },
+    Twice { keyword: String },
+    Missing { parameters: Vec<String> },
+}
+
+impl fmt::Display for Misfit {
+    /// Continues `f is called`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misfit::TooMany { given: 1, taken } => {
+                write!(f, "with 1 argument by position, and takes {taken}")
+            }
+            Misfit::TooMany { given, taken } => {
+                write!(f, "with {given} arguments by position, and takes {taken}")
+            }
+            Misfit::Unknown { keyword } => {
+                write!(f, "with `{keyword}=`, and has no such parameter")
+            }
+            Misfit::Twice { keyword } => write!(f, "with two values for `{keyword}`"),
+            Misfit::Missing { parameters } => {
+                let names: Vec<String> =
+                    parameters.iter().map(|name| format!("`{name}`")).collect();
+                write!(f, "without {}, and needs it", names.join(", "))
+            }
+        }
+    }
+}
+
 /// The result of binding the arguments of a call to parameters.
 struct BoundCall<'c> {
     /// The parameter to which each argument is bound, first for the positional and then for the
@@ -31,6 +65,13 @@ struct BoundCall<'c> {
 }
 
 impl Contract {
+    /// Returns why a call does not fit. `None` if it fits, or if its arguments or the parameters are
+    /// not fully known.
+    pub fn misfit(&self, call: &Arguments, receiver: Receiver) -> Option<Misfit> {
+        let parameters = self.parameters.as_ref().filter(|_| !call.is_open)?;
+        bind(parameters, call, receiver).err()
+    }
+
     /// Returns whether a call that is valid for this contract has the same meaning under a newer
     /// contract: each argument binds to the same parameter, or to a renamed parameter at the same
     /// position, and the other parameters keep their defaults. Returns `false` if the arguments are
@@ -44,11 +85,11 @@ impl Contract {
         if call.is_open || self.can_break(&same_parameters) {
             return false;
         }
-        let Some(after) = bind(new, call, receiver) else {
+        let Ok(after) = bind(new, call, receiver) else {
             return false;
         };
         // A call that was invalid before cannot break.
-        let Some(before) = bind(old, call, receiver) else {
+        let Ok(before) = bind(old, call, receiver) else {
             return true;
         };
         let is_known = |list: &[Parameter], name: &str| list.iter().any(|one| one.name == name);
@@ -96,12 +137,12 @@ impl Contract {
     }
 }
 
-/// Binds the arguments of a call. Returns `None` if Python would raise a `TypeError`.
+/// Binds the arguments of a call, as Python does.
 fn bind<'c>(
     parameters: &'c [Parameter],
     call: &Arguments,
     receiver: Receiver,
-) -> Option<BoundCall<'c>> {
+) -> Result<BoundCall<'c>, Misfit> {
     let skipped = match receiver {
         Receiver::Given => 0,
         Receiver::Bound => usize::from(parameters.first().is_some_and(Parameter::is_positional)),
@@ -112,7 +153,10 @@ fn bind<'c>(
     let mut taken: Vec<&Parameter> = Vec::new();
     for _ in 0..call.positional {
         let place = places.next().or(gathers(ParameterKind::VarPositional));
-        taken.push(place?);
+        taken.push(place.ok_or(Misfit::TooMany {
+            given: call.positional,
+            taken: parameters.iter().filter(|one| one.is_positional()).count(),
+        })?);
     }
     for keyword in &call.keywords {
         let named = parameters.iter().find(|one| match one.kind {
@@ -122,14 +166,23 @@ fn bind<'c>(
             | ParameterKind::VarKeyword => false,
         });
         let twice = named.is_some_and(|one| taken.iter().any(|other| other.name == one.name));
-        taken.push(
-            named
-                .filter(|_| !twice)
-                .or_else(|| gathers(ParameterKind::VarKeyword).filter(|_| !twice))?,
-        );
+        if twice {
+            let keyword = keyword.clone();
+            return Err(Misfit::Twice { keyword });
+        }
+        let place = named.or_else(|| gathers(ParameterKind::VarKeyword));
+        taken.push(place.ok_or_else(|| Misfit::Unknown {
+            keyword: keyword.clone(),
+        })?);
     }
     let is_left = |one: &&Parameter| !taken.iter().any(|other| other.name == one.name);
     let left: Vec<&Parameter> = parameters.iter().filter(is_left).collect();
-    let complete = left.iter().all(|one| one.is_optional());
-    complete.then_some(BoundCall { taken, left })
+    let missing = left.iter().filter(|one| !one.is_optional());
+    let missing: Vec<String> = missing.map(|one| one.name.clone()).collect();
+    match missing.is_empty() {
+        true => Ok(BoundCall { taken, left }),
+        false => Err(Misfit::Missing {
+            parameters: missing,
+        }),
+    }
 }

@@ -254,13 +254,24 @@ fn why_an_agent_wakes_is_told_once() {
         changed: symbol("b.py::g"),
         owners: vec![symbol("a.py::f"), symbol("a.py::h")],
         why: text("the budget is used up: 3 of 3 messages"),
+        told: false,
     };
     assert_eq!(
         told(missed.clone()),
         ["! b.py::g does not tell a.py::f, a.py::h: the budget is used up: 3 of 3 messages"]
     );
+    let unfollowed = Event::FollowUpMissed {
+        changed: symbol("b.py::g"),
+        owners: vec![symbol("a.py::k")],
+        why: text("they were told of it"),
+        told: true,
+    };
+    assert_eq!(
+        told(unfollowed.clone()),
+        ["! b.py::g is not followed by a.py::k: they were told of it"]
+    );
     let state = state(&[
-        vec![missed.clone(), missed],
+        vec![missed.clone(), missed, unfollowed],
         super::ending(StopReason::Settled),
     ]);
     let traces = Traces {
@@ -271,6 +282,10 @@ fn why_an_agent_wakes_is_told_once() {
     let report = plain(&summary(&state, traces));
     let line = "not told  a.py::f (uses b.py::g), a.py::h (uses b.py::g)";
     assert_eq!(report.matches(line).count(), 1, "{report}");
+    assert!(
+        report.contains("    told  a.py::k (uses b.py::g), without a change"),
+        "{report}"
+    );
 }
 
 #[test]

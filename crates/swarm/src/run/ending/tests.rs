@@ -433,6 +433,24 @@ fn without_a_test_that_ran_a_change_is_untested() {
         settled(not_run, &[]),
         untested("no test ran (`make check`: no rule)")
     );
+    let of_runner = TestReport {
+        output: "no test ran: `make check` found none (not found: x)\n".to_owned(),
+        ..report(TestOutcome::NotRun, &[])
+    };
+    assert_eq!(
+        settled(of_runner, &[]),
+        untested("no test ran (`make check`: found none (not found: x))")
+    );
+    let long = TestReport {
+        output: format!("begin {} end\n", "very ".repeat(50)),
+        ..report(TestOutcome::NotRun, &[])
+    };
+    let (_, told) = settled(long, &[]);
+    assert!(
+        told.starts_with("Done, untested: no test ran (`make check`: begin very "),
+        "{told}"
+    );
+    assert!(told.ends_with("…)"), "{told}");
     let hanging = report(TestOutcome::TimedOut, &[("a", TestStatus::Passed)]);
     assert_eq!(
         settled(hanging, &[WHOLE_RUN]),

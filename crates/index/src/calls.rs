@@ -1,0 +1,399 @@
+//! Calls that do not fit what they call any more: too many arguments, unknown keywords, missing ones.
+//! Only calls whose callee and arguments are certain count.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tree_sitter::Node;
+
+use super::code::{Code, FileId};
+use super::facts::is_test;
+use super::names::{Names, Occurrence, Role};
+use super::resolve::{Callee, Resolver, Source, SureCall};
+use super::unheld::WorkspaceState;
+use starling_syntax::{
+    Arguments, Contract, FilePath, Misfit, Parameter, ParameterKind, Receiver, Symbol, SymbolKind,
+    SymbolPath, SymbolTree, arguments,
+};
+
+/// Files that are searched for calls of what a change gives other parameters.
+const FILES_MOST: usize = 400;
+
+/// A call that raises a `TypeError`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BadCall {
+    pub file: FilePath,
+    /// The line, from 1.
+    pub line: u32,
+    /// Byte offset of the called name in the file.
+    pub offset: u32,
+    pub name: String,
+    /// The symbol that contains the call.
+    pub symbol: SymbolPath,
+    /// What is called: a function or a class.
+    pub callee: SymbolPath,
+    pub why: Misfit,
+}
+
+/// Returns the calls that do not fit in `after` and did in `before`, of which only `changed` files differ: in
+/// those files, and wherever something is called that takes other arguments now. In the order of files
+/// and text.
+pub(super) fn newly_bad(
+    before: WorkspaceState<'_>,
+    after: WorkspaceState<'_>,
+    changed: &[FilePath],
+) -> Vec<BadCall> {
+    let (mut earlier, mut later) = (Calls::of(before), Calls::of(after));
+    let wanted = changed_names(&mut earlier, &mut later, changed);
+    let mut files: Vec<FilePath> = changed.to_vec();
+    for name in &wanted {
+        let mentioning = after.code.mentioning(name).into_iter().take(FILES_MOST);
+        files.extend(mentioning.map(|file| after.code.path(file).clone()));
+    }
+    files.sort();
+    files.dedup();
+    let mut found = Vec::new();
+    for file in files {
+        let is_changed = changed.contains(&file);
+        let mut bad = later.bad(&file, (!is_changed).then_some(&wanted));
+        if !bad.is_empty() {
+            let known = earlier.bad(&file, None);
+            remove_known(known, &mut bad);
+        }
+        found.extend(bad);
+    }
+    found.sort();
+    found
+}
+
+/// Returns the names by which code calls what takes other arguments than before.
+fn changed_names(
+    earlier: &mut Calls<'_>,
+    later: &mut Calls<'_>,
+    changed: &[FilePath],
+) -> FxHashSet<String> {
+    let mut names = FxHashSet::default();
+    let mut classes = Vec::new();
+    for file in changed {
+        let (old, new) = (earlier.forms(file), later.forms(file));
+        let paths = old.keys().chain(new.keys());
+        let differ = paths.filter(|path| old.get(*path) != new.get(*path));
+        for path in differ {
+            names.insert(path.base_name().to_owned());
+            match path.base_name() {
+                "__init__" | "__new__" => {
+                    let class = path.name.rsplit_once('.').map(|(class, _)| class);
+                    let class = class.map(|class| SymbolPath::new(path.file.clone(), class));
+                    classes.extend(class);
+                }
+                _ => {
+                    let form = old.get(path).or_else(|| new.get(path));
+                    let is_class = form.is_some_and(|(contract, _)| contract.parameters.is_none());
+                    classes.extend(is_class.then(|| path.clone()));
+                }
+            }
+        }
+    }
+    names.remove("__new__");
+    names.extend(earlier.resolver.names_of_heirs(&classes));
+    names.extend(later.resolver.names_of_heirs(&classes));
+    names
+}
+
+/// Leaves out what did not fit before as well: the same callee in the same symbol.
+fn remove_known(known: Vec<BadCall>, bad: &mut Vec<BadCall>) {
+    let mut count: BTreeMap<(SymbolPath, String), usize> = BTreeMap::new();
+    for one in known {
+        *count.entry((one.symbol, one.name)).or_default() += 1;
+    }
+    bad.retain(
+        |one| match count.get_mut(&(one.symbol.clone(), one.name.clone())) {
+            Some(count @ 1..) => {
+                *count -= 1;
+                false
+            }
+            Some(_) | None => true,
+        },
+    );
+}
+
+/// The form of a definition, as calls see it.
+type Form = (Contract, Option<Vec<Parameter>>);
+
+/// The calls of a state of the workspace.
+struct Calls<'w> {
+    world: WorkspaceState<'w>,
+    resolver: Resolver<'w, Code>,
+    trees: FxHashMap<FilePath, Option<Rc<SymbolTree>>>,
+}
+
+impl<'w> Calls<'w> {
+    fn of(world: WorkspaceState<'w>) -> Self {
+        Calls {
+            world,
+            resolver: Resolver::new(world.code),
+            trees: FxHashMap::default(),
+        }
+    }
+
+    /// Returns a file whose text is sound; stubs do not tell what runs.
+    fn tree(&mut self, file: &FilePath) -> Option<Rc<SymbolTree>> {
+        let texts = self.world.texts;
+        let read = || {
+            let text = texts.read(file).ok()?;
+            let tree = SymbolTree::parse(file.clone(), text);
+            let is_sound = tree.errors().is_empty() && file.as_str().ends_with(".py");
+            is_sound.then(|| Rc::new(tree))
+        };
+        let tree = self.trees.entry(file.clone());
+        tree.or_insert_with(read).clone()
+    }
+
+    fn forms(&mut self, file: &FilePath) -> BTreeMap<SymbolPath, Form> {
+        let Some(tree) = self.tree(file) else {
+            return BTreeMap::new();
+        };
+        let symbols = tree.symbols().iter().skip(1);
+        let form = |symbol: &Symbol| {
+            let contract = Contract {
+                returns: None,
+                raises: Vec::new(),
+                ..symbol.contract.clone()
+            };
+            let fields = match symbol.kind {
+                SymbolKind::Class => fields(&tree, symbol),
+                SymbolKind::Module | SymbolKind::Function | SymbolKind::Method => None,
+            };
+            (symbol.path.clone(), (contract, fields))
+        };
+        symbols.map(form).collect()
+    }
+
+    /// Returns the calls in a file that do not fit, those of these names only or all.
+    fn bad(&mut self, file: &FilePath, of: Option<&FxHashSet<String>>) -> Vec<BadCall> {
+        let Some(id) = self.world.code.find(file) else {
+            return Vec::new();
+        };
+        let aliases = of.map(|of| self.resolver.aliases(id, of));
+        let wanted = |name: &str| {
+            let mut sets = of.into_iter().chain(aliases.as_ref());
+            of.is_none() || sets.any(|set| set.contains(name))
+        };
+        let calls = self.resolver.sure_calls(id, &wanted);
+        let Some(tree) = self.tree(file).filter(|_| !calls.is_empty()) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for call in calls {
+            let Some(given) = arguments(&tree, call.at as usize) else {
+                continue;
+            };
+            let Some(why) = self.misfit(&call, &given) else {
+                continue;
+            };
+            if is_expected(&tree, call.at as usize)
+                || self.is_replaced(id, &tree, &call.name)
+                || self.fits_an_heir(&call, &given)
+            {
+                continue;
+            }
+            found.push(BadCall {
+                file: file.clone(),
+                line: call.line,
+                offset: call.at,
+                callee: call.callee.named().clone(),
+                name: call.name,
+                symbol: call.symbol,
+                why,
+            });
+        }
+        found
+    }
+
+    fn misfit(&mut self, call: &SureCall, given: &Arguments) -> Option<Misfit> {
+        match &call.callee {
+            Callee::Function { path, receiver } => self.contract(path)?.misfit(given, *receiver),
+            Callee::Class { init, line, .. } => {
+                self.are_plain(line).then_some(())?;
+                self.contract(init)?.misfit(given, Receiver::Bound)
+            }
+            Callee::DataClass { line, .. } => {
+                self.are_plain(line).then_some(())?;
+                let parameters = self.all_fields(line)?;
+                let contract = Contract {
+                    parameters: Some(parameters),
+                    ..Contract::default()
+                };
+                contract.misfit(given, Receiver::Given)
+            }
+        }
+    }
+
+    /// Returns the contract of a symbol that has its name for itself.
+    fn contract(&mut self, path: &SymbolPath) -> Option<Contract> {
+        let tree = self.tree(&path.file)?;
+        let symbol = tree.find(&path.name).filter(|_| !path.name.contains('#'));
+        symbol.map(|symbol| symbol.contract.clone())
+    }
+
+    /// Whether no class names a metaclass, which could make its objects in another way.
+    fn are_plain(&mut self, classes: &[SymbolPath]) -> bool {
+        classes.iter().all(|class| {
+            let contract = self.contract(class);
+            contract.is_some_and(|one| {
+                let mut bases = one.bases.iter();
+                !bases.any(|base| base.contains('=') || base.starts_with('*'))
+            })
+        })
+    }
+
+    /// Returns the parameters of the `__init__` that `dataclass` makes from these classes.
+    fn all_fields(&mut self, classes: &[SymbolPath]) -> Option<Vec<Parameter>> {
+        let mut all: Vec<Parameter> = Vec::new();
+        for class in classes {
+            let tree = self.tree(&class.file)?;
+            let symbol = tree.find(&class.name)?;
+            for field in fields(&tree, symbol)? {
+                match all.iter_mut().find(|one| one.name == field.name) {
+                    Some(known) => *known = field,
+                    None => all.push(field),
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// Whether a file may put something else in the place of what is called.
+    fn is_replaced(&mut self, file: FileId, tree: &SymbolTree, name: &str) -> bool {
+        let names = Source::names(self.world.code, file).unwrap_or_default();
+        let is_set = |one: &Occurrence, names: &Names| {
+            one.role == Role::Store && one.receiver().is_some() && names.name(one.name) == name
+        };
+        let mut occurrences = names.occurrences().iter();
+        if occurrences.any(|one| is_set(one, &names)) {
+            return true;
+        }
+        // `patch("shop.cart.total")` and `setattr(cart, "total", ...)`.
+        let ends = [format!("{name}\""), format!("{name}'")];
+        is_test(tree.file()) && ends.iter().any(|end| tree.text().contains(end))
+    }
+
+    fn fits_an_heir(&mut self, call: &SureCall, given: &Arguments) -> bool {
+        let Some(heirs) = self.resolver.overrides(call) else {
+            return true;
+        };
+        let Callee::Function { receiver, .. } = call.callee else {
+            return false;
+        };
+        heirs.iter().any(|heir| {
+            let contract = self.contract(heir);
+            contract.is_none_or(|contract| {
+                !contract.decorators.is_empty() || contract.misfit(given, receiver).is_none()
+            })
+        })
+    }
+}
+
+/// Whether code around a call provides for a `TypeError`.
+fn is_expected(tree: &SymbolTree, at: usize) -> bool {
+    let text = |node: Node<'_>| tree.text().get(node.byte_range()).unwrap_or_default();
+    let mut inner = tree
+        .root()
+        .and_then(|root| root.descendant_for_byte_range(at, at + 1));
+    while let Some(node) = inner {
+        let Some(outer) = node.parent() else {
+            return false;
+        };
+        let mut cursor = outer.walk();
+        let is_provided = match outer.kind() {
+            "function_definition" | "class_definition" => return false,
+            "with_statement" => outer.named_children(&mut cursor).any(|part| {
+                let words = ["raises", "Raises", "suppress"];
+                let part = (part.kind() == "with_clause").then(|| text(part));
+                part.is_some_and(|part| words.iter().any(|word| part.contains(word)))
+            }),
+            "try_statement" => outer.named_children(&mut cursor).any(|part| {
+                let head = text(part).lines().next().unwrap_or_default();
+                part.kind() == "except_clause" && part != node && head.contains("TypeError")
+            }),
+            _ => false,
+        };
+        if is_provided {
+            return true;
+        }
+        inner = Some(outer);
+    }
+    false
+}
+
+/// Returns the parameters that the body of a data class makes; `None` if they are not certain.
+fn fields(tree: &SymbolTree, class: &Symbol) -> Option<Vec<Parameter>> {
+    let text = |node: Node<'_>| {
+        let text = tree.text().get(node.byte_range()).unwrap_or_default();
+        text.split_whitespace().collect::<String>()
+    };
+    let decorators: String = class.contract.decorators.concat();
+    let options: String = decorators.split_whitespace().collect();
+    if options.contains("init=") || options.contains("**") {
+        return None;
+    }
+    let name = tree
+        .root()?
+        .descendant_for_byte_range(class.name.start, class.name.end)?;
+    let body = name.parent()?.child_by_field_name("body")?;
+    let mut by_keyword = options.contains("kw_only=True");
+    let mut found = Vec::new();
+    let mut cursor = body.walk();
+    for statement in body.named_children(&mut cursor) {
+        let statement = match statement.kind() {
+            "expression_statement" => statement.named_child(0)?,
+            "function_definition"
+            | "decorated_definition"
+            | "class_definition"
+            | "comment"
+            | "pass_statement" => continue,
+            // What stands under a condition may be there or not.
+            _ => return None,
+        };
+        let annotation = statement.child_by_field_name("type").map(text);
+        let (Some(annotation), "assignment") = (annotation, statement.kind()) else {
+            continue;
+        };
+        if annotation.contains("KW_ONLY") {
+            by_keyword = true;
+            continue;
+        }
+        if annotation.contains("ClassVar") {
+            continue;
+        }
+        let value = statement.child_by_field_name("right").map(text);
+        let options = value.as_deref().filter(|value| value.contains("field("));
+        let options = options.unwrap_or_default();
+        if options.contains("**") {
+            return None;
+        }
+        if options.contains("init=False") {
+            continue;
+        }
+        let is_required = match options.is_empty() {
+            true => value.is_none(),
+            false => !options.contains("default"),
+        };
+        let is_keyword =
+            options.contains("kw_only=True") || by_keyword && !options.contains("kw_only=False");
+        found.push(Parameter {
+            name: statement.child_by_field_name("left").map(text)?,
+            kind: match is_keyword {
+                true => ParameterKind::KeywordOnly,
+                false => ParameterKind::Positional,
+            },
+            annotation: None,
+            default: (!is_required).then(String::new),
+        });
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests;

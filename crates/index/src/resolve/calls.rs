@@ -1,0 +1,620 @@
+//! Calls whose callee is certain: the only definition that the called expression can mean.
+
+use rustc_hash::FxHashSet;
+
+use super::eval::{is_same_chain, method};
+use super::resolver::Resolver;
+use super::source::{FileId, Source};
+use super::value::{Def, ModuleId, Target, Value, Variable};
+use crate::names::{
+    Binding, BindingKind, Expr, ExprContent, ExprId, FunctionRole, Imported, Names, OccurrenceId,
+    ParameterPosition, Role, ScopeId,
+};
+use starling_syntax::{Receiver, SymbolPath};
+
+/// Maximum number of steps from a called expression to its definition.
+const STEPS_MOST: u32 = 16;
+/// Decorators that leave the parameters of a function as they are.
+const KEEP_PARAMETERS: [&str; 7] = [
+    "abstractmethod",
+    "asynccontextmanager",
+    "classmethod",
+    "contextmanager",
+    "final",
+    "override",
+    "staticmethod",
+];
+/// Decorators that leave a class and its constructor as they are, besides `dataclass`.
+const KEEP_CLASS: [&str; 3] = ["final", "runtime_checkable", "total_ordering"];
+/// Bases from outside the workspace that do not change how a class is made by its `__init__`.
+const PLAIN_BASES: [&str; 3] = ["ABC", "Protocol", "object"];
+/// Methods that Python calls in its own way.
+const SPECIAL: [&str; 3] = ["__new__", "__init_subclass__", "__class_getitem__"];
+
+/// A call of a certain callee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SureCall {
+    /// Byte offset of the called name.
+    pub at: u32,
+    pub line: u32,
+    /// The symbol that contains the call.
+    pub symbol: SymbolPath,
+    pub name: String,
+    pub callee: Callee,
+    /// Where another method may come from, if one can.
+    heirs: Option<Heirs>,
+}
+
+/// The subclasses of a class that can define another method than the called one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Heirs {
+    of: Def,
+    /// The class that calls `super()`. Its own subclasses come before it.
+    except: Option<Def>,
+}
+
+/// What a call calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Callee {
+    Function {
+        path: SymbolPath,
+        receiver: Receiver,
+    },
+    /// A class with an `__init__`, and the classes in which it was looked for.
+    Class {
+        class: SymbolPath,
+        init: SymbolPath,
+        line: Vec<SymbolPath>,
+    },
+    /// A data class, and the data classes that give it fields, bases first.
+    DataClass {
+        class: SymbolPath,
+        line: Vec<SymbolPath>,
+    },
+}
+
+impl Callee {
+    /// What the call names: the function, or the class.
+    pub fn named(&self) -> &SymbolPath {
+        match self {
+            Callee::Function { path, .. } => path,
+            Callee::Class { class, .. } | Callee::DataClass { class, .. } => class,
+        }
+    }
+}
+
+/// A value that an expression certainly has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    Module(ModuleId),
+    Class(Def),
+    /// A class or one that inherits from it: `cls`.
+    SomeClass(Def),
+    Instance(Def),
+    Super(Def),
+    Function(Def, Access),
+}
+
+/// How a function was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Plain,
+    /// Through this very class.
+    Class,
+    /// Through an object of the class that has it, or of a subclass.
+    Object(Heirs),
+    SomeClass(Heirs),
+}
+
+impl<S: Source> Resolver<'_, S> {
+    /// Returns the calls in a file whose callee is certain, among those of the names that `wanted`
+    /// selects.
+    pub(crate) fn sure_calls(
+        &mut self,
+        file: FileId,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<SureCall> {
+        self.start();
+        let names = self.names(file);
+        let mut found = Vec::new();
+        for (index, one) in names.occurrences().iter().enumerate() {
+            let name = names.name(one.name);
+            if one.role != Role::Call || !wanted(name) || self.is_exhausted() {
+                continue;
+            }
+            let called = ExprId::of(OccurrenceId(index as u32));
+            let Some((callee, heirs)) = self.callee(file, called) else {
+                continue;
+            };
+            let Some(symbol) = self.source.symbol(file, names.owner(one.at)) else {
+                continue;
+            };
+            found.push(SureCall {
+                at: one.at,
+                line: names.line(one.at),
+                symbol,
+                name: name.to_owned(),
+                callee,
+                heirs,
+            });
+        }
+        found
+    }
+
+    /// Returns the methods that an object of a subclass may have instead of the called one; `None`
+    /// if such a class has something else of that name.
+    pub(crate) fn overrides(&mut self, call: &SureCall) -> Option<Vec<SymbolPath>> {
+        let Some(Heirs { of, except }) = call.heirs else {
+            return Some(Vec::new());
+        };
+        self.start();
+        let mut found = Vec::new();
+        for file in self.source.mentioning(&call.name) {
+            let names = self.names(file);
+            let Some(name) = names.find(&call.name) else {
+                continue;
+            };
+            for heir in names.classes() {
+                let (scope, symbol) = (heir.scope, heir.symbol);
+                let def = Def { file, symbol };
+                let bindings = names.bindings(scope, name);
+                if def == of || bindings.is_empty() {
+                    continue;
+                }
+                let line = self.line(def);
+                let is_before = except.is_some_and(|one| line.classes.contains(&one));
+                if line.classes.contains(&of) && !is_before {
+                    let BindingKind::Function(symbol) = only(bindings)?.kind else {
+                        return None;
+                    };
+                    found.push(self.source.symbol(file, symbol)?);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Returns the names of these classes and of those that inherit from them.
+    pub(crate) fn names_of_heirs(&mut self, classes: &[SymbolPath]) -> FxHashSet<String> {
+        self.start();
+        let defs = classes.iter().filter_map(|path| {
+            let (file, symbol) = self.source.find(path)?;
+            Some(Def { file, symbol })
+        });
+        let defs: Vec<Def> = defs.collect();
+        let mut known: FxHashSet<String> = FxHashSet::default();
+        let mut next: Vec<String> = classes
+            .iter()
+            .map(|one| one.base_name().to_owned())
+            .collect();
+        while let Some(name) = next.pop() {
+            if !known.insert(name.clone()) {
+                continue;
+            }
+            for file in self.source.mentioning(&name) {
+                let names = self.names(file);
+                for class in names.classes() {
+                    let symbol = class.symbol;
+                    let line = self.line(Def { file, symbol });
+                    let is_heir = defs.iter().any(|def| line.classes.contains(def));
+                    let path = self.source.symbol(file, symbol).filter(|_| is_heir);
+                    next.extend(path.map(|path| path.base_name().to_owned()));
+                }
+            }
+        }
+        known
+    }
+
+    /// Returns the names under which a file imports any of these.
+    pub(crate) fn aliases(&mut self, file: FileId, of: &FxHashSet<String>) -> FxHashSet<String> {
+        let names = self.names(file);
+        let occurrences = names.occurrences();
+        let pairs = occurrences.iter().zip(occurrences.iter().skip(1));
+        let aliases = pairs.filter(|(one, next)| {
+            one.role == Role::ImportedName
+                && next.role == Role::Alias
+                && next.import() == one.import()
+                && of.contains(names.name(one.name))
+        });
+        let aliases = aliases.map(|(_, next)| names.name(next.name).to_owned());
+        aliases.collect()
+    }
+
+    fn callee(&mut self, file: FileId, called: ExprId) -> Option<(Callee, Option<Heirs>)> {
+        match self.sure(file, called, STEPS_MOST)? {
+            Sure::Class(class) => Some((self.constructor(class)?, None)),
+            Sure::Function(def, access) => {
+                let (receiver, heirs) = self.receiver(def, access)?;
+                let path = self.path_of(def)?;
+                Some((Callee::Function { path, receiver }, heirs))
+            }
+            Sure::Module(_) | Sure::SomeClass(_) | Sure::Instance(_) | Sure::Super(_) => None,
+        }
+    }
+
+    /// Returns how a call passes the first argument, and the classes that may override.
+    fn receiver(&mut self, def: Def, access: Access) -> Option<(Receiver, Option<Heirs>)> {
+        let names = self.names(def.file);
+        let role = names.function(def.symbol)?.role;
+        let heirs = match access {
+            Access::Plain | Access::Class => None,
+            Access::Object(heirs) | Access::SomeClass(heirs) => Some(heirs),
+        };
+        let receiver = match (role, access) {
+            (FunctionRole::Property, _) | (FunctionRole::ClassMethod, Access::Plain) => {
+                return None;
+            }
+            (FunctionRole::StaticMethod, _)
+            | (FunctionRole::Plain, Access::Plain | Access::Class | Access::SomeClass(_)) => {
+                Receiver::Given
+            }
+            (
+                FunctionRole::ClassMethod,
+                Access::Class | Access::SomeClass(_) | Access::Object(_),
+            )
+            | (FunctionRole::Plain, Access::Object(_)) => Receiver::Bound,
+        };
+        Some((receiver, heirs))
+    }
+
+    /// Returns what a call of a class calls.
+    fn constructor(&mut self, class: Def) -> Option<Callee> {
+        let line = self.line(class);
+        let mut passed = Vec::new();
+        for (at, one) in line.classes.iter().enumerate() {
+            let is_data = self.class_kind(*one)?;
+            let is_first_or_whole = at == 0 || line.is_whole;
+            if !is_first_or_whole || !self.has_plain_bases(*one) {
+                return None;
+            }
+            let names = self.names(one.file);
+            let scope = names.class(one.symbol)?.scope;
+            if self.bound(one.file, scope, "__new__").is_some() {
+                return None;
+            }
+            passed.push(self.path_of(*one)?);
+            if let Some(init) = self.bound(one.file, scope, "__init__") {
+                let BindingKind::Function(symbol) =
+                    only(names.bindings(init.scope, init.name))?.kind
+                else {
+                    return None;
+                };
+                let def = Def {
+                    file: one.file,
+                    symbol,
+                };
+                self.keeps_parameters(def).then_some(())?;
+                return Some(Callee::Class {
+                    class: self.path_of(class)?,
+                    init: self.path_of(def)?,
+                    line: passed,
+                });
+            }
+            if is_data {
+                let rest = line.classes[at..].to_vec();
+                return self.data_class(class, &rest);
+            }
+        }
+        None
+    }
+
+    fn data_class(&mut self, class: Def, line: &[Def]) -> Option<Callee> {
+        let mut fields = Vec::new();
+        for one in line.iter().rev() {
+            if !self.has_plain_bases(*one) {
+                return None;
+            }
+            if self.class_kind(*one)? {
+                fields.push(self.path_of(*one)?);
+            }
+        }
+        let class = self.path_of(class)?;
+        Some(Callee::DataClass {
+            class,
+            line: fields,
+        })
+    }
+
+    /// Returns whether a class is a data class; `None` if a decorator may change how it is made.
+    fn class_kind(&mut self, class: Def) -> Option<bool> {
+        let names = self.names(class.file);
+        let decorators = names.class(class.symbol)?.decorators;
+        let mut is_data = false;
+        for decorator in names.run(decorators) {
+            let called = called_of(&names, *decorator);
+            let name = names.last_name(called);
+            if name == "dataclass" && self.is_of_dataclasses(class.file, &names, called) {
+                is_data = true;
+            } else if !KEEP_CLASS.contains(&name) || !self.is_outside(class.file, called) {
+                return None;
+            }
+        }
+        Some(is_data)
+    }
+
+    fn is_of_dataclasses(&mut self, file: FileId, names: &Names, called: ExprId) -> bool {
+        let Some(found) = called.as_occurrence().and_then(|id| names.occurrence(id)) else {
+            return false;
+        };
+        if found.receiver().is_some() {
+            return names.last_name(found.receiver()) == "dataclasses"
+                && self.is_outside(file, called);
+        }
+        let binding = only(names.bindings(ScopeId::MODULE, found.name));
+        let import = binding.and_then(|binding| match binding.kind {
+            BindingKind::Import(id) => names.import(id),
+            BindingKind::Class(_)
+            | BindingKind::Function(_)
+            | BindingKind::Parameter { .. }
+            | BindingKind::Value { .. }
+            | BindingKind::Attribute { .. }
+            | BindingKind::Global
+            | BindingKind::Nonlocal => None,
+        });
+        import.is_some_and(|import| {
+            matches!(import.what, Imported::Name(_))
+                && names.module_parts(import).eq(["dataclasses"])
+        })
+    }
+
+    /// Whether an expression is certainly from outside the workspace.
+    fn is_outside(&mut self, file: FileId, expr: ExprId) -> bool {
+        *self.values(file, expr, None) == [Value::Outside]
+    }
+
+    /// Whether the bases of a class from outside the workspace leave its `__init__` in charge.
+    fn has_plain_bases(&mut self, class: Def) -> bool {
+        let names = self.names(class.file);
+        let bases = names.class(class.symbol).map(|class| class.bases);
+        let bases = names.run(bases.unwrap_or_default()).to_vec();
+        bases.into_iter().all(|base| {
+            let base = match names.expr(base) {
+                ExprContent::Built(Expr::Item(of, _)) => of,
+                ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => base,
+            };
+            let name = names.last_name(base);
+            let is_plain = PLAIN_BASES.contains(&name)
+                || name == "Generic"
+                || name.ends_with("Error")
+                || name.ends_with("Exception");
+            let values = self.values(class.file, base, None);
+            is_plain || matches!(*values, [Value::Class(_)])
+        })
+    }
+
+    fn keeps_parameters(&mut self, def: Def) -> bool {
+        let names = self.names(def.file);
+        let Some(function) = names.function(def.symbol) else {
+            return false;
+        };
+        let decorators = names.run(function.decorators);
+        decorators.iter().all(|decorator| {
+            let is_call = decorator.as_occurrence().is_none();
+            let name = names.last_name(*decorator);
+            !is_call && KEEP_PARAMETERS.contains(&name) && self.is_outside(def.file, *decorator)
+        })
+    }
+
+    /// Returns the value that an expression certainly has.
+    fn sure(&mut self, file: FileId, expr: ExprId, steps: u32) -> Option<Sure> {
+        let steps = steps.checked_sub(1)?;
+        let names = self.names(file);
+        match names.expr(expr) {
+            ExprContent::Unknown => None,
+            ExprContent::Occurrence(id) => self.sure_name(file, &names, id, steps),
+            ExprContent::Built(Expr::Call(called)) => match self.sure(file, called, steps)? {
+                Sure::Class(class) => self.constructor(class).map(|_| Sure::Instance(class)),
+                Sure::Function(def, _) => self.returned(def),
+                Sure::Module(_) | Sure::SomeClass(_) | Sure::Instance(_) | Sure::Super(_) => None,
+            },
+            ExprContent::Built(Expr::Super(scope)) => {
+                super::eval::class_around(file, &names, scope).map(Sure::Super)
+            }
+            ExprContent::Built(
+                Expr::TypeOf(_)
+                | Expr::Item(..)
+                | Expr::Either(..)
+                | Expr::Tuple(_)
+                | Expr::List(_)
+                | Expr::Part(..)
+                | Expr::Element(_)
+                | Expr::Entered(_)
+                | Expr::Caught(_)
+                | Expr::Literal
+                | Expr::None,
+            ) => None,
+        }
+    }
+
+    /// Returns an object of the class that a function is annotated to return.
+    fn returned(&mut self, def: Def) -> Option<Sure> {
+        let names = self.names(def.file);
+        let function = names.function(def.symbol)?;
+        let is_decorated = !names.run(function.decorators).is_empty();
+        let returns = function.returns;
+        match is_decorated {
+            true => None,
+            false => self.annotated(def.file, returns),
+        }
+    }
+
+    fn sure_name(
+        &mut self,
+        file: FileId,
+        names: &Names,
+        id: OccurrenceId,
+        steps: u32,
+    ) -> Option<Sure> {
+        let found = *names.occurrence(id)?;
+        let is_tested = names.narrowings().iter().any(|test| {
+            let is_inside = test.start <= found.at && found.at < test.end;
+            let mut tested = test.tested.as_occurrence().into_iter();
+            is_inside && tested.any(|tested| is_same_chain(names, tested, id))
+        });
+        if is_tested {
+            return None;
+        }
+        if found.receiver().is_some() {
+            let object = self.sure(file, found.receiver(), steps)?;
+            return self.sure_member(object, names.name(found.name), steps);
+        }
+        match Self::scope_of(names, &found) {
+            Some(scope) => {
+                let name = found.name;
+                self.sure_variable(Variable { file, scope, name }, steps)
+            }
+            None => match *self.plain_targets(file, &found) {
+                [Target::Variable(variable)] => self.sure_variable(variable, steps),
+                _ => None,
+            },
+        }
+    }
+
+    fn sure_variable(&mut self, variable: Variable, steps: u32) -> Option<Sure> {
+        let steps = steps.checked_sub(1)?;
+        let Variable { file, scope, name } = variable;
+        let names = self.names(file);
+        let binding = *only(names.bindings(scope, name))?;
+        let is_declared =
+            |found: &crate::names::Occurrence| found.role == Role::Declared && found.name == name;
+        if names.occurrences().iter().any(is_declared) {
+            return None;
+        }
+        let is_of_class = self.is_class_scope(file, scope);
+        match binding.kind {
+            BindingKind::Import(id) => {
+                let import = *names.import(id)?;
+                match *self.import_targets(file, &import) {
+                    [Target::Module(module)] => Some(Sure::Module(module)),
+                    [Target::Variable(other)] if other != variable => {
+                        self.sure_variable(other, steps)
+                    }
+                    _ => None,
+                }
+            }
+            BindingKind::Class(symbol) => Some(Sure::Class(Def { file, symbol })),
+            BindingKind::Function(symbol) => {
+                let def = Def { file, symbol };
+                let is_kept = self.keeps_parameters(def);
+                is_kept.then_some(Sure::Function(def, Access::Plain))
+            }
+            BindingKind::Parameter {
+                place, annotation, ..
+            } => match method(file, &names, scope).filter(|_| place == ParameterPosition::First) {
+                Some((class, FunctionRole::Plain | FunctionRole::Property)) => {
+                    Some(Sure::Instance(class))
+                }
+                Some((class, FunctionRole::ClassMethod)) => Some(Sure::SomeClass(class)),
+                Some((_, FunctionRole::StaticMethod)) | None
+                    if place != ParameterPosition::Rest =>
+                {
+                    self.annotated(file, annotation)
+                }
+                Some((_, FunctionRole::StaticMethod)) | None => None,
+            },
+            BindingKind::Value { annotation, value }
+            | BindingKind::Attribute { annotation, value } => {
+                let value = match annotation.is_some() {
+                    true => self.annotated(file, annotation),
+                    false => self.sure(file, value, steps),
+                };
+                // A function in the body of a class becomes a method.
+                value.filter(|value| !is_of_class || !matches!(value, Sure::Function(..)))
+            }
+            BindingKind::Global | BindingKind::Nonlocal => None,
+        }
+    }
+
+    /// Returns an object of the only class that an annotation names.
+    fn annotated(&mut self, file: FileId, annotation: ExprId) -> Option<Sure> {
+        match *self.annotation(file, annotation, None) {
+            [Value::Instance(class)] if self.line(class).is_whole => Some(Sure::Instance(class)),
+            _ => None,
+        }
+    }
+
+    fn sure_member(&mut self, object: Sure, name: &str, steps: u32) -> Option<Sure> {
+        match object {
+            Sure::Module(module) => match *self.module_targets(module, name) {
+                [Target::Variable(variable)] => self.sure_variable(variable, steps),
+                [Target::Module(module)] => Some(Sure::Module(module)),
+                _ => None,
+            },
+            Sure::Instance(class) => self.member_of_line(object, class, 0, name, steps),
+            Sure::Class(class) | Sure::SomeClass(class) => {
+                self.member_of_line(object, class, 0, name, steps)
+            }
+            Sure::Super(class) => self.member_of_line(object, class, 1, name, steps),
+            Sure::Function(..) => None,
+        }
+    }
+
+    /// Returns a member of `object`, which is looked for in the classes of `class` from `first` on.
+    fn member_of_line(
+        &mut self,
+        object: Sure,
+        class: Def,
+        first: usize,
+        name: &str,
+        steps: u32,
+    ) -> Option<Sure> {
+        let line = self.line(class);
+        for one in line.classes.iter().skip(first) {
+            if SPECIAL.contains(&name) || !line.is_whole && *one != class {
+                return None;
+            }
+            self.class_kind(*one)?;
+            let names = self.names(one.file);
+            let scope = names.class(one.symbol)?.scope;
+            let Some(variable) = self.bound(one.file, scope, name) else {
+                continue;
+            };
+            let BindingKind::Function(symbol) =
+                only(names.bindings(variable.scope, variable.name))?.kind
+            else {
+                return self.sure_variable(variable, steps);
+            };
+            let function = names.function(symbol)?;
+            if function.role == FunctionRole::Property {
+                let value = self.annotated(one.file, function.returns);
+                return value.filter(|_| matches!(object, Sure::Instance(_)));
+            }
+            let Sure::Function(def, _) = self.sure_variable(variable, steps)? else {
+                return None;
+            };
+            return Some(Sure::Function(def, access(object, *one)));
+        }
+        None
+    }
+
+    fn path_of(&mut self, def: Def) -> Option<SymbolPath> {
+        self.source.symbol(def.file, def.symbol)
+    }
+}
+
+/// How a method of the class `owner` is reached through an object.
+fn access(object: Sure, owner: Def) -> Access {
+    let heirs = |except| Heirs { of: owner, except };
+    match object {
+        Sure::Instance(_) => Access::Object(heirs(None)),
+        Sure::Super(from) => Access::Object(heirs(Some(from))),
+        Sure::SomeClass(_) => Access::SomeClass(heirs(None)),
+        Sure::Class(_) => Access::Class,
+        Sure::Module(_) | Sure::Function(..) => Access::Plain,
+    }
+}
+
+fn only(bindings: &[Binding]) -> Option<&Binding> {
+    match bindings {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// Returns what a decorator calls: itself, or what its arguments are given to.
+fn called_of(names: &Names, decorator: ExprId) -> ExprId {
+    match names.expr(decorator) {
+        ExprContent::Built(Expr::Call(called)) => called,
+        ExprContent::Built(_) | ExprContent::Occurrence(_) | ExprContent::Unknown => decorator,
+    }
+}

@@ -1,0 +1,123 @@
+//! Calls that no longer fit what they call are broken by the change, whether tests reach them or not.
+
+use starling_core::Approval;
+
+use super::bed::*;
+use super::landing::{FITS, TWO, WIDER};
+use crate::*;
+
+const BY_MODELS: [Approval; 2] = [Approval::Auto, Approval::Proxy];
+
+fn applied(events: &[Event]) -> usize {
+    let is_it = |event: &&Event| matches!(event, Event::ProposalApplied { .. });
+    events.iter().filter(is_it).count()
+}
+
+fn ending(events: &[Event]) -> Ending {
+    match events.last() {
+        Some(Event::RunFinished {
+            ending: Some(ending),
+            ..
+        }) => ending.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_needed_parameter_waits_for_the_callers_that_no_test_reaches() {
+    for approval in BY_MODELS {
+        let model = Scripted::native()
+            .on("agent fees.py::fee", [whole(WIDER)])
+            .on("agent shop.py::total", [whole(FITS)])
+            .always("proxy", say("ACCEPT"));
+        let mut bed = Bed::new(&TWO, model)
+            .begin(&["fees.py::fee"])
+            .tests(|_| vec![])
+            .with(|task| task.approval = approval);
+        let events = bed.run().await;
+        assert_eq!(applied(&events), 2, "{events:#?}");
+        assert_eq!(bed.read("fees.py"), WIDER);
+        assert!(bed.read("shop.py").ends_with(FITS));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_needed_parameter_is_not_applied_when_a_caller_stays_as_it_is() {
+    for approval in BY_MODELS {
+        let model = Scripted::native()
+            .on("agent fees.py::fee", [whole(WIDER), finish("no other way")])
+            .on("agent shop.py::total", [finish("nothing to change here")])
+            .always("proxy", say("ACCEPT"));
+        let mut bed = Bed::new(&TWO, model)
+            .begin(&["fees.py::fee"])
+            .tests(|_| vec![])
+            .with(|task| task.approval = approval);
+        let events = bed.run().await;
+        assert_eq!(applied(&events), 0, "{events:#?}");
+        let why = &malformed(&events)[0];
+        let expected = "fees.py::fee is called without `rate`, and needs it in shop.py::total";
+        assert!(why.contains(expected), "{why}");
+        assert_ne!(ending(&events).proof, Proof::Proven);
+    }
+}
+
+/// The caller's part fits only the definition that is refused.
+#[tokio::test(start_paused = true)]
+async fn the_callers_part_of_a_changed_call_is_not_applied_without_its_definition() {
+    let broken = |all: &str| match all.contains("None") {
+        true => vec![("t1".to_owned(), "AssertionError".to_owned())],
+        false => vec![],
+    };
+    for approval in BY_MODELS {
+        let wrong = whole("def fee(x, rate=1):\n    return None\n");
+        let model = Scripted::native()
+            .on("agent fees.py::fee", [wrong, finish("no other way")])
+            .on(
+                "agent shop.py::total",
+                [whole(FITS), finish("it must wait")],
+            )
+            .always("proxy", say("ACCEPT"));
+        let mut bed = Bed::new(&TWO, model)
+            .begin(&["shop.py::total", "fees.py::fee"])
+            .tests(broken)
+            .with(|task| task.approval = approval);
+        let events = bed.run().await;
+        assert_eq!(applied(&events), 0, "{events:#?}");
+        let refused = malformed(&events);
+        let expected = "fees.py::fee is called with 2 arguments by position, and takes 1";
+        assert!(
+            refused.iter().any(|why| why.contains(expected)),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_told_of_the_calls_that_do_not_fit_before_and_at_the_end() {
+    let model = Scripted::native()
+        .on("agent fees.py::fee", [whole(WIDER)])
+        .always("agent shop.py::total", finish("nothing to change here"));
+    let mut bed = Bed::new(&TWO, model)
+        .begin(&["fees.py::fee"])
+        .tests(|_| vec![])
+        .with(|task| task.approval = Approval::Ask);
+    let events = bed.run().await;
+    let call = "shop.py:5: fees.py::fee is called without `rate`, and needs it in shop.py::total";
+    let seen = bed.approver.seen.lock().unwrap();
+    assert!(seen[0].evidence.contains(call), "{}", seen[0].evidence);
+    let Ending { proof, headline } = ending(&events);
+    assert_eq!(proof, Proof::Unproven);
+    assert!(headline.contains(call), "{headline}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_did_not_fit_before_stop_nobody() {
+    let shop = TWO[1].1.replace("fee(x)", "fee(x, 2, 3)");
+    let model = Scripted::native().on("agent fees.py::fee", [whole(WIDER)]);
+    let mut bed = Bed::new(&[TWO[0], ("shop.py", &shop)], model)
+        .begin(&["fees.py::fee"])
+        .tests(|_| vec![])
+        .with(|task| task.approval = Approval::Auto);
+    let events = bed.run().await;
+    assert_eq!(bed.read("fees.py"), WIDER, "{events:#?}");
+}
