@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_of_the_content_alone() {
+    fn fingerprint_depends_only_on_the_file_content() {
         let one = file("[limits]\ncalls = 1\n").fingerprint().unwrap();
         assert_eq!(
             file("[limits]\ncalls = 1\n").fingerprint(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_has_no_fingerprint() {
+    fn unreadable_config_file_has_no_fingerprint() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(ProjectFile::at(dir.path().to_owned()).fingerprint(), None);
         let zero = ProjectFile::at("/dev/zero".into());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_programs_is_found() {
+    fn settings_that_start_programs_are_listed() {
         let text = "[language]\nservers = [\"./serve --fast\"]\n[tests]\ncommand = \"make\"\n\
                     seconds = 3\n[limits]\ncalls = 1\n";
         let starter = |setting: &str, runs_in| Starter {

@@ -65,7 +65,7 @@ impl Files {
 }
 
 #[test]
-fn without_anything_there_are_defaults() {
+fn configuration_without_files_has_default_values() {
     let loaded = files("", "").load();
     assert_eq!(loaded.config, Config::default());
     assert_eq!(loaded.config.limits.calls, 60);
@@ -79,7 +79,7 @@ fn without_anything_there_are_defaults() {
 }
 
 #[test]
-fn later_layers_win_and_say_where_a_value_is_from() {
+fn later_layers_override_earlier_ones_and_record_the_origin() {
     let files = files(
         "[limits]\ncalls = 1\ntokens = 9\nseconds = 9\nagents = 9\n",
         "\n[limits]\ntokens = 2\nseconds = 2\nagents = 2\n",
@@ -107,7 +107,7 @@ fn later_layers_win_and_say_where_a_value_is_from() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_sets_nothing() {
+fn untrusted_project_file_is_ignored() {
     let mut files = files("", "[limits]\ncalls = 1\n");
     files.sources.trust = Trust::NotTrusted;
     assert_eq!(files.load().config, Config::default());
@@ -120,7 +120,7 @@ fn a_project_that_is_not_trusted_sets_nothing() {
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_trusted_sets_nothing() {
+fn project_file_changed_since_trust_is_ignored() {
     let mut files = files("", "[limits]\ncalls = 1\n");
     files.sources.trust = Trust::Changed;
     assert_eq!(files.load().config, Config::default());
@@ -130,7 +130,7 @@ fn a_file_that_changed_since_it_was_trusted_sets_nothing() {
 }
 
 #[test]
-fn what_is_loaded_is_what_was_read_first() {
+fn loaded_configuration_uses_the_content_that_was_checked() {
     let files = files("", "[limits]\ncalls = 1\n");
     let path = files.dir.path().join("project.toml");
     std::fs::write(path, "[limits]\ncalls = 2\n").unwrap();
@@ -138,7 +138,7 @@ fn what_is_loaded_is_what_was_read_first() {
 }
 
 #[test]
-fn a_project_chooses_neither_servers_nor_its_own_approval() {
+fn project_file_cannot_set_models_network_or_approval() {
     let files = files(
         "",
         "[models.evil]\nbase_url = \"http://evil\"\napi_key_env = \"HOME\"\n\
@@ -167,7 +167,7 @@ fn a_project_chooses_neither_servers_nor_its_own_approval() {
 }
 
 #[test]
-fn a_project_lowers_limits_and_never_raises_them() {
+fn project_file_can_lower_limits_but_not_raise_them() {
     let files = files(
         "[limits]\ndollars = 1\ncalls = 100\n",
         "[limits]\ndollars = 1.5\ncalls = 80\ntokens = 400001\nseconds = 60\n",
@@ -182,7 +182,7 @@ fn a_project_lowers_limits_and_never_raises_them() {
 }
 
 #[test]
-fn unknown_keys_are_told_with_the_nearest_known_one() {
+fn unknown_keys_warn_and_suggest_a_similar_key() {
     let files = files(
         "top = 1\n[limits]\ncals = 1\n[models.big]\nbaseurl = \"http://x\"\n[zebra]\na = 1\nb = 2\n",
         "",
@@ -203,7 +203,7 @@ fn unknown_keys_are_told_with_the_nearest_known_one() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn configuration_errors_name_file_line_and_key() {
     let check = |text: &str, expected: &str| {
         let said = files(text, "").error();
         assert!(said.starts_with(expected), "{said}");
@@ -260,7 +260,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn a_key_in_place_of_its_variable_is_refused_and_not_repeated() {
+fn api_key_given_as_variable_name_is_rejected_without_being_shown() {
     for key in [
         "sk-proj-abc123",
         "sk_live_abcdef0123",
@@ -283,7 +283,7 @@ fn a_key_in_place_of_its_variable_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn options_and_variables_are_read_as_a_person_types_them() {
+fn options_and_variables_accept_unquoted_values() {
     let files = files("", "")
         .variables(&[
             ("STARLING_RUN_ASK_INTENT", "always"),
@@ -313,14 +313,14 @@ fn options_and_variables_are_read_as_a_person_types_them() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error() {
+fn unreadable_user_file_is_an_error() {
     let mut files = files("", "");
     files.sources.user_file = Some(files.dir.path().to_owned());
     assert!(files.error().contains("cannot be read"));
 }
 
 #[test]
-fn every_key_has_a_text_a_type_and_a_true_default() {
+fn every_key_has_documentation_a_type_and_a_correct_default() {
     for info in keys() {
         assert!(!info.doc.is_empty(), "{}", info.key);
         assert!(!info.kind.is_empty(), "{}", info.key);
@@ -344,7 +344,7 @@ fn every_key_has_a_text_a_type_and_a_true_default() {
 }
 
 #[test]
-fn the_schema_file_is_up_to_date() {
+fn json_schema_file_is_up_to_date() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.schema.json");
     let mut fresh = serde_json::to_string_pretty(&schema()).unwrap();
     fresh.push('\n');
@@ -371,7 +371,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_manual_lists_all_keys() {
+fn configuration_manual_lists_all_keys() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let manual = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = manual
@@ -390,7 +390,7 @@ fn the_manual_lists_all_keys() {
 }
 
 #[test]
-fn the_examples_of_the_manual_are_read() {
+fn configuration_manual_example_loads_without_warnings() {
     let manual = include_str!("../../../docs/configuration.md");
     let example = manual.split("```toml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_kept_by_root_and_can_be_taken_back() {
+    fn trust_decisions_are_stored_by_project_root_and_can_be_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let (one, other) = (Path::new("/p/one"), Path::new("/p/other"));
         assert_eq!(list(&dir).decision(one).unwrap(), None);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_of_an_earlier_version_knows_no_content() {
+    fn trust_list_of_an_older_version_has_no_fingerprints() {
         let dir = tempfile::tempdir().unwrap();
         let list = list(&dir);
         fs::create_dir_all(list.path.parent().unwrap()).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_user_reads_the_list() {
+    fn trust_list_is_readable_only_by_the_user() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told_and_left_as_it_is() {
+    fn invalid_trust_list_is_an_error_and_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let list = list(&dir);
         fs::create_dir_all(list.path.parent().unwrap()).unwrap();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_utf_8_is_refused() {
+    fn trust_list_rejects_a_path_that_is_not_utf_8() {
         use std::os::unix::ffi::OsStrExt;
 
         let dir = tempfile::tempdir().unwrap();

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_part_of_the_prompt() {
+    fn cost_counts_cached_tokens_as_part_of_the_prompt() {
         let price = Price {
             prompt: 2.0,
             cached: 1.0,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_vocabularies_split_counts_by_the_byte() {
+    fn digits_and_non_ascii_bytes_count_as_one_token_each() {
         assert_eq!(Tokens::at_most(""), Tokens(0));
         assert_eq!(Tokens::at_most("abc"), Tokens(2));
         assert_eq!(Tokens::at_most("1234"), Tokens(4));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_may_have_been_worked_on_cost_their_worst_case() {
+    fn failed_request_costs_its_worst_case_if_the_provider_may_have_processed_it() {
         let model = || "m".to_owned();
         let server = |status| ModelError::Server {
             model: model(),

@@ -470,7 +470,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_guessed_upwards_and_never_wrap() {
+    fn token_estimate_rounds_up_and_token_sums_saturate() {
         assert_eq!(Tokens::estimate(""), Tokens(0));
         assert_eq!(Tokens::estimate("a"), Tokens(1));
         assert_eq!(Tokens::estimate(&"a".repeat(7)), Tokens(2));
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_written_for_readers() {
+    fn tokens_and_dollars_are_formatted_for_display() {
         assert_eq!(Tokens(9_999).to_string(), "9999");
         assert_eq!(Tokens(10_000).to_string(), "10.0k");
         assert_eq!(Tokens(123_456).to_string(), "123.5k");
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_called_over_the_window_only_where_it_is() {
+    fn too_long_error_states_the_measured_cause() {
         let told = |prompt, message: &str| {
             let error = ModelError::TooLong {
                 model: "m".to_owned(),
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn only_temporary_errors_are_transient() {
         let model = || "m".to_owned();
         let message = || "x".to_owned();
         let passing = [

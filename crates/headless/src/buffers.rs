@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_carried_out_in_order() {
+    fn workspace_edit_operations_are_applied_in_order() {
         let (dir, mut buffers) = place();
         let made = uri(&buffers, "pkg/b.py");
         let changes = json!([
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn invalid_workspace_edit_changes_nothing() {
         let (dir, mut buffers) = place();
         let good = insert(&buffers, "a.py", None, "x");
         let (here, there) = (uri(&buffers, "a.py"), uri(&buffers, "c.py"));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_document_that_goes_is_closed() {
+    fn deleting_an_open_document_closes_it() {
         let (dir, mut buffers) = place();
         buffers.open(&FilePath::new("a.py")).unwrap();
         let delete = json!({"kind": "delete", "uri": uri(&buffers, "a.py")});
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_there_is_not_made_again() {
+    fn creating_an_existing_file_respects_ignore_if_exists() {
         let (dir, mut buffers) = place();
         let changes = json!([
             {"kind": "create", "uri": uri(&buffers, "a.py"), "options": {"ignoreIfExists": true}},

@@ -118,7 +118,7 @@ mod tests {
     use starling_text::ChangeSet;
 
     #[tokio::test]
-    async fn keeps_encoding_of_file() {
+    async fn disk_editor_keeps_the_encoding_of_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, b"# coding: latin-1\n# caf\xe9\nx = 1\n").unwrap();

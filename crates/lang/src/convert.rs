@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_counted_as_was_agreed() {
+    fn diagnostic_ranges_use_the_negotiated_encoding() {
         let problem = &read(&[item("m", "", "s")]).unwrap()[0];
         assert_eq!(problem.line, 2);
         assert_eq!(problem.range, Some(ByteRange::new(6, 8)));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_diagnostic_is_an_error() {
+    fn invalid_diagnostic_is_an_error() {
         assert!(
             read(&[json!({"message": "m"})])
                 .unwrap_err()
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_without_explanations_and_are_not_endless() {
+    fn diagnostic_messages_are_shortened() {
         assert_eq!(message("Bad\n\ninfo: because"), "Bad");
         assert_eq!(message(&"ä".repeat(500)).len(), 600);
         assert_eq!(message(&format!("a{}", "ä".repeat(500))).len(), 599);
     }
 
     #[test]
-    fn kinds_are_told_by_the_words_of_each_tool() {
+    fn problem_kinds_are_recognized_for_each_tool() {
         let of = |message: &str, code: &str, source: &str| {
             read(&[item(message, code, source)]).unwrap()[0].kind
         };

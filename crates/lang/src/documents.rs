@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_only_what_it_does_not_know() {
+    fn sync_sends_only_changed_documents_and_the_requested_one() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let told = sync(&mut documents, &[("a.py", Some("x"))], "a.py");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_is_not_shown_again() {
+    fn show_does_not_resend_unchanged_documents() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let file = FilePath::new("a.py");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_empty() {
+    fn deleted_file_is_opened_as_an_empty_document() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let told = sync(
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_come_back_from_their_uris() {
+    fn file_paths_survive_conversion_to_uris() {
         let odd = Path::new("/p/a b/ä+%41[x].py");
         assert_eq!(path(&uri(odd)).as_deref(), Some(odd));
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_on_disk_is_told_by_number() {
+    fn watched_file_events_use_the_lsp_change_types() {
         let (_, params) = watched(&[
             ("/a.py".into(), Fate::Created),
             ("/b.py".into(), Fate::Changed),

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_s_own_environment_comes_first_where_it_is_trusted() {
+    fn server_of_a_trusted_project_environment_comes_first() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let own = dir.join("project/.venv/bin/ty");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_out_of_the_project_is_no_way_into_it() {
+    fn link_to_an_untrusted_project_program_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let own = dir.join("project/tool");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_taken_as_it_is() {
+    fn configured_server_command_is_used_with_its_arguments() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let own = dir.join("elsewhere/my-server");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn python_is_that_of_an_environment() {
+    fn python_interpreter_comes_from_a_virtual_environment() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let places = |trust| places(&dir, trust).python();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_a_project_that_is_not_trusted_is_told_an_interpreter_outside() {
+    fn server_of_an_untrusted_project_gets_an_interpreter_outside_it() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let (own, tool) = (dir.join("project/.venv/bin/python"), dir.join("tool/bin"));

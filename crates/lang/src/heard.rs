@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_speaks_of_the_awaited_text_is_kept() {
+    fn only_diagnostics_of_the_awaited_version_are_kept() {
         let ear = ear();
         for (uri, version) in [
             ("file:///p/a.py", json!(0)),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_followed_by_its_tokens() {
+    fn progress_is_tracked_by_its_tokens() {
         let ear = ear();
         let say = |token: Value, kind: &str| {
             let params = json!({"token": token, "value": {"kind": kind}});
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered_and_nothing_is_applied() {
+    fn server_requests_are_answered_and_edits_are_refused() {
         let ear = ear();
         let items = json!({"items": [{"section": "ty"}, {"section": "no"}, {}]});
         let answer = ear.reply("workspace/configuration", &items).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_read_in_the_log() {
+    fn server_version_is_read_from_its_log() {
         let ear = ear();
         for message in [
             "Pyright language server 1.1.414 starting",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_heard() {
+    fn dropping_the_listener_marks_the_connection_closed() {
         let ear = ear();
         let heard = Arc::clone(&ear.heard);
         drop(ear);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_read_in_each_of_their_forms() {
+    fn locations_are_parsed_from_every_response_format() {
         let one = json!({"uri": URI, "range": range(1, 2, 4)});
         let link = json!({"targetUri": "file:///p/b.py", "targetRange": range(0, 0, 13),
             "targetSelectionRange": range(0, 4, 5)});
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_or_is_gone_is_left_out() {
+    fn locations_outside_the_workspace_or_in_missing_files_are_dropped() {
         let at = |uri: &str| json!({"uri": uri, "range": range(0, 0, 1)});
         let elsewhere = [
             "file:///q/a.py",
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_belongs_to_the_text_that_was_shown() {
+    fn location_carries_the_hash_of_the_text_sent_to_the_server() {
         let request = TextRequest {
             file: FilePath::new("a.py"),
             text: "x".into(),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hover_is_text_in_any_dress() {
+    fn hover_text_is_read_from_every_response_format() {
         let told = |contents: Value| hover(&json!({"contents": contents}));
         assert_eq!(told(json!(" f() \n")), "f()");
         assert_eq!(told(json!({"kind": "plaintext", "value": "f()"})), "f()");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_counted_as_was_agreed() {
+    fn positions_use_the_negotiated_encoding() {
         let at = |encoding| position("x\n🐦ab\n", 6, encoding)["character"].clone();
         assert_eq!(at(Encoding::Utf8), 4);
         assert_eq!(at(Encoding::Utf16), 2);

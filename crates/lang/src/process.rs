@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_end_is_told_with_its_last_words() {
+    async fn server_exit_is_reported_with_its_last_error_line() {
         let mut link = shell("echo one >&2; echo 'last words' >&2; exit 3");
         said(&mut link).await;
         let end = link.process.as_mut().unwrap().end().await;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_sees_its_cache_and_no_secrets() {
+    async fn server_environment_has_a_cache_and_no_secrets() {
         // Cargo sets it for tests; nobody lists it.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let seen = said(&mut shell("env")).await;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn no_variable_names_something_in_a_project_that_is_not_trusted() {
+    fn variables_that_point_into_an_untrusted_project_are_not_passed_on() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(root.join(".venv/bin")).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_started_dies_with_it() {
+    async fn child_processes_of_a_server_are_killed_with_it() {
         let mut link = shell("sleep 1000 & echo started; wait");
         let mut started = [0; 8];
         link.input.read_exact(&mut started).await.unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_closes_its_pipes_is_not_waited_for() {
+    async fn server_that_closes_its_pipes_is_not_awaited() {
         let mut link = shell("exec >&- 2>&-; sleep 1000");
         said(&mut link).await;
         let end = link.process.as_mut().unwrap().end().await;

@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_servers_that_are_not_installed_are_no_news_of_a_run() {
+    fn missing_default_servers_are_not_reported_in_a_run() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = starling_workspace::Workspace::open(dir.path().to_owned()).unwrap();
         let snapshot = workspace.snapshot(Default::default());
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_not_installed_share_one_reason() {
+    fn missing_servers_are_reported_in_one_reason() {
         let missing = |name: &str| {
             let program = name.to_owned();
             (name.to_owned(), NotUsed::Missing { program })

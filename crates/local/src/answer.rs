@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_come_out_whole_whatever_the_pieces() {
+    fn streamed_text_never_splits_a_character() {
         let text = "naïve 🦜 ok — 終";
         for width in 1..8 {
             let (streamed, whole, flow) = feed(text.as_bytes(), width, &[]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_ends_before_the_earliest_stop_text() {
+    fn streamed_answer_ends_before_the_earliest_stop_text() {
         for width in 1..12 {
             let (streamed, whole, flow) = feed(b"one two END three", width, &["three", "END"]);
             assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stops_an_answer_in_its_beginning() {
+    fn stop_text_within_the_given_beginning_is_ignored() {
         let stops = ["\ndef ".to_owned()];
         let mut answer = Answer::new(&stops, "import f\ndef test_");
         assert_eq!(
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_stop_text_is_held_back_until_it_is_certain() {
+    fn possible_start_of_a_stop_text_is_held_back() {
         let stops = vec!["```\n".to_owned()];
         let mut answer = Answer::new(&stops, "");
         assert_eq!(answer.push(b"a``"), ("a", Flow::Open));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_bytes_become_replacement_characters() {
+    fn invalid_utf8_becomes_replacement_characters() {
         let (streamed, ..) = feed(b"a\xff\xe2\x82b\xf0\x9f", 1, &[]);
         assert_eq!(streamed, "a\u{fffd}\u{fffd}b\u{fffd}");
     }

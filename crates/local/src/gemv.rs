@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_agree_with_the_dequantised_weights() {
+    fn quantised_products_match_the_dequantised_weights() {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
@@ -380,14 +380,14 @@ mod tests {
     }
 
     #[test]
-    fn other_layouts_and_widths_are_declined() {
+    fn unsupported_layouts_and_widths_are_declined() {
         assert_eq!(Plan::new(GgmlDType::Q8_0, 256), None);
         assert_eq!(Plan::new(GgmlDType::Q4K, 576), None);
         assert_eq!(Plan::new(GgmlDType::Q4K, 0), None);
     }
 
     #[test]
-    fn a_wrong_width_is_no_panic() {
+    fn multiplying_with_a_wrong_width_returns_none() {
         if let Some(plan) = Plan::new(GgmlDType::Q4K, 256) {
             assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 512]).is_none());
             let zero = multiply(&[plan.of(&[0; 144])], &[0.0; 256]);

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_close_over_its_range() {
+    fn exp_approximation_is_accurate_over_its_range() {
         for step in -860..=880 {
             let x = step as f32 / 10.0;
             let error = (f64::from(exp(x)) / f64::from(x).exp() - 1.0).abs();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn softmax_sees_only_the_past() {
+    fn causal_softmax_ignores_later_positions() {
         let scores: Vec<f32> = (0..2 * 3 * 37).map(|i| (i % 11) as f32 / 3.0).collect();
         let tensor = Tensor::from_vec(scores.clone(), (2, 3, 37), &Device::Cpu).unwrap();
         let op = CausalSoftmax {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn gate_is_silu_times_up() {
+    fn gate_computes_silu_times_up() {
         let gates: Vec<f32> = (0..30).map(|i| i as f32 - 15.0).collect();
         let ups: Vec<f32> = (0..30).map(|i| i as f32 / 7.0).collect();
         let tensor = Tensor::from_vec(gates.clone(), (3, 10), &Device::Cpu).unwrap();

@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_temperature_takes_the_first_best() {
+    fn zero_temperature_picks_the_first_best_score() {
         let mut sampler = Sampler::new(0.0, None);
         assert_eq!(sampler.pick(&[0.1, 3.0, 3.0, -1.0]), 1);
     }
 
     #[test]
-    fn a_seed_repeats_and_the_shares_follow_the_scores() {
+    fn sampling_is_deterministic_for_a_seed_and_follows_the_scores() {
         let draw = |seed| {
             let mut sampler = Sampler::new(1.0, Some(seed));
             (0..2000)
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn unlikely_tokens_outside_the_top_are_never_drawn() {
+    fn tokens_outside_top_p_are_never_sampled() {
         let mut sampler = Sampler::new(1.0, Some(1));
         let scores = [0.97f32.ln(), 0.02f32.ln(), 0.01f32.ln()];
         assert!((0..500).all(|_| sampler.pick(&scores) == 0));
     }
 
     #[test]
-    fn no_scores_is_no_panic() {
+    fn sampling_without_valid_scores_returns_the_first_index() {
         assert_eq!(Sampler::new(1.0, Some(1)).pick(&[]), 0);
         assert_eq!(Sampler::new(0.5, Some(1)).pick(&[f32::NAN, f32::NAN]), 0);
     }

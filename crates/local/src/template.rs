@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn chatml_keeps_texts_and_gives_tools_to_the_user() {
+    fn chatml_renders_tool_results_as_user_messages() {
         assert_eq!(
             render(CHATML, &conversation()).unwrap(),
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi\n<|im_end|>\n\
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_trimmed_as_templates_of_model_files_expect() {
+    fn template_block_lines_are_trimmed() {
         let source = "{{ bos_token }}{% for m in messages %}\n    {% if m['role'] == 'user' %}\n\
             {{- '[' + m['content'] + ']' }}\n    {% endif %}\n{% endfor %}{{ eos_token }}";
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_may_refuse() {
+    fn template_exception_becomes_an_error() {
         let error = render("{{ raise_exception('no system role') }}", &conversation());
         assert!(error.unwrap_err().to_string().contains("no system role"));
     }

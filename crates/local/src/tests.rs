@@ -53,7 +53,7 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn both_kinds_of_network_agree_with_plain_arithmetic() {
+fn qwen2_and_llama_networks_match_the_reference() {
     let directory = TempDir::new().unwrap();
     for architecture in ["qwen2", "llama"] {
         // How far quantised activations may lead astray; scores range over some 3 to either side.
@@ -78,7 +78,7 @@ fn both_kinds_of_network_agree_with_plain_arithmetic() {
 }
 
 #[test]
-fn steps_of_any_length_give_the_same_scores() {
+fn scores_do_not_depend_on_the_step_length() {
     let directory = TempDir::new().unwrap();
     for (dtype, error) in [
         (GgmlDType::F32, 1e-4),
@@ -102,7 +102,7 @@ fn steps_of_any_length_give_the_same_scores() {
 }
 
 #[test]
-fn a_reused_beginning_gives_the_scores_of_a_fresh_start() {
+fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
     let directory = TempDir::new().unwrap();
     let recipe = Recipe {
         dtype: GgmlDType::F32,
@@ -134,7 +134,7 @@ fn a_reused_beginning_gives_the_scores_of_a_fresh_start() {
 }
 
 #[test]
-fn sequences_together_hold_no_more_than_one_window() {
+fn cached_sequences_share_one_context_window() {
     let directory = TempDir::new().unwrap();
     let network = network(&Recipe::default().write(directory.path()));
     let mut sequences = Sequences::default();
@@ -155,7 +155,7 @@ fn sequences_together_hold_no_more_than_one_window() {
 }
 
 #[test]
-fn a_full_window_and_unknown_tokens_are_errors_that_change_nothing() {
+fn full_window_and_unknown_tokens_are_errors_that_keep_the_cache() {
     let directory = TempDir::new().unwrap();
     let network = network(&Recipe::default().write(directory.path()));
     let mut cache = network.cache().unwrap();
@@ -168,7 +168,7 @@ fn a_full_window_and_unknown_tokens_are_errors_that_change_nothing() {
 }
 
 #[test]
-fn control_tokens_in_a_message_are_plain_text() {
+fn control_tokens_in_a_message_are_encoded_as_plain_text() {
     let directory = TempDir::new().unwrap();
     let file = ModelFile::open(&Recipe::default().write(directory.path())).unwrap();
     let vocabulary = Vocabulary::load(&file).unwrap();
@@ -232,7 +232,7 @@ async fn chat(model: &LocalModel, request: &ChatRequest) -> ChatReply {
 }
 
 #[tokio::test]
-async fn greedy_answers_repeat_and_the_second_is_cached() {
+async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let directory = TempDir::new().unwrap();
     let model = open(&Recipe::default(), directory.path());
     let watch = Recorder::default();
@@ -264,7 +264,7 @@ async fn a_seed_repeats_and_temperature_matters() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_before_a_stop_text() {
+async fn answer_ends_before_a_stop_text() {
     let directory = TempDir::new().unwrap();
     let model = open(&Recipe::default(), directory.path());
     let whole = chat(&model, &request("hello", 40)).await.text;
@@ -282,7 +282,7 @@ async fn an_answer_ends_before_a_stop_text() {
 }
 
 #[tokio::test]
-async fn an_answer_begins_with_a_given_text_and_goes_on_from_it() {
+async fn answer_continues_the_given_beginning() {
     let directory = TempDir::new().unwrap();
     let model = open(&Recipe::default(), directory.path());
     let begun = |beginning: &str| ChatRequest {
@@ -299,7 +299,7 @@ async fn an_answer_begins_with_a_given_text_and_goes_on_from_it() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_with_the_turn() {
+async fn answer_ends_at_the_end_token() {
     let directory = TempDir::new().unwrap();
     let whole = chat(
         &open(&Recipe::default(), directory.path()),
@@ -327,7 +327,7 @@ fn u8_is_ascii((_, byte): &(usize, u8)) -> bool {
 }
 
 #[tokio::test]
-async fn a_prompt_over_the_window_is_refused_with_its_length() {
+async fn prompt_over_the_window_is_rejected_with_its_length() {
     let directory = TempDir::new().unwrap();
     let model = open(&Recipe::default(), directory.path());
     assert_eq!(model.profile().context_window, Tokens(512));
@@ -347,7 +347,7 @@ async fn a_prompt_over_the_window_is_refused_with_its_length() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_frees_the_model() {
+async fn dropping_a_call_stops_the_generation() {
     let directory = TempDir::new().unwrap();
     // Without cancelling, the first answer would take many minutes.
     let recipe = Recipe {
@@ -379,7 +379,7 @@ async fn a_dropped_call_frees_the_model() {
 }
 
 #[tokio::test]
-async fn damaged_files_are_errors_that_name_the_file() {
+async fn error_for_a_damaged_model_file_names_the_file() {
     let directory = TempDir::new().unwrap();
     let path = Recipe::default().write(directory.path());
     let whole = std::fs::read(&path).unwrap();
@@ -409,7 +409,7 @@ async fn damaged_files_are_errors_that_name_the_file() {
 }
 
 #[test]
-fn other_kinds_of_network_are_refused_by_name() {
+fn unsupported_network_architecture_is_named_in_the_error() {
     let directory = TempDir::new().unwrap();
     let path = Recipe {
         architecture: "mamba",
@@ -430,7 +430,7 @@ fn other_kinds_of_network_are_refused_by_name() {
 
 /// Runs over real weights where the variable names a file of Qwen2.5-Coder-Instruct.
 #[tokio::test]
-async fn real_weights_repair_a_function() {
+async fn real_weights_fix_a_function() {
     let Some(path) = std::env::var_os("STARLING_TEST_WEIGHTS") else {
         return;
     };

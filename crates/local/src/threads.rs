@@ -113,14 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_how_many_processes_run() {
+    fn running_processes_are_read_from_kernel_statistics() {
         let statistics = "cpu 1 2\nprocs_running 3\nprocs_blocked 0\n";
         assert_eq!(running(statistics), Some(3));
         assert_eq!(running("cpu 1 2\n"), None);
     }
 
     #[test]
-    fn the_faster_way_is_taken_until_the_next_trial() {
+    fn faster_thread_mode_is_used_until_the_next_trial() {
         let mut pace = Pace::default();
         let mut ways = Vec::new();
         let run = |pace: &mut Pace, together: u64, alone: u64, ways: &mut Vec<bool>| {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_owner_proposes_its_parts_in_order_and_ends() {
+    async fn oracle_proposes_the_parts_of_each_owner_in_order() {
         let oracle = oracle();
         let reply = ask(&oracle, "scout", &["read", "wake"]).await;
         assert!(reply.model.contains("known change"));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_agent_over_all_names_the_symbols_and_approvers_accept() {
+    async fn oracle_names_symbols_for_a_single_agent_and_accepts_as_proxy() {
         let oracle = oracle();
         let tools = ["propose", "finish"];
         let mut symbols = Vec::new();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_comes_back_is_proposed_again_but_not_for_ever() {
+    async fn oracle_retries_a_rejected_part_a_limited_number_of_times() {
         let oracle = oracle();
         let tools = ["propose", "finish"];
         let back = [(0, "The user changed the same place meanwhile.")];
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_no_change_is_refused() {
+    fn oracle_rejects_a_missing_change_file() {
         let missing = Oracle::open(profile("oracle:x"), Path::new("/no/such/file"));
         assert!(matches!(missing, Err(ModelError::Unavailable { .. })));
     }

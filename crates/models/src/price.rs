@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_their_releases_have_a_price_and_neighbours_do_not() {
+    fn list_price_matches_dated_releases_but_not_similar_names() {
         let full = list_price("gpt-4o").unwrap();
         assert_eq!(list_price("gpt-4o-2024-11-20"), Some(full));
         assert_eq!(list_price("openai/gpt-4o"), Some(full));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_has_two_prices() {
+    fn price_table_lists_each_model_once() {
         let mut names: Vec<_> = table().iter().flat_map(|entry| &entry.models).collect();
         names.sort();
         let all = names.len();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_are_known_by_keys_that_are_not_empty() {
+    fn provider_is_available_if_its_key_variable_is_not_empty() {
         let variables = |name: &str| match name {
             "GROQ_API_KEY" => Some("k".to_owned()),
             "OPENAI_API_KEY" => Some(" ".to_owned()),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_conversation_hears_its_own_answers_in_order() {
+    async fn replay_returns_the_answers_of_each_conversation_in_order() {
         let trajectory = [
             "{\"event\": {\"kind\": \"started\"}}\n".to_owned(),
             line("b", 0, said("b0")),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trajectory_is_refused_with_its_line() {
+    fn replay_rejects_an_invalid_trajectory_with_the_line_number() {
         let message = |text: &str| match Replay::parse(profile("r"), text) {
             Ok(_) => panic!("read {text:?}"),
             Err(error) => error.to_string(),

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sample_has_its_own_temperature_and_seeds() {
+    async fn sampled_model_sets_its_own_temperature_and_seeds() {
         let heard = Arc::new(Heard {
             profile: profile("m"),
             asked: Mutex::default(),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_is_asked_and_a_line_is_answered() {
+    async fn socket_model_exchanges_one_json_line_per_request() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let profile = ModelProfile {

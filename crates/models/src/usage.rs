@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn likely_reports_are_taken_as_they_are() {
+    fn plausible_usage_reports_are_accepted() {
         for likely in [(600, 0, 40), (600, 600, 10), (3_000, 100, 4_000)] {
             assert_eq!(of(Some(likely)), likely);
         }
     }
 
     #[test]
-    fn missing_and_impossible_reports_give_way_to_upper_bounds() {
+    fn missing_or_impossible_usage_reports_are_replaced_by_upper_bounds() {
         assert_eq!(of(None), (1_000, 0, 80));
         assert_eq!(of(Some((0, 0, 0))), (1_000, 0, 80));
         assert_eq!(of(Some((1, 1, 40))), (1_000, 0, 40));

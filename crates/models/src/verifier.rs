@@ -180,7 +180,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[test]
-    fn the_last_line_with_points_counts() {
+    fn verifier_reads_the_score_from_the_last_score_line() {
         assert_eq!(
             points("Cause: 4\nSCORE: 3\nno, SCORE: 9\n**SCORE: 7/10**\n"),
             Some(0.7)
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endpoint_is_given_the_problem_and_the_change() {
+    async fn verifier_endpoint_receives_the_problem_and_the_patch() {
         let (url, asked) = endpoint(r#"{"score": 0.25}"#).await;
         let score = by_endpoint(&url, "P", "D").await.unwrap();
         assert_eq!(score, 0.25);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_not_sent_on_to_another_address() {
+    async fn verifier_does_not_follow_redirects() {
         let (other, asked) = endpoint(r#"{"score": 1}"#).await;
         let head = format!("307 Go\r\nlocation: {other}").leak();
         let (url, _asked) = answering(head, "").await;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_long_is_not_read_on() {
+    async fn verifier_rejects_an_oversized_answer() {
         let body = " ".repeat(MOST_ANSWER_BYTES + 1).leak();
         let (url, _asked) = endpoint(body).await;
         let error = by_endpoint(&url, "P", "D").await.unwrap_err();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_score_that_is_none_is_told() {
+    async fn verifier_rejects_a_score_out_of_range() {
         let (url, _asked) = endpoint(r#"{"score": 7}"#).await;
         let error = by_endpoint(&url, "P", "D").await.unwrap_err();
         assert!(error.contains("not from 0 to 1"), "{error}");

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_is_answered_although_garbage_stands_before_the_answer() {
+    async fn response_is_received_after_malformed_bytes() {
         let (ours, mut theirs) = duplex(1 << 16);
         let (input, output) = split(ours);
         let connection = Connection::open(input, output, |_, _, _| {});
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_sends_nothing_but_garbage_is_gone() {
+    async fn connection_closes_after_too_many_malformed_messages() {
         let (ours, theirs) = duplex(1 << 16);
         let (input, output) = split(ours);
         let connection = Connection::open(input, output, |_, _, _| {});

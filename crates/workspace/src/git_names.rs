@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_configuration_names_is_known() {
+    fn files_named_by_the_git_configuration_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_in_quotation_marks_and_behind_variables_are_known() {
+    fn quoted_programs_and_programs_after_variables_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_links_to_is_known() {
+    fn targets_of_git_hook_links_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for folder in [".git/hooks", ".git/own", "scripts"] {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linked_work_tree_has_a_configuration_of_its_own() {
+    fn linked_work_tree_uses_its_own_git_configuration() {
         let dir = tempfile::tempdir().unwrap();
         let (main, linked) = (dir.path().join("main"), dir.path().join("linked"));
         let own = main.join(".git/worktrees/linked");
@@ -461,13 +461,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_repository_nothing_is_named() {
+    fn git_names_no_file_without_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!names(dir.path(), "a.py"));
     }
 
     #[test]
-    fn a_changed_configuration_is_read_again() {
+    fn changed_git_configuration_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_configuration_is_read_once() {
+    fn unchanged_git_configuration_is_read_once() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();

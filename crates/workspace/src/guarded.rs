@@ -579,7 +579,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_glob_of_the_table_can_be_read() {
+    fn every_guarded_file_glob_parses() {
         for (why, globs) in TABLE {
             let kind = Kind::new(why, globs);
             assert_eq!(
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_lists_every_glob() {
+    fn security_manual_lists_every_guarded_file_glob() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
         let manual = std::fs::read_to_string(&path).unwrap();
         let (before, rest) = manual

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_above_the_root_hold_and_nearer_ones_decide() {
+    fn ignore_rules_above_the_root_apply_and_nearer_rules_win() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         std::fs::create_dir(&root).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn excludes_of_a_repository_and_of_its_worktrees_hold() {
+    fn git_info_exclude_applies_to_the_repository_and_its_worktrees() {
         let dir = tempfile::tempdir().unwrap();
         let (main, other) = (dir.path().join("main"), dir.path().join("other"));
         std::fs::create_dir_all(main.join(".git/info")).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_rules_are_skipped() {
+    fn hostile_ignore_rules_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let nested = "{".repeat(100_000);
         let deep = format!("{}x{}", "{a,".repeat(1300), "}".repeat(1300));

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opens_a_directory_and_resolves_links() {
+    fn workspace_root_is_opened_with_links_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().join("real");
         std::fs::create_dir(&real).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_version_control_is_no_workspace() {
+    fn version_control_data_cannot_be_a_workspace() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         for folder in [
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_a_path() {
+    fn workspace_error_explains_why_a_path_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_names_of_all_links_that_lead_to_it() {
+    fn file_is_known_by_the_names_of_all_links_to_it() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("editor/sub")).unwrap();

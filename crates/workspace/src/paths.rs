@@ -573,7 +573,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_secrets_by_name() {
+    fn secret_files_are_recognized_by_name() {
         for name in [
             ".envs",
             ".dev.vars",
@@ -810,7 +810,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_inside_the_root() {
+    fn paths_outside_the_root_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let root = base.join("root");
@@ -881,7 +881,7 @@ mod tests {
     }
 
     #[test]
-    fn links_do_not_lead_to_secrets_or_version_control() {
+    fn links_to_secrets_or_version_control_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for directory in [".git/hooks", "sub", "certs", "bare/objects", "bare/refs"] {
@@ -935,7 +935,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_errors_are_told_apart() {
+    fn missing_files_and_disk_errors_are_distinguished() {
         let file = || FilePath::new("a.py");
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         let denied = ReadError::io(&file(), &denied);

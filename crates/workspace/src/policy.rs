@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_write_source_and_tests() {
+    fn agents_may_write_source_and_tests() {
         let paths = [
             "a.py",
             "pkg/new/b.py",
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_but_people_writes_secrets_version_control_and_own_configuration() {
+    fn agents_never_write_secrets_version_control_or_starling_configuration() {
         let paths = [
             ".git/config",
             ".git/hooks/pre-commit",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_by_itself_needs_a_person() {
+    fn files_that_run_automatically_need_approval() {
         let paths = [
             ".github/workflows/ci.yml",
             ".gitlab-ci.yml",
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_or_named_by_the_repository_needs_a_person() {
+    fn installed_files_and_files_named_by_git_need_approval() {
         let (dir, policy) = policy();
         for folder in [".git", "envs/work"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_to_allow_are_those_that_need_it() {
+    fn names_to_allow_lists_the_names_that_need_approval() {
         let (dir, policy) = policy();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_judged_by_where_they_lead() {
+    fn write_rule_of_a_link_depends_on_its_target() {
         let (dir, policy) = policy();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_with_a_guarded_name_leads_to_is_guarded() {
+    fn target_of_a_link_with_a_guarded_name_needs_approval() {
         let dir = tempfile::tempdir().unwrap();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_of_git_links_to_needs_a_person() {
+    fn target_of_a_git_hook_link_needs_approval() {
         let (dir, policy) = policy();
         for folder in [".git/hooks", "scripts"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_second_name_needs_a_person() {
+    fn hard_linked_file_needs_approval() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("a.py"), "").unwrap();
         all_are(&policy, &["a.py"], "allowed");
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_of_the_user_allow_what_needs_a_person_and_nothing_else() {
+    fn allow_write_globs_permit_only_files_that_need_approval() {
         let globs = ["Makefile", "/ci/**", ".vscode/", "*", "!tox.ini"].map(str::to_owned);
         let (dir, policy) = policy();
         let some = policy.clone().allowing(&globs[..3]).unwrap();
@@ -642,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_place_to_install_from_needs_a_person() {
+    fn new_package_source_needs_approval() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("requirements.txt"), "a==1\n").unwrap();
         std::os::unix::fs::symlink("requirements.txt", dir.path().join("notes.md")).unwrap();
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_ignores_and_has_no_copy_of_needs_a_person() {
+    fn ignored_untracked_file_needs_approval() {
         let (dir, policy) = policy();
         let write = |file: &str, text: &str| {
             let path = dir.path().join(file);
@@ -692,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_encoding_is_not_changed() {
+    fn agents_never_change_a_declared_encoding() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("a.py"), "x = 1\n").unwrap();
         std::os::unix::fs::symlink("a.py", dir.path().join("notes.txt")).unwrap();
@@ -707,14 +707,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_glob_is_named() {
+    fn error_for_an_invalid_glob_names_the_glob() {
         let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
         assert_eq!(error.glob, "b[");
         assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_opened() {
+    fn only_regular_files_are_opened() {
         let (dir, policy) = policy();
         std::fs::create_dir(dir.path().join("folder")).unwrap();
         let pipe = dir.path().join("pipe");

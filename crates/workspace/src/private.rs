@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn new_files_and_directories_are_closed_to_others() {
+    fn new_private_files_and_directories_are_accessible_only_to_the_user() {
         let dir = tempfile::tempdir().unwrap();
         let inner = dir.path().join("a/b");
         private_directory(&inner).unwrap();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_directories_of_earlier_versions_are_closed() {
+    fn existing_private_files_and_directories_lose_access_for_others() {
         let dir = tempfile::tempdir().unwrap();
         let (inner, file) = (dir.path().join("a"), dir.path().join("a/f"));
         fs::create_dir(&inner).unwrap();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_is_new_and_closed_to_others_and_nothing_is_beside_it() {
+    fn replaced_private_file_is_new_and_leaves_no_temporary_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         fs::write(&file, "old").unwrap();

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_places_of_the_project_and_relative_ones() {
+    fn project_directories_and_relative_directories_on_path_are_skipped() {
         let bed = Bed::new();
         let places = ["", ".", "bin", "project", "project/.venv/bin", "host"];
         let programs = bed.programs(&places);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_into_the_project_is_not_followed() {
+    fn program_link_into_the_project_is_rejected() {
         let bed = Bed::new();
         std::fs::create_dir(bed.base.join("host")).unwrap();
         let link = bed.base.join("host/git");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_name_any_program_by_its_absolute_path() {
+    fn absolute_program_path_from_the_user_is_accepted() {
         let bed = Bed::new();
         let programs = bed.programs(&[]);
         let own = bed.base.join("project/git");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_runs_where_it_is_told_with_a_clean_path() {
+    fn command_runs_in_the_given_directory_with_a_clean_path() {
         let bed = Bed::new();
         program(&bed.base.join("host/tool"));
         let programs = bed.programs(&[".", "project", "host"]);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_names_the_project_is_known() {
+    fn variable_values_that_point_into_the_project_are_detected() {
         let bed = Bed::new();
         let programs = bed.programs(&[]);
         std::os::unix::fs::symlink(bed.base.join("project/.venv"), bed.base.join("env")).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_directory_is_no_project() {
+    fn programs_in_the_home_directory_are_not_project_programs() {
         let home = std::env::home_dir().unwrap().canonicalize().unwrap();
         let path = std::env::join_paths([home.join(".local/bin")]).unwrap();
         assert_eq!(HostPrograms::on(&path, &home).path(), path);

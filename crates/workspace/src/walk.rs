@@ -261,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_text_in_order() {
+    fn text_files_are_listed_in_order() {
         let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
         assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
     }
 
     #[test]
-    fn leaves_out_names_that_are_not_what_they_look_like() {
+    fn files_with_deceptive_names_are_not_listed() {
         let plain = ["$(touch x).py", "-rf.py", "<b>`x`.py", "שלום.py"];
         let others = [
             "a\nb.py",
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_which_texts_it_skips() {
+    fn skipped_text_files_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
         for name in ["long.py", "long.bin", "a\nb.py"] {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn honours_ignore_files_without_a_repository() {
+    fn ignore_files_apply_without_a_repository() {
         let list = listed(&[
             (".gitignore", b"build/\n"),
             ("a/.ignore", b"gen_*.py\n"),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_what_is_not_source() {
+    fn binaries_environments_and_secrets_are_not_listed() {
         let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
         let list = listed(&[
             (".git/config", b""),
@@ -337,7 +337,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn leaves_out_a_name_that_is_not_utf8() {
+    fn file_with_a_name_that_is_not_utf8_is_skipped_and_reported() {
         use std::os::unix::ffi::OsStrExt;
         let dir = tempfile::tempdir().unwrap();
         let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn nearer_ignore_files_decide() {
+    fn nearest_ignore_file_takes_precedence() {
         let list = listed(&[
             (".gitignore", b"*.log\n/top.py\nsub/*\n!sub/keep.py\n"),
             ("top.py", b""),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn ignore_files_that_are_pipes_devices_or_endless_are_skipped() {
+    fn special_or_endless_ignore_files_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let pipe = |path: &Path| {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_can_ask_for_a_hidden_file() {
+    fn negated_ignore_rule_includes_a_hidden_file() {
         let list = listed(&[
             (".gitignore", b"!.github/\n!.flake8\n"),
             (".github/x.yml", b""),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_listed_up_to_the_limit() {
+    fn files_up_to_the_size_limit_are_listed() {
         let most = vec![b'x'; MAX_FILE_BYTES as usize];
         assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
         assert_eq!(listed(&[]), [""; 0]);

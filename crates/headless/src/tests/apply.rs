@@ -30,7 +30,7 @@ async fn replaces(scene: RunScript) {
 }
 
 #[tokio::test]
-async fn a_closed_file_is_written() {
+async fn edit_of_a_closed_file_is_written_to_disk() {
     let folder = folder(&[("a.py", "x = 'ä'\r\nold\r\n")]);
     let editor = editor(&folder, replaces).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_closed_file_is_written() {
 }
 
 #[tokio::test]
-async fn an_open_document_is_changed_and_saved() {
+async fn edit_of_an_open_document_is_applied_and_saved() {
     let folder = folder(&[("a.py", "old old\n")]);
     let editor = editor(&folder, replaces).await;
     editor.open(&file("a.py")).unwrap();
@@ -56,7 +56,7 @@ async fn an_open_document_is_changed_and_saved() {
 }
 
 #[tokio::test]
-async fn an_edit_of_another_text_is_stale() {
+async fn edit_against_another_base_text_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
@@ -79,7 +79,7 @@ async fn an_edit_of_another_text_is_stale() {
 }
 
 #[tokio::test]
-async fn what_the_policy_forbids_is_neither_read_nor_written() {
+async fn forbidden_paths_are_neither_read_nor_written() {
     let folder = folder(&[("a.py", "old\n"), (".env", "old\n"), ("conf", "old\n")]);
     let root = folder.path();
     std::os::unix::fs::symlink("/etc/passwd", root.join("out.py")).unwrap();
@@ -114,7 +114,7 @@ async fn what_the_policy_forbids_is_neither_read_nor_written() {
 }
 
 #[tokio::test]
-async fn edits_at_the_same_time_do_not_mix() {
+async fn one_of_two_concurrent_edits_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
@@ -180,7 +180,7 @@ async fn makes_and_deletes(scene: RunScript) {
 }
 
 #[tokio::test]
-async fn a_file_is_made_and_deleted_through_the_editor() {
+async fn edits_can_create_and_delete_a_file() {
     let folder = folder(&[("a.py", "")]);
     let editor = editor(&folder, makes_and_deletes).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_file_is_made_and_deleted_through_the_editor() {
 }
 
 #[tokio::test]
-async fn an_open_document_is_deleted_only_as_it_is() {
+async fn deletion_of_a_changed_document_is_stale() {
     let folder = folder(&[("a.py", "x\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;

@@ -29,7 +29,7 @@ fn wanted() -> Wanted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_crashes_is_started_again_later_each_time_and_then_no_more() {
+async fn crashing_server_is_restarted_with_increasing_delay_and_then_abandoned() {
     let mut script = Script::good(Manner::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
@@ -49,7 +49,7 @@ async fn a_server_that_crashes_is_started_again_later_each_time_and_then_no_more
 }
 
 #[tokio::test(start_paused = true)]
-async fn between_two_starts_the_answer_comes_at_once() {
+async fn request_during_the_restart_delay_fails_immediately() {
     let mut script = Script::good(Manner::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
@@ -63,7 +63,7 @@ async fn between_two_starts_the_answer_comes_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_is_not_there_is_told() {
+async fn missing_server_program_is_reported() {
     let about = About {
         name: "gone".to_owned(),
         root: "/p".into(),
@@ -80,7 +80,7 @@ async fn a_program_that_is_not_there_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_finds_nothing_is_not_believed() {
+async fn server_that_misses_a_syntax_error_is_not_trusted() {
     for manner in [Manner::Pull, Manner::Push] {
         let mut script = Script::good(manner);
         script.blind = true;
@@ -94,7 +94,7 @@ async fn a_server_that_finds_nothing_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_started_anew() {
+async fn unresponsive_server_is_restarted() {
     let mut script = Script::good(Manner::Push);
     script.silent_after = 1;
     let keeper = script.keeper(1);
@@ -108,7 +108,7 @@ async fn a_silent_server_is_started_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_wait_their_turn_within_their_deadlines() {
+async fn queued_requests_end_by_their_deadline() {
     let mut script = Script::good(Manner::Pull);
     script.silent = 100;
     let keeper = script.keeper(1);
@@ -123,7 +123,7 @@ async fn questions_wait_their_turn_within_their_deadlines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
+async fn diagnostics_are_cached_and_marked_as_blocking_by_configuration() {
     let asked = Arc::new(AtomicUsize::new(0));
     let keeper = Script::good(Manner::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper.clone()), None, &[], &wanted());
@@ -147,7 +147,7 @@ async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_server_the_reasons_are_told() {
+async fn missing_server_is_reported_with_reasons() {
     let reasons = ["ty: not installed".to_owned(), "pylsp: no".to_owned()];
     let servers = LanguageServers::of(None, None, &reasons, &wanted());
     let Diagnostics::Unknown { reason } = servers.diagnostics(ask("x")).await else {
@@ -166,7 +166,7 @@ async fn without_a_server_the_reasons_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_service_waits_no_longer_than_it_is_configured_to() {
+async fn language_service_respects_the_configured_timeout() {
     let mut script = Script::good(Manner::Pull);
     script.silent = 100;
     let servers = LanguageServers::of(Some(script.keeper(1)), None, &[], &wanted());
@@ -177,7 +177,7 @@ async fn the_service_waits_no_longer_than_it_is_configured_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_about_names_start_nothing() {
+async fn requests_about_names_do_not_start_a_server() {
     let keeper = Script::good(Manner::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
     let Answer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
@@ -199,7 +199,7 @@ async fn questions_about_names_start_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_slow_with_names_is_not_started_anew() {
+async fn server_that_is_slow_with_names_is_not_restarted() {
     let mut script = Script::good(Manner::Pull);
     script.slow_names = 100;
     let keeper = script.keeper(1);

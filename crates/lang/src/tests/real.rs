@@ -228,51 +228,51 @@ async fn offers_imports(server: &str) {
 }
 
 #[tokio::test]
-async fn ty_checks_texts_that_are_not_on_disk() {
+async fn ty_reports_problems_of_unsaved_texts() {
     checks_texts_that_are_not_on_disk("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_checks_texts_that_are_not_on_disk() {
+async fn basedpyright_reports_problems_of_unsaved_texts() {
     checks_texts_that_are_not_on_disk("basedpyright").await;
 }
 
 #[tokio::test]
-async fn ty_offers_imports() {
+async fn ty_quick_fix_adds_a_missing_import() {
     offers_imports("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_offers_imports() {
+async fn basedpyright_quick_fix_adds_a_missing_import() {
     offers_imports("basedpyright").await;
 }
 
 #[tokio::test]
-async fn jedi_finds_what_cannot_be_parsed() {
+async fn jedi_reports_syntax_errors() {
     finds("jedi-language-server", &[ProblemKind::Syntax]).await;
 }
 
 #[tokio::test]
-async fn pylsp_finds_names_that_nothing_defines() {
+async fn pylsp_reports_undefined_names() {
     finds("pylsp", &[ProblemKind::Name, ProblemKind::Syntax]).await;
 }
 
 #[tokio::test]
-async fn ty_knows_names() {
+async fn ty_finds_definitions_and_references() {
     knows_names("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_knows_names() {
+async fn basedpyright_finds_definitions_and_references() {
     knows_names("basedpyright").await;
 }
 
 #[tokio::test]
-async fn jedi_knows_names() {
+async fn jedi_finds_definitions_and_references() {
     knows_names("jedi-language-server").await;
 }
 
 #[tokio::test]
-async fn pylsp_knows_names() {
+async fn pylsp_finds_definitions_and_references() {
     knows_names("pylsp").await;
 }

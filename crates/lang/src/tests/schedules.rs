@@ -133,7 +133,7 @@ async fn one_schedule(seed: u64, count: &mut Count) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
+async fn misbehaving_servers_cause_no_stale_results_and_no_late_ones() {
     let mut count = Count::default();
     for seed in 0..1000 {
         one_schedule(seed, &mut count).await;
@@ -146,7 +146,7 @@ async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn good_servers_always_answer() {
+async fn well_behaved_servers_always_answer() {
     for manner in MANNERS {
         let keeper = Script::good(manner).keeper(1);
         let mut unproven = 0;

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_open_fence_opened_again_is_dropped() {
+    fn continuation_that_reopens_the_open_code_fence_loses_that_line() {
         let inside = Reopened::Inside;
         check("a\n```python\nx = 1\n", "```python\ny\n", (inside, "y\n"));
         check("```python\nx =", "```python\n 1\n", (inside, " 1\n"));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_that_can_be_meant_stay() {
+    fn plausible_code_fences_in_a_continuation_are_kept() {
         let same = |text: &str, piece: &str| check(text, piece, (Reopened::No, piece));
         same("```python\nx\n", "```\nDone.\n");
         same("````md\nx\n", "```python\nx\n");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_text_is_not_wrapped_in_the_middle_of_a_line() {
+    fn code_fence_that_interrupts_an_unfinished_line_is_removed() {
         check(
             "def f():\n    ret",
             "```python\nurn 1\n",

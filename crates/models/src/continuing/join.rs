@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identical_lines_survive_a_cut_at_every_place() {
+    fn repeated_lines_are_kept_wherever_the_text_is_cut() {
         let same = "        value += 1\n".repeat(9);
         let text = format!("{same}\n{same}\n\n{same}");
         for cut in 0..text.len() {

@@ -208,7 +208,7 @@ async fn rewrite(author: Author) -> ChatReply {
 }
 
 #[tokio::test]
-async fn a_long_function_and_a_longer_class_are_whole() {
+async fn long_texts_are_complete_after_many_continuations() {
     for lines in [700, 2000] {
         let mut text = "class Long:\n".to_owned();
         for number in 1..lines {
@@ -227,7 +227,7 @@ async fn a_long_function_and_a_longer_class_are_whole() {
 }
 
 #[tokio::test]
-async fn pieces_of_any_length_join_to_the_same_text() {
+async fn continued_text_does_not_depend_on_the_piece_length() {
     for seed in 0..300 {
         let mut dice = Dice(seed);
         let text = source(100, &mut dice);
@@ -240,7 +240,7 @@ async fn pieces_of_any_length_join_to_the_same_text() {
 }
 
 #[tokio::test]
-async fn a_model_that_repeats_and_opens_fences_gives_the_same_text() {
+async fn repeated_lines_and_reopened_fences_are_removed_from_continuations() {
     for seed in 0..300 {
         let mut dice = Dice(seed);
         let text = format!(
@@ -255,7 +255,7 @@ async fn a_model_that_repeats_and_opens_fences_gives_the_same_text() {
 }
 
 #[tokio::test]
-async fn the_arguments_of_a_call_are_joined_and_delivered_as_one_call() {
+async fn pieces_of_tool_arguments_are_joined_into_one_call() {
     for seed in 0..300 {
         let mut dice = Dice(seed);
         let manners = if dice.one_in(2) {
@@ -339,14 +339,14 @@ async fn joined(pieces: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_whole_is_left_alone() {
+async fn complete_answer_is_returned_without_a_continuation() {
     let model = Continuing::new(Pieces::texts(&["done"]));
     let reply = model.chat(&request(), &NoWatch).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.calls), ("done", 1));
 }
 
 #[tokio::test]
-async fn what_was_spent_is_added_up_and_each_continuation_is_told() {
+async fn usage_is_summed_and_each_continuation_is_notified() {
     let model = Continuing::new(Pieces::texts(&["one ", "zwö", "lf"]));
     let notices = Notices::default();
     let whole = model.chat(&request(), &notices).await.unwrap();
@@ -364,7 +364,7 @@ async fn what_was_spent_is_added_up_and_each_continuation_is_told() {
 }
 
 #[tokio::test]
-async fn the_request_shows_what_was_written_and_where_it_ends() {
+async fn continuation_request_quotes_the_text_and_its_end() {
     let model = Continuing::new(Pieces::texts(&["a = 1\nb", " = 2\n", "c = 3\n"]));
     model.chat(&request(), &NoWatch).await.unwrap();
     let requests = model.inner.requests.lock().unwrap();
@@ -375,7 +375,7 @@ async fn the_request_shows_what_was_written_and_where_it_ends() {
 }
 
 #[tokio::test]
-async fn only_an_unfinished_line_is_taken_for_a_repetition() {
+async fn only_a_repeated_unfinished_line_is_removed() {
     assert_eq!(joined(&["x = 1\n", "x = 1\n"]).await, "x = 1\nx = 1\n");
     assert_eq!(
         joined(&["    pass", "\n    pass\n"]).await,
@@ -395,7 +395,7 @@ async fn only_an_unfinished_line_is_taken_for_a_repetition() {
 }
 
 #[tokio::test]
-async fn a_bare_text_wrapped_in_a_fence_is_unwrapped() {
+async fn fence_around_the_continuation_of_bare_text_is_removed() {
     let text = joined(&[
         "def f():\n    x = ca",
         "```python\nll()\n",
@@ -406,7 +406,7 @@ async fn a_bare_text_wrapped_in_a_fence_is_unwrapped() {
 }
 
 #[tokio::test]
-async fn a_text_may_go_on_to_calls() {
+async fn continued_text_can_end_in_tool_calls() {
     let mut last = reply("p", "it.", Finish::ToolCalls);
     last.tool_calls = vec![call("read", "{}")];
     let model = Continuing::new(Pieces::new(vec![
@@ -432,7 +432,7 @@ async fn arguments_of(replies: Vec<ChatReply>) -> (String, Finish) {
 }
 
 #[tokio::test]
-async fn a_call_may_be_finished_in_many_ways() {
+async fn cut_call_can_be_continued_as_text_or_as_a_new_call() {
     let start = "{\"text\": \"ab";
     let rest = |text: &str| vec![cut_call(start), reply("p", text, Finish::Stop)];
     let whole = ("{\"text\": \"abc\"}".to_owned(), Finish::ToolCalls);
@@ -464,7 +464,7 @@ async fn a_call_may_be_finished_in_many_ways() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_finished_is_handed_on_as_it_is() {
+async fn call_that_stays_incomplete_is_returned_with_its_partial_arguments() {
     let (arguments, finish) = arguments_of(vec![
         cut_call("{\"text\": \"ab"),
         reply("p", "c", Finish::Stop),
@@ -483,13 +483,13 @@ async fn a_call_that_is_not_finished_is_handed_on_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_cut_between_calls_keeps_the_whole_ones() {
+async fn answer_cut_between_two_calls_keeps_the_complete_calls() {
     let (arguments, finish) = arguments_of(vec![cut_call("{}")]).await;
     assert_eq!((arguments.as_str(), finish), ("{}", Finish::ToolCalls));
 }
 
 #[tokio::test]
-async fn a_model_that_adds_nothing_or_never_ends_is_stopped() {
+async fn continuation_stops_after_an_empty_piece_or_the_maximum_count() {
     let endless = |text: &'static str| move |_| Ok(reply("p", text, Finish::Length));
     let mute = Continuing::new(Pieces::new(
         [
@@ -517,7 +517,7 @@ async fn a_model_that_adds_nothing_or_never_ends_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_failure_keeps_what_was_paid_for_and_says_that_it_is_cut() {
+async fn failed_continuation_returns_the_partial_answer_as_cut() {
     let lost = || ModelError::Transport {
         model: "p".to_owned(),
         message: "lost".to_owned(),
@@ -549,7 +549,7 @@ impl ChatWatch for Budget {
 }
 
 #[tokio::test]
-async fn no_continuation_is_sent_that_the_budget_has_no_room_for() {
+async fn continuation_is_not_sent_if_the_budget_has_no_room() {
     let endless = |_| Ok(reply("p", "and so on ", Finish::Length));
     let model = Continuing::new(Pieces::new((0..100).map(endless).collect()));
     let cut = model.chat(&request(), &Budget(2.into())).await.unwrap();

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn events_are_read_whatever_ends_their_lines() {
+    async fn event_lines_can_end_with_lf_crlf_or_cr() {
         for end in ["\n", "\r\n", "\r"] {
             let lines = [
                 ": comment",
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_marker_of_the_end_ends_the_stream() {
+    async fn done_event_ends_the_stream() {
         let mut events = Events::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
         assert_eq!(events.next().await.unwrap().as_deref(), Some("1"));
         assert_eq!(events.next().await.unwrap(), None);
     }
 
     #[test]
-    fn lines_are_joined_across_pieces() {
+    fn lines_split_across_network_chunks_are_joined() {
         let mut lines = Lines::default();
         let mut found = Vec::new();
         for piece in ["da", "ta: ä\r", "\nx", "\n\r", "\n"] {

@@ -18,7 +18,7 @@ fn malformed(error: &ModelError) -> &str {
 }
 
 #[tokio::test]
-async fn answers_without_end_are_not_read_on() {
+async fn endless_answer_is_abandoned_at_the_size_limit() {
     let line = "x".repeat(64 << 10);
     let comment = format!(": {}\n", "x".repeat(1 << 10));
     for (head, piece, said) in [
@@ -31,7 +31,7 @@ async fn answers_without_end_are_not_read_on() {
 }
 
 #[tokio::test]
-async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
+async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_part() {
     let word = "data: {\"choices\":[{\"delta\":{\"content\":\"word word word \"}}]}\n\n";
     let thought = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm hm hm hm \"}}]}\n\n";
     // The model's own limit of 1,000 tokens is less than what the request asks for.
@@ -67,7 +67,7 @@ async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_not_sent_on_to_another_address() {
+async fn redirect_does_not_forward_the_prompt() {
     for status in [301, 302, 303, 307, 308] {
         let other = Server::start(vec![Script::Raw(vec![JSON, "{}"])]).await;
         let head = format!(
@@ -97,7 +97,7 @@ async fn a_prompt_is_not_sent_on_to_another_address() {
 }
 
 #[tokio::test]
-async fn a_report_that_cannot_be_true_gives_way_to_the_upper_bound() {
+async fn implausible_usage_report_is_replaced_by_the_upper_bound() {
     let worst = WorstCase::of(&request(), &options("http://h").profile);
     for (usage, output) in [
         ("{\"prompt_tokens\":0,\"completion_tokens\":0}", 7),
@@ -141,7 +141,7 @@ fn leaks(text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_key_that_a_server_repeats_is_shown_nowhere() {
+async fn api_key_repeated_by_a_server_appears_in_no_error_or_log() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()

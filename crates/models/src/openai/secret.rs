@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_masked_in_every_form_that_a_server_may_quote_it_in() {
+    fn api_key_is_masked_in_every_escaped_form() {
         let every = |form: fn(char) -> String| KEY.chars().map(form).collect::<String>();
         let forms = [
             KEY.to_owned(),
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_cut_off_is_masked() {
+    fn truncated_api_key_is_masked() {
         assert_eq!(masked("wrong: sk-Ab/12+cd=E"), "wrong: [key]");
         assert_eq!(masked("wrong: sk-Ab/12+cd=*** x"), "wrong: [key]*** x");
         assert_eq!(masked("keys begin with sk-"), "keys begin with sk-");
     }
 
     #[test]
-    fn other_texts_stay_as_they_are() {
+    fn masking_keeps_texts_without_a_key() {
         for text in ["", "ä 100% \\u12 &#; &#x110000; \\", "%zz&amp;%4"] {
             assert_eq!(masked(text), text);
         }

@@ -75,7 +75,7 @@ impl ChatWatch for Seen {
 }
 
 #[tokio::test]
-async fn a_stream_is_joined_and_shown_as_it_comes() {
+async fn streamed_deltas_are_reported_and_joined() {
     let server = Server::start(vec![Script::Raw(vec![
         EVENTS,
         ": a comment\n\n",
@@ -109,7 +109,7 @@ async fn a_stream_is_joined_and_shown_as_it_comes() {
 }
 
 #[tokio::test]
-async fn the_request_says_what_was_asked() {
+async fn request_body_contains_all_configured_options() {
     let server = Server::start(vec![Script::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
@@ -154,7 +154,7 @@ async fn the_request_says_what_was_asked() {
 }
 
 #[tokio::test]
-async fn without_a_key_no_authorization_is_sent() {
+async fn request_without_api_key_has_no_authorization_header() {
     let server = Server::start(vec![Script::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
@@ -175,7 +175,7 @@ async fn without_a_key_no_authorization_is_sent() {
 }
 
 #[tokio::test]
-async fn text_tool_calling_sends_neither_tools_nor_their_role() {
+async fn text_tool_calling_sends_no_tools_and_no_tool_role() {
     let server = Server::start(vec![Script::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
@@ -204,7 +204,7 @@ async fn text_tool_calling_sends_neither_tools_nor_their_role() {
 }
 
 #[tokio::test]
-async fn tool_calls_are_joined_from_their_pieces() {
+async fn streamed_tool_call_pieces_are_joined() {
     let reply = ask(Script::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"a\",\
@@ -237,7 +237,7 @@ async fn tool_calls_are_joined_from_their_pieces() {
 }
 
 #[tokio::test]
-async fn calls_with_the_same_index_and_other_ids_stay_apart() {
+async fn tool_calls_with_equal_index_and_different_ids_stay_separate() {
     let reply = ask(Script::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"tool_calls\":[\
@@ -251,7 +251,7 @@ async fn calls_with_the_same_index_and_other_ids_stay_apart() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_and_counts_nothing_is_understood() {
+async fn plain_json_answer_without_usage_is_accepted() {
     let reply = ask(Script::Raw(vec![
         JSON,
         "{\n \"choices\": [{\"message\": {\"role\": \"assistant\",\n \"content\": [{\"type\":\"text\",\
@@ -266,7 +266,7 @@ async fn a_server_that_does_not_stream_and_counts_nothing_is_understood() {
 }
 
 #[tokio::test]
-async fn length_and_filter_are_told_apart() {
+async fn finish_reasons_length_and_content_filter_are_distinguished() {
     for (reason, finish) in [
         ("length", Finish::Length),
         ("content_filter", Finish::Filtered),
@@ -283,7 +283,7 @@ async fn length_and_filter_are_told_apart() {
 }
 
 #[tokio::test]
-async fn events_under_a_wrong_content_type_are_events() {
+async fn event_stream_with_wrong_content_type_is_parsed() {
     let reply = ask(Script::Raw(vec![
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n",
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
@@ -294,7 +294,7 @@ async fn events_under_a_wrong_content_type_are_events() {
 }
 
 #[tokio::test]
-async fn a_stream_cut_in_the_middle_is_a_lost_connection() {
+async fn truncated_stream_is_a_transport_error() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
     let quiet = ask(Script::Raw(vec![EVENTS, piece])).await.unwrap_err();
     assert!(matches!(quiet, ModelError::Transport { .. }), "{quiet:?}");
@@ -306,7 +306,7 @@ async fn a_stream_cut_in_the_middle_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn a_stream_left_open_after_the_end_is_an_answer() {
+async fn finished_answer_is_returned_although_the_stream_stays_open() {
     tokio::time::timeout(Duration::from_secs(60), async {
         let reply = ask(Script::Hang(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
@@ -321,7 +321,7 @@ async fn a_stream_left_open_after_the_end_is_an_answer() {
 }
 
 #[tokio::test]
-async fn garbage_is_malformed() {
+async fn answer_that_is_not_a_chat_completion_is_malformed() {
     for script in [
         Script::Raw(vec![EVENTS, "data: {\"choices\": [oops\n\n"]),
         Script::Raw(vec![JSON, "[1, 2]"]),
@@ -336,7 +336,7 @@ async fn garbage_is_malformed() {
 }
 
 #[tokio::test]
-async fn no_server_at_all_is_a_lost_connection() {
+async fn missing_server_is_an_unreachable_error() {
     let model = OpenAiModel::new(options("http://127.0.0.1:1/v1")).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
@@ -347,7 +347,7 @@ async fn no_server_at_all_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn errors_name_the_endpoint_without_its_secrets() {
+async fn errors_contain_the_endpoint_without_secrets() {
     let url = "http://me:hunter2@127.0.0.1:1/v1?api-key=hunter3#hunter4";
     let model = OpenAiModel::new(options(url)).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
@@ -376,7 +376,7 @@ async fn refused(head: &'static str, body: &'static str) -> ModelError {
 }
 
 #[tokio::test]
-async fn too_many_requests_carries_the_wait() {
+async fn rate_limit_error_contains_the_requested_wait() {
     let error = refused(
         "HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n",
         "{\"error\":{\"message\":\"slow down\",\"code\":null}}",
@@ -425,7 +425,7 @@ async fn too_many_requests_carries_the_wait() {
 }
 
 #[tokio::test]
-async fn server_errors_are_tried_again_by_others_and_not_here() {
+async fn openai_adapter_does_not_retry_server_errors() {
     let server = Server::start(vec![
         Script::Raw(vec![
             "HTTP/1.1 529 Overloaded\r\nconnection: close\r\n\r\n",
@@ -448,7 +448,7 @@ async fn server_errors_are_tried_again_by_others_and_not_here() {
 }
 
 #[tokio::test]
-async fn refusals_keep_what_the_server_said_in_any_form() {
+async fn refusal_contains_the_server_message_from_any_error_format() {
     for (body, said) in [
         ("{\"error\":{\"message\":\"no such key\"}}", "no such key"),
         ("{\"error\":\"no such key\",\"code\":17}", "no such key"),
@@ -471,7 +471,7 @@ async fn refusals_keep_what_the_server_said_in_any_form() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
+async fn refusal_of_tools_switches_to_text_tool_calling() {
     for said in [
         "registry.ollama.ai/library/gemma:2b does not support tools",
         "'auto' tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
@@ -507,7 +507,7 @@ async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_long_prompt_is_told_apart() {
+async fn context_length_errors_are_reported_as_too_long() {
     for body in [
         "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}",
         "{\"error\":{\"message\":\"This model's maximum context length is 8192 tokens\"}}",
@@ -539,7 +539,7 @@ async fn a_long_prompt_is_told_apart() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_stream_is_an_error() {
+async fn error_event_in_the_stream_fails_the_request() {
     let error = ask(Script::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n",
@@ -558,7 +558,7 @@ async fn an_error_in_the_stream_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_unavailable_and_shows_no_key() {
+fn invalid_url_or_key_is_unavailable_and_the_key_is_not_shown() {
     for url in ["", "host/v1", "ftp://host/v1", "http://"] {
         assert!(matches!(
             OpenAiModel::new(options(url)),
@@ -576,7 +576,7 @@ fn what_cannot_be_sent_is_unavailable_and_shows_no_key() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_probed_without_a_call() {
+async fn probe_lists_models_without_a_chat_request() {
     let deadline = Duration::from_secs(30);
     let asked = async |head: &'static str| {
         let server =

@@ -105,7 +105,7 @@ fn resilient(models: Vec<Arc<Scripted>>) -> Resilient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_passing_trouble_is_retried_and_counted() {
+async fn transient_errors_are_retried_and_counted() {
     let model = scripted(
         "a",
         vec![server_error(), server_error(), Act::Answer("yes")],
@@ -121,7 +121,7 @@ async fn a_passing_trouble_is_retried_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_are_bounded_and_the_next_model_follows() {
+async fn next_model_is_tried_after_the_maximum_number_of_attempts() {
     let first = scripted("a", (0..4).map(|_| server_error()).collect());
     let second = scripted("b", vec![refused()]);
     let third = scripted("c", vec![Act::Answer("at last")]);
@@ -135,7 +135,7 @@ async fn attempts_are_bounded_and_the_next_model_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_not_asked_again() {
+async fn refused_request_is_not_retried() {
     let notices = Notices::default();
     let error = resilient(vec![scripted("a", vec![refused()])])
         .chat(&request(), &notices)
@@ -146,7 +146,7 @@ async fn a_refusal_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_named_wait_is_waited() {
+async fn retry_waits_as_long_as_the_server_requests() {
     let limited = Act::Fail(ModelError::RateLimited {
         model: "a".to_owned(),
         retry_after: Some(Duration::from_secs(20)),
@@ -162,7 +162,7 @@ async fn a_named_wait_is_waited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_model_is_left_after_the_timeout() {
+async fn silent_model_fails_after_the_timeout() {
     let start = Instant::now();
     let policy = Policy {
         attempts: 1,
@@ -184,7 +184,7 @@ async fn a_silent_model_is_left_after_the_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
+async fn stalled_answer_fails_after_the_idle_timeout() {
     let start = Instant::now();
     let policy = Policy {
         attempts: 1,
@@ -204,7 +204,7 @@ async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_was_lost_in_the_middle_counts_with_its_worst_case() {
+async fn interrupted_answer_is_charged_its_worst_case_cost() {
     let model = scripted("a", vec![Act::Mumble(vec![1]), Act::Answer("yes")]);
     let answered = resilient(vec![model])
         .chat(&request(), &NoWatch)
@@ -264,7 +264,7 @@ fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
+async fn retries_and_fallbacks_reserve_budget_at_the_price_of_their_model() {
     let cheap = priced("cheap", 1.0, vec![server_error(), refused()]);
     let dear = priced("dear", 9.0, vec![Act::Answer("yes")]);
     let watch = Budget::of(2);
@@ -284,7 +284,7 @@ async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_room_in_the_budget_is_not_sent() {
+async fn fallback_is_not_sent_if_the_budget_has_no_room() {
     let first = scripted("a", vec![server_error()]);
     let second = scripted("b", Vec::new());
     let watch = Budget::of(0);
@@ -300,7 +300,7 @@ async fn a_request_without_room_in_the_budget_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_answer_is_cut_at_the_timeout() {
+async fn endless_answer_fails_at_the_timeout() {
     let policy = Policy {
         attempts: 1,
         ..Policy::default()

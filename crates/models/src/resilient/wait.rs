@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_spread_and_stay_bounded() {
+    fn retry_waits_grow_with_jitter_up_to_the_maximum() {
         let policy = Policy::default();
         let waits = Waits::seeded(1);
         for attempt in [1, 2, 3, 10, u32::MAX] {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_the_server_names_is_kept_up_to_the_cap() {
+    fn requested_wait_is_kept_up_to_the_maximum() {
         let policy = Policy::default();
         let waits = Waits::seeded(1);
         let named = waits.before_retry(&limited(7), 1, &policy);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_waits() {
+    fn retry_waits_are_deterministic_for_a_seed() {
         let policy = Policy::default();
         let draw = |seed| Waits::seeded(seed).before_retry(&lost(), 5, &policy);
         assert_eq!(draw(3), draw(3));

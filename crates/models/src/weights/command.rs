@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn success_failure_and_absence_are_told_apart() {
+    fn client_program_reports_success_failure_and_absence() {
         let minute = Duration::from_secs(60);
         shell("exit 0", minute).unwrap();
         let error = shell("echo out of luck >&2; exit 3", minute)
@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_is_killed_at_the_deadline() {
+    fn hanging_client_program_is_killed_at_the_deadline() {
         let error = shell("exec sleep 1000", Duration::ZERO).unwrap_err();
         assert!(matches!(error, WeightsError::Late { .. }), "{error}");
     }
 
     #[test]
-    fn the_end_of_a_long_complaint_is_shown() {
+    fn long_error_output_is_cut_to_its_end() {
         let long = "é".repeat(1000);
         assert_eq!(tail(&long).len(), SHOWN);
     }

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_the_users_own_needs_no_catalogue() {
+    fn path_of_a_gguf_file_needs_no_catalogue_entry() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("own.GGUF");
         assert!(matches!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
+    fn error_for_unknown_weights_lists_the_known_names() {
         let message = path("gpt-17").unwrap_err().to_string();
         assert!(
             message.contains("gpt-17") && message.contains(DEFAULT_MODEL),

