@@ -12,11 +12,11 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use super::trust;
-use starling_config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
+use starling_config::{self, Config, LoadedConfig, ModelKind, ProjectFile, Sources};
 use starling_core::{ProblemKind, TestRunner};
 use starling_index::Index;
-use starling_lang::{OwnPrograms, Places, ServerPool, Wanted};
-use starling_models::openai::{ApiKey, Probe, probe};
+use starling_lang::{OwnPrograms, ProgramSearch, ServerPool, ServerSelection};
+use starling_models::openai::{ApiKey, ProbeResult, probe};
 use starling_models::providers::{Provider, with_key};
 use starling_models::registry::{
     Models, Variables, base_url, key_variable, not_listed, role_sources,
@@ -135,7 +135,7 @@ fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
 pub fn configuration(
     root: &Path,
     args: &WorldArgs,
-) -> Result<Loaded, starling_config::ConfigError> {
+) -> Result<LoadedConfig, starling_config::ConfigError> {
     let file = ProjectFile::of(root);
     let trust = trust::of(root, args.trust(), &file);
     starling_config::load(&Sources::of_process(file, trust, args.set.clone()))
@@ -161,7 +161,7 @@ pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
         let key = key.filter(|key| !key.is_empty()).map(ApiKey);
         let url = base_url(settings, &variables);
         let found = probe(&source.name, &url, key.as_ref(), DEADLINE).await;
-        if let Ok(Probe::Answers { models }) = found {
+        if let Ok(ProbeResult::Answers { models }) = found {
             let unlisted = not_listed(source, &models);
             doubts.extend(unlisted.map(|what| format!("{}: {what}", source.name)));
         }
@@ -339,17 +339,17 @@ fn container(config: &starling_config::Sandbox) -> Option<Container> {
 
 /// Returns the search paths of language servers. Programs of the project are used only if the
 /// project is trusted.
-pub fn places(root: &Path, args: &WorldArgs) -> Places {
+pub fn places(root: &Path, args: &WorldArgs) -> ProgramSearch {
     let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
         starling_config::Trust::Trusted => OwnPrograms::Allowed,
         starling_config::Trust::NotTrusted | starling_config::Trust::Changed => {
             OwnPrograms::Refused
         }
     };
-    Places::of_process(root.to_owned(), own_programs)
+    ProgramSearch::of_process(root.to_owned(), own_programs)
 }
 
-fn wanted(language: &starling_config::Language) -> Wanted {
+fn wanted(language: &starling_config::Language) -> ServerSelection {
     let kind = |stop: &starling_config::Stop| match stop {
         starling_config::Stop::Syntax => ProblemKind::Syntax,
         starling_config::Stop::Name => ProblemKind::Name,
@@ -357,7 +357,7 @@ fn wanted(language: &starling_config::Language) -> Wanted {
         starling_config::Stop::Call => ProblemKind::Call,
         starling_config::Stop::Other => ProblemKind::Other,
     };
-    Wanted {
+    ServerSelection {
         fast: language.servers.clone(),
         thorough: language.thorough.clone(),
         stops: language.stops.iter().map(kind).collect(),

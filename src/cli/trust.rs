@@ -9,7 +9,7 @@ use super::services::configuration;
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_config::{
-    Decision, FileState, ModelKind, ProjectFile, RunsIn, Starter, Trust, TrustList,
+    Decision, FileState, ModelKind, ProgramSetting, ProjectFile, RunsIn, Trust, TrustList,
 };
 use starling_models::registry::role_sources;
 use starling_text::harmless;
@@ -54,7 +54,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
 
 /// Lists the programs that run if the project is trusted, one on each line.
 fn programs(file: &ProjectFile) -> Vec<String> {
-    let line = |one: &Starter| {
+    let line = |one: &ProgramSetting| {
         let setting = harmless(&one.setting);
         match one.runs_in {
             RunsIn::Open => format!("starts programs outside the sandbox: {setting}"),

@@ -21,7 +21,7 @@ use super::session::Session;
 use super::step::{Source, Step};
 use super::tools::{self, Call, Question, Seat, Wanted};
 use starling_core::prompts::{
-    AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, MendClaim, Prompt,
+    AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
 };
 use starling_core::{ChatReply, Finish, ModelError, ToolCalling};
 
@@ -315,7 +315,7 @@ impl<'a> Exploring<'a> {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
         conversation.messages.push(tools::said(reply));
-        let claim = |problem: &Problem| MendClaim {
+        let claim = |problem: &Problem| RejectedClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::error::ConfigError;
-use super::load::Loaded;
+use super::load::LoadedConfig;
 use super::settings::{ModelConfig, ModelKind};
 use starling_core::Dollars;
 use starling_workspace::PathPolicy;
@@ -12,7 +12,7 @@ use starling_workspace::PathPolicy;
 const MOST_SECONDS: u64 = 86_400;
 
 /// Finds the first value that makes no sense.
-pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
+pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let wrong = |key: String, message: String| ConfigError::Value {
         origin: loaded.origin(&key),
         key,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::layer::Origin;
+use super::layer::ValueOrigin;
 
 /// Why there is no configuration.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ConfigError {
     },
     #[error("{origin}: {key}: {message}")]
     Value {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         message: String,
     },
@@ -26,7 +26,7 @@ pub enum ConfigError {
     NotAnAssignment { text: String },
     #[error("{origin}: no such key: {key}{}", suggestion(.nearest))]
     UnknownKey {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         nearest: Option<String>,
     },
@@ -36,12 +36,12 @@ pub enum ConfigError {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConfigWarning {
     UnknownKey {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         nearest: Option<String>,
     },
     /// A project may not set it, or not to more than the user allows.
-    NotForProjects { origin: Origin, key: String },
+    NotForProjects { origin: ValueOrigin, key: String },
     /// The project's file was not read.
     NotTrusted { path: PathBuf },
     /// The project's file is another than the one that was trusted.

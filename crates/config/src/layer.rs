@@ -13,7 +13,7 @@ use super::settings::Config;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     Default,
     File {
         path: PathBuf,
@@ -25,27 +25,27 @@ pub enum Origin {
     Option,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Variable(name) => write!(f, "environment variable {name}"),
-            Origin::Option => f.write_str("option -c"),
+            ValueOrigin::Default => f.write_str("default"),
+            ValueOrigin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            ValueOrigin::Variable(name) => write!(f, "environment variable {name}"),
+            ValueOrigin::Option => f.write_str("option -c"),
         }
     }
 }
 
 /// One value under its dotted key.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Leaf {
+pub(super) struct ConfigValue {
     pub key: String,
     pub value: Value,
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
 /// The values of a file. Unknown keys are among them.
-pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError> {
+pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<ConfigValue>, ConfigError> {
     let syntax = |error: toml::de::Error| ConfigError::Syntax {
         path: path.to_owned(),
         line: line_at(text, error.span().map_or(0, |span| span.start)),
@@ -67,10 +67,10 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError>
         leaves.push((key, value, line_at(text, start)));
     });
     leaves.sort_by_key(|(_, _, line)| *line);
-    let leaf = |(key, value, line)| Leaf {
+    let leaf = |(key, value, line)| ConfigValue {
         key,
         value,
-        origin: Origin::File {
+        origin: ValueOrigin::File {
             path: path.to_owned(),
             line,
         },
@@ -130,7 +130,7 @@ fn line_at(text: &str, offset: usize) -> usize {
 }
 
 /// The value of `-c key=value`.
-pub(super) fn of_option(text: &str) -> Result<Leaf, ConfigError> {
+pub(super) fn of_option(text: &str) -> Result<ConfigValue, ConfigError> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| ConfigError::NotAnAssignment {
@@ -139,30 +139,32 @@ pub(super) fn of_option(text: &str) -> Result<Leaf, ConfigError> {
     let key = key.trim();
     if key_info(key).is_none() {
         return Err(ConfigError::UnknownKey {
-            origin: Origin::Option,
+            origin: ValueOrigin::Option,
             key: key.to_owned(),
             nearest: nearest(key),
         });
     }
-    read_value(key, value.trim(), Origin::Option)
+    read_value(key, value.trim(), ValueOrigin::Option)
 }
 
 /// The values of variables named `STARLING_<SECTION>_<KEY>`. Variables that name no section of the
 /// configuration are another's.
-pub(super) fn of_variables(variables: &[(String, String)]) -> Result<Vec<Leaf>, ConfigError> {
+pub(super) fn of_variables(
+    variables: &[(String, String)],
+) -> Result<Vec<ConfigValue>, ConfigError> {
     let mut leaves = Vec::new();
     for (variable, value) in variables {
         let Some(name) = variable.strip_prefix("STARLING_") else {
             continue;
         };
         let name = name.to_lowercase();
-        let origin = Origin::Variable(variable.clone());
+        let origin = ValueOrigin::Variable(variable.clone());
         match key_of_variable(&name) {
             Some(key) => leaves.push(read_value(&key, value, origin)?),
             None => {
                 let is_ours = name.split_once('_').filter(|(first, _)| is_section(first));
                 if let Some((section, rest)) = is_ours {
-                    leaves.push(Leaf {
+                    leaves.push(ConfigValue {
                         key: format!("{section}.{rest}"),
                         value: Value::String(value.clone()),
                         origin,
@@ -190,7 +192,7 @@ fn key_of_variable(name: &str) -> Option<String> {
 }
 
 /// A value as a person types it: TOML, or a bare text, or a list with commas.
-fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError> {
+fn read_value(key: &str, text: &str, origin: ValueOrigin) -> Result<ConfigValue, ConfigError> {
     let typed = toml::from_str::<Table>(&format!("value = {text}"))
         .ok()
         .filter(|table| table.len() == 1)
@@ -207,7 +209,7 @@ fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError
     for value in readings {
         match Config::deserialize(nested(key, value.clone())) {
             Ok(_) => {
-                return Ok(Leaf {
+                return Ok(ConfigValue {
                     key: key.to_owned(),
                     value,
                     origin,

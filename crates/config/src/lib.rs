@@ -17,9 +17,9 @@ mod tests;
 
 pub use error::{ConfigError, ConfigWarning};
 pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
-pub use layer::Origin;
-pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
-pub use project::{Fingerprint, ProjectFile, RunsIn, Starter};
+pub use layer::ValueOrigin;
+pub use load::{FileState, LoadedConfig, Sources, Trust, load, user_file};
+pub use project::{Fingerprint, ProgramSetting, ProjectFile, RunsIn};
 pub use settings::{
     Config, Language, ModelConfig, ModelKind, Network, OutputLimitField, Roles, Run, Sandbox,
     SandboxMissing, Stop, Tests,

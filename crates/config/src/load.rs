@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use super::check::check;
 use super::error::{ConfigError, ConfigWarning};
 use super::key::{key_info, nearest};
-use super::layer::{Leaf, Origin, insert, of_file, of_option, of_variables};
+use super::layer::{ConfigValue, ValueOrigin, insert, of_file, of_option, of_variables};
 use super::project::{Content, ProjectFile};
 use super::settings::Config;
 use starling_core::Limits;
@@ -73,17 +73,20 @@ pub enum FileState {
 
 /// The configuration, with what is to be known about it.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     pub warnings: Vec<ConfigWarning>,
     pub files: Vec<(PathBuf, FileState)>,
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, ValueOrigin>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Where the value of a key comes from.
-    pub fn origin(&self, key: &str) -> Origin {
-        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    pub fn origin(&self, key: &str) -> ValueOrigin {
+        self.origins
+            .get(key)
+            .cloned()
+            .unwrap_or(ValueOrigin::Default)
     }
 }
 
@@ -91,8 +94,8 @@ impl Loaded {
 ///
 /// # Errors
 /// See [`ConfigError`]: the first thing that is wrong. A missing file is not.
-pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let mut merge = Merge::default();
+pub fn load(sources: &Sources) -> Result<LoadedConfig, ConfigError> {
+    let mut merge = LayerMerger::default();
     if let Some(path) = &sources.user_file {
         merge.user_file(path)?;
     }
@@ -110,7 +113,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy)]
-enum Owner {
+enum FileOwner {
     User,
     Project,
 }
@@ -132,17 +135,17 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 #[derive(Default)]
-struct Merge {
+struct LayerMerger {
     table: Table,
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, ValueOrigin>,
     warnings: Vec<ConfigWarning>,
     files: Vec<(PathBuf, FileState)>,
 }
 
-impl Merge {
+impl LayerMerger {
     fn user_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         match read_text(path, MAX_FILE_BYTES) {
-            Ok(text) => self.text(path, &text, Owner::User),
+            Ok(text) => self.text(path, &text, FileOwner::User),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.files.push((path.to_owned(), FileState::Absent));
                 Ok(())
@@ -159,7 +162,7 @@ impl Merge {
         let (state, warning) = match (trust, file.content()) {
             (_, Content::Absent) => (FileState::Absent, None),
             (Trust::Trusted, Content::Text(text)) => {
-                return self.text(&path, text, Owner::Project);
+                return self.text(&path, text, FileOwner::Project);
             }
             (Trust::Trusted, Content::Unreadable(message)) => {
                 let message = message.clone();
@@ -183,24 +186,24 @@ impl Merge {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str, owner: Owner) -> Result<(), ConfigError> {
+    fn text(&mut self, path: &Path, text: &str, owner: FileOwner) -> Result<(), ConfigError> {
         self.files.push((path.to_owned(), FileState::Read));
         for leaf in of_file(path, text)? {
             match owner {
-                Owner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
+                FileOwner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
                     self.warnings.push(ConfigWarning::NotForProjects {
                         origin: leaf.origin,
                         key: leaf.key,
                     });
                 }
-                Owner::Project | Owner::User => self.leaf(leaf),
+                FileOwner::Project | FileOwner::User => self.leaf(leaf),
             }
         }
         Ok(())
     }
 
     /// A project may only lower what a run may spend.
-    fn raises_limit(&self, leaf: &Leaf) -> bool {
+    fn raises_limit(&self, leaf: &ConfigValue) -> bool {
         let Some(limit) = leaf.key.strip_prefix("limits.") else {
             return false;
         };
@@ -218,7 +221,7 @@ impl Merge {
         }
     }
 
-    fn leaf(&mut self, leaf: Leaf) {
+    fn leaf(&mut self, leaf: ConfigValue) {
         if key_info(&leaf.key).is_none() {
             self.warnings.push(ConfigWarning::UnknownKey {
                 nearest: nearest(&leaf.key),
@@ -231,14 +234,14 @@ impl Merge {
         self.origins.insert(leaf.key, leaf.origin);
     }
 
-    fn finish(self) -> Result<Loaded, ConfigError> {
+    fn finish(self) -> Result<LoadedConfig, ConfigError> {
         // Each value was read alone already, so an error here belongs to no single place.
         let config = Config::deserialize(self.table).map_err(|error| ConfigError::Value {
-            origin: Origin::Default,
+            origin: ValueOrigin::Default,
             key: "configuration".to_owned(),
             message: error.message().to_owned(),
         })?;
-        let loaded = Loaded {
+        let loaded = LoadedConfig {
             config,
             warnings: self.warnings,
             files: self.files,

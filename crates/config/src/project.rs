@@ -13,11 +13,11 @@ use starling_workspace::{MAX_FILE_BYTES, read_text};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectFile {
     path: PathBuf,
-    content: Content,
+    content: FileContent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
+pub(super) enum FileContent {
     Absent,
     Text(String),
     Unreadable(String),
@@ -46,7 +46,7 @@ pub enum RunsIn {
 
 /// A setting of the file that starts a program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Starter {
+pub struct ProgramSetting {
     /// As in the file: `tests.command = "make test"`.
     pub setting: String,
     pub runs_in: RunsIn,
@@ -61,10 +61,10 @@ impl ProjectFile {
     /// Reads the file at this path.
     pub fn at(path: PathBuf) -> Self {
         let content = match read_text(&path, MAX_FILE_BYTES) {
-            Ok(text) => Content::Text(text),
+            Ok(text) => FileContent::Text(text),
             Err(error) => match error.kind() {
-                ErrorKind::NotFound | ErrorKind::NotADirectory => Content::Absent,
-                _ => Content::Unreadable(error.to_string()),
+                ErrorKind::NotFound | ErrorKind::NotADirectory => FileContent::Absent,
+                _ => FileContent::Unreadable(error.to_string()),
             },
         };
         ProjectFile { path, content }
@@ -74,37 +74,37 @@ impl ProjectFile {
         &self.path
     }
 
-    pub(super) fn content(&self) -> &Content {
+    pub(super) fn content(&self) -> &FileContent {
         &self.content
     }
 
     /// The text, where there is one.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Absent | Content::Unreadable(_) => None,
+            FileContent::Text(text) => Some(text),
+            FileContent::Absent | FileContent::Unreadable(_) => None,
         }
     }
 
     /// What trust in this file is bound to; `None` where the file cannot be read.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
-            Content::Absent => Some(Fingerprint("no file".to_owned())),
-            Content::Text(text) => Some(Fingerprint(ContentHash::of(text).as_str().to_owned())),
-            Content::Unreadable(_) => None,
+            FileContent::Absent => Some(Fingerprint("no file".to_owned())),
+            FileContent::Text(text) => Some(Fingerprint(ContentHash::of(text).as_str().to_owned())),
+            FileContent::Unreadable(_) => None,
         }
     }
 
     /// The settings of the file that start programs.
-    pub fn starters(&self) -> Vec<Starter> {
+    pub fn starters(&self) -> Vec<ProgramSetting> {
         let leaves = of_file(&self.path, self.text().unwrap_or_default());
-        let starter = |leaf: &super::layer::Leaf| {
+        let starter = |leaf: &super::layer::ConfigValue| {
             let runs_in = match leaf.key.as_str() {
                 "language.servers" | "language.thorough" => RunsIn::Open,
                 "tests.command" | "tests.setup" => RunsIn::Sandbox,
                 _ => return None,
             };
-            Some(Starter {
+            Some(ProgramSetting {
                 setting: format!("{} = {}", leaf.key, leaf.value),
                 runs_in,
             })
@@ -146,7 +146,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(ProjectFile::at(dir.path().to_owned()).fingerprint(), None);
         let zero = ProjectFile::at("/dev/zero".into());
-        assert!(matches!(zero.content, Content::Unreadable(_)));
+        assert!(matches!(zero.content, FileContent::Unreadable(_)));
         let long = dir.path().join("long.toml");
         std::fs::write(&long, " ".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
         assert_eq!(ProjectFile::at(long).fingerprint(), None);
@@ -156,7 +156,7 @@ mod tests {
     fn settings_that_start_programs_are_listed() {
         let text = "[language]\nservers = [\"./serve --fast\"]\n[tests]\ncommand = \"make\"\n\
                     seconds = 3\n[limits]\ncalls = 1\n";
-        let starter = |setting: &str, runs_in| Starter {
+        let starter = |setting: &str, runs_in| ProgramSetting {
             setting: setting.to_owned(),
             runs_in,
         };

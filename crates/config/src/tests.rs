@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use super::*;
 use starling_core::{Approval, AskIntent, Dollars, Driver, Tokens};
 
-struct Files {
+struct TestFiles {
     dir: tempfile::TempDir,
     sources: Sources,
 }
 
 /// Files with these texts; an empty text is no file.
-fn files(user: &str, project: &str) -> Files {
+fn files(user: &str, project: &str) -> TestFiles {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -27,10 +27,10 @@ fn files(user: &str, project: &str) -> Files {
         variables: Vec::new(),
         options: Vec::new(),
     };
-    Files { dir, sources }
+    TestFiles { dir, sources }
 }
 
-impl Files {
+impl TestFiles {
     fn variables(mut self, pairs: &[(&str, &str)]) -> Self {
         self.sources.variables = pairs
             .iter()
@@ -44,7 +44,7 @@ impl Files {
         self
     }
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedConfig {
         load(&self.sources).unwrap()
     }
 
@@ -69,7 +69,7 @@ fn configuration_without_files_has_default_values() {
     let loaded = files("", "").load();
     assert_eq!(loaded.config, Config::default());
     assert_eq!(loaded.config.limits.calls, 60);
-    assert_eq!(loaded.origin("limits.calls"), Origin::Default);
+    assert_eq!(loaded.origin("limits.calls"), ValueOrigin::Default);
     assert!(
         loaded
             .files

@@ -25,23 +25,25 @@ pub enum Decision {
 /// A decision as it stands in the list.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Kept {
+enum StoredDecision {
     Decision(Decision),
-    Older(Older),
+    LegacyDecision(LegacyDecision),
 }
 
 /// Earlier versions did not keep the content.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Older {
+enum LegacyDecision {
     Trusted,
 }
 
-impl From<Kept> for Decision {
-    fn from(kept: Kept) -> Self {
+impl From<StoredDecision> for Decision {
+    fn from(kept: StoredDecision) -> Self {
         match kept {
-            Kept::Decision(decision) => decision,
-            Kept::Older(Older::Trusted) => Decision::Trusted(Fingerprint::unknown()),
+            StoredDecision::Decision(decision) => decision,
+            StoredDecision::LegacyDecision(LegacyDecision::Trusted) => {
+                Decision::Trusted(Fingerprint::unknown())
+            }
         }
     }
 }
@@ -99,7 +101,7 @@ impl TrustList {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(source) => return Err(self.io(source)),
         };
-        let kept: Result<BTreeMap<String, Kept>, _> = serde_json::from_str(&text);
+        let kept: Result<BTreeMap<String, StoredDecision>, _> = serde_json::from_str(&text);
         let kept = kept.map_err(|error| TrustError::Malformed {
             path: self.path.clone(),
             message: error.to_string(),

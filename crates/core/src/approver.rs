@@ -46,25 +46,25 @@ pub enum Verdict {
 
 /// The approver's answer to a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reviewed {
+pub enum ReviewAnswer {
     Verdict(Verdict),
     /// The person edited these parts of the proposal, which are to be checked and shown again.
     Edited(Vec<EditedPart>),
 }
 
-impl Reviewed {
+impl ReviewAnswer {
     /// The verdict; `None` if the person edited the proposal.
     pub fn verdict(self) -> Option<Verdict> {
         match self {
-            Reviewed::Verdict(verdict) => Some(verdict),
-            Reviewed::Edited(_) => None,
+            ReviewAnswer::Verdict(verdict) => Some(verdict),
+            ReviewAnswer::Edited(_) => None,
         }
     }
 }
 
-impl From<Verdict> for Reviewed {
-    fn from(verdict: Verdict) -> Reviewed {
-        Reviewed::Verdict(verdict)
+impl From<Verdict> for ReviewAnswer {
+    fn from(verdict: Verdict) -> ReviewAnswer {
+        ReviewAnswer::Verdict(verdict)
     }
 }
 
@@ -83,5 +83,5 @@ pub struct EditedPart {
 #[async_trait]
 pub trait Approver: Send + Sync {
     async fn intent(&self, view: IntentView) -> Verdict;
-    async fn proposal(&self, view: ProposalView) -> Reviewed;
+    async fn proposal(&self, view: ProposalView) -> ReviewAnswer;
 }

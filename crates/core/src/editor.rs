@@ -14,7 +14,7 @@ pub struct DocVersion(pub i32);
 
 /// The text of a file as the user has it now: the buffer when it is open, else the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Current {
+pub struct CurrentText {
     pub text: Arc<str>,
     /// `None` when the file is not open in the editor.
     pub version: Option<DocVersion>,
@@ -24,7 +24,7 @@ pub struct Current {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEdit {
     pub file: FilePath,
-    pub base: Current,
+    pub base: CurrentText,
     pub changes: ChangeSet,
     /// Shown to the user, for example `pkg/a.py::f`.
     pub label: String,
@@ -88,7 +88,7 @@ pub trait Editor: Send + Sync {
     ///
     /// # Errors
     /// See [`EditorError`].
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError>;
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError>;
 
     /// The texts of all open files, as the user has them now: unsaved ones too.
     ///
@@ -102,7 +102,7 @@ pub trait Editor: Send + Sync {
     ///
     /// # Errors
     /// See [`ApplyError`].
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError>;
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError>;
 
     /// The same, unless the edit is withdrawn while it waits for its turn: what is on its way is carried to
     /// its end.
@@ -113,7 +113,7 @@ pub trait Editor: Send + Sync {
         &self,
         edit: FileEdit,
         _withdrawn: Withdrawal,
-    ) -> Result<Current, ApplyError> {
+    ) -> Result<CurrentText, ApplyError> {
         self.apply(edit).await
     }
 }

@@ -93,7 +93,7 @@ pub enum Relation {
 
 /// A name somewhere in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Spot {
+pub struct NameLocation {
     pub file: FilePath,
     pub range: ByteRange,
     /// Of the text in which it stands there: in any other, it means nothing.
@@ -102,7 +102,7 @@ pub struct Spot {
 
 /// An answer about a name in exactly the text that was asked about, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<T> {
+pub enum LspAnswer<T> {
     Known {
         /// Its name and version.
         tool: String,
@@ -157,16 +157,16 @@ pub trait LanguageService: Send + Sync {
         _request: TextRequest,
         _at: usize,
         _relation: Relation,
-    ) -> Answer<Vec<Spot>> {
-        Answer::Unknown {
+    ) -> LspAnswer<Vec<NameLocation>> {
+        LspAnswer::Unknown {
             reason: "there is no language server".to_owned(),
         }
     }
 
     /// What a service has to say of the name at a byte of the text: a signature, a docstring. Empty where
     /// it knows nothing. Only a service that is ready answers.
-    async fn hover(&self, _request: TextRequest, _at: usize) -> Answer<String> {
-        Answer::Unknown {
+    async fn hover(&self, _request: TextRequest, _at: usize) -> LspAnswer<String> {
+        LspAnswer::Unknown {
             reason: "there is no language server".to_owned(),
         }
     }

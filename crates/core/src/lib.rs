@@ -9,14 +9,14 @@ pub mod prompts;
 mod run;
 mod tests;
 
-pub use approver::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
+pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
 pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
-    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+    ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
 };
 pub use language::{
-    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
-    TextRequest,
+    Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
+    Severity, TextRequest,
 };
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish, Message,
@@ -25,5 +25,6 @@ pub use model::{
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{
-    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+    CommandOrigin, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+    TestStatus,
 };

@@ -135,7 +135,7 @@ impl TestReport {
 
 /// Who chose the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chosen {
+pub enum CommandOrigin {
     /// Named by the user: when it cannot run, the user wants to know before anything else.
     ByUser,
     /// Found in the project.
@@ -154,7 +154,7 @@ pub trait TestRunner: Send + Sync {
     }
 
     /// Who chose the command.
-    fn chosen(&self) -> Chosen;
+    fn chosen(&self) -> CommandOrigin;
 
     /// The version of the Python that runs the tests, where it is known.
     fn python(&self) -> Option<String> {

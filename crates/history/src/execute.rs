@@ -14,7 +14,7 @@ use super::plan::{
     refusal, select,
 };
 use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::{FilePath, carry_lines};
 use starling_text::{ChangeSet, ContentHash};
@@ -46,8 +46,8 @@ pub async fn undo<E>(
     chosen: &BTreeSet<ProposalId>,
     record: impl FnMut(Vec<Event>) -> Result<(), E> + Send,
 ) -> Result<UndoOutcome, E> {
-    struct Recording<F>(F);
-    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for Recording<F> {
+    struct CallbackRecorder<F>(F);
+    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for CallbackRecorder<F> {
         type Error = E;
         fn before_write(&mut self, _: &FileUndoPlan) -> Result<(), E> {
             Ok(())
@@ -56,7 +56,7 @@ pub async fn undo<E>(
             (self.0)(events)
         }
     }
-    undo_with(editor, root, changes, chosen, &mut Recording(record)).await
+    undo_with(editor, root, changes, chosen, &mut CallbackRecorder(record)).await
 }
 
 async fn undo_with<R: UndoRecorder>(
@@ -216,7 +216,7 @@ async fn rewrite(
         let (base, effect) = match editor.current(file).await {
             Ok(now) => (now, Effect::Change),
             Err(EditorError::Missing { .. }) if written.after.is_none() => {
-                let nothing = Current {
+                let nothing = CurrentText {
                     text: "".into(),
                     version: None,
                 };

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
-use starling_core::{ApplyError, Current, Driver, Editor, EditorError, FileEdit, Limits};
+use starling_core::{ApplyError, CurrentText, Driver, Editor, EditorError, FileEdit, Limits};
 use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, Stamped};
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
@@ -20,16 +20,16 @@ struct ReadOnlyTexts(BTreeMap<FilePath, String>);
 
 #[async_trait]
 impl Editor for ReadOnlyTexts {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let text = self.0.get(file).ok_or_else(missing)?;
-        Ok(Current {
+        Ok(CurrentText {
             text: text.as_str().into(),
             version: None,
         })
     }
 
-    async fn apply(&self, _: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, _: FileEdit) -> Result<CurrentText, ApplyError> {
         Err(ApplyError::Gone)
     }
 }
@@ -232,7 +232,7 @@ fn undo_is_refused_for_a_change_without_recorded_texts() {
 
 /// An edit of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
+enum LineEdit {
     Keep,
     Replace,
     Indent,
@@ -241,56 +241,57 @@ enum Op {
     Add,
 }
 
-fn text(ops: &[(Op, Op)], agents: bool, user: bool) -> String {
+fn text(ops: &[(LineEdit, LineEdit)], agents: bool, user: bool) -> String {
     let mut text = String::new();
     for (at, (agent, person)) in ops.iter().enumerate() {
         let op = match (agents, user) {
-            (true, _) if *agent != Op::Keep => *agent,
+            (true, _) if *agent != LineEdit::Keep => *agent,
             (_, true) => *person,
-            _ => Op::Keep,
+            _ => LineEdit::Keep,
         };
         let who = if op == *agent { "agent" } else { "user" };
         text += &match op {
-            Op::Keep => format!("line {at}\n"),
-            Op::Replace => format!("{who} {at}\n"),
-            Op::Indent => format!("    line {at}\n"),
-            Op::Delete => String::new(),
-            Op::Add => format!("line {at}\n{who} {at} one\n{who} {at} two\n"),
+            LineEdit::Keep => format!("line {at}\n"),
+            LineEdit::Replace => format!("{who} {at}\n"),
+            LineEdit::Indent => format!("    line {at}\n"),
+            LineEdit::Delete => String::new(),
+            LineEdit::Add => format!("line {at}\n{who} {at} one\n{who} {at} two\n"),
         };
     }
     text
 }
 
 /// Generates for each line an edit of the agents or an edit of the user, never both.
-fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
+fn edits() -> impl Strategy<Value = Vec<(LineEdit, LineEdit)>> {
     let agent = prop_oneof![
-        Just(Op::Replace),
-        Just(Op::Indent),
-        Just(Op::Delete),
-        Just(Op::Add)
+        Just(LineEdit::Replace),
+        Just(LineEdit::Indent),
+        Just(LineEdit::Delete),
+        Just(LineEdit::Add)
     ];
     let user = prop_oneof![
-        5 => Just(Op::Keep),
-        1 => Just(Op::Replace),
-        1 => Just(Op::Indent),
-        1 => Just(Op::Delete),
+        5 => Just(LineEdit::Keep),
+        1 => Just(LineEdit::Replace),
+        1 => Just(LineEdit::Indent),
+        1 => Just(LineEdit::Delete),
     ];
     let line = prop_oneof![
-        3 => agent.prop_map(|op| (op, Op::Keep)),
-        7 => user.prop_map(|op| (Op::Keep, op)),
+        3 => agent.prop_map(|op| (op, LineEdit::Keep)),
+        7 => user.prop_map(|op| (LineEdit::Keep, op)),
     ];
     prop::collection::vec(line, 1..24)
 }
 
 /// Returns whether the user changed the lines on both sides of lines that an agent removed. The
 /// removed lines have no unique position then.
-fn is_walled_in(ops: &[(Op, Op)]) -> bool {
-    let touched = |one: Option<&(Op, Op)>| one.is_some_and(|(_, user)| *user != Op::Keep);
-    let stays = |(agent, _): &&(Op, Op)| *agent != Op::Delete;
+fn is_walled_in(ops: &[(LineEdit, LineEdit)]) -> bool {
+    let touched =
+        |one: Option<&(LineEdit, LineEdit)>| one.is_some_and(|(_, user)| *user != LineEdit::Keep);
+    let stays = |(agent, _): &&(LineEdit, LineEdit)| *agent != LineEdit::Delete;
     ops.iter().enumerate().any(|(at, (agent, _))| {
         let before = ops[..at].iter().rev().find(stays);
         let after = ops[at + 1..].iter().find(stays);
-        *agent == Op::Delete && touched(before) && touched(after)
+        *agent == LineEdit::Delete && touched(before) && touched(after)
     })
 }
 
@@ -302,8 +303,8 @@ proptest! {
         let before = text(&ops, false, false);
         // Each of several proposals changes a share of the lines.
         let share = |upto: usize| -> String {
-            let ops: Vec<(Op, Op)> = ops.iter().enumerate().map(|(at, (agent, user))| {
-                (if at % parts < upto { *agent } else { Op::Keep }, *user)
+            let ops: Vec<(LineEdit, LineEdit)> = ops.iter().enumerate().map(|(at, (agent, user))| {
+                (if at % parts < upto { *agent } else { LineEdit::Keep }, *user)
             }).collect();
             text(&ops, true, false)
         };

@@ -14,7 +14,7 @@ const LONGEST: usize = 600;
 const MOST: usize = 2000;
 
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct WireDiagnostic {
     range: WireRange,
     #[serde(default)]
     severity: Option<u8>,
@@ -65,7 +65,7 @@ pub(super) fn problems(
 ) -> Result<Vec<Problem>, String> {
     let rope = Rope::from_str(text);
     let problem = |item: &Value| {
-        let wire = Wire::deserialize(item).map_err(|error| error.to_string())?;
+        let wire = WireDiagnostic::deserialize(item).map_err(|error| error.to_string())?;
         Ok(Problem {
             file: file.clone(),
             line: wire.range.start.line.saturating_add(1),
@@ -100,7 +100,7 @@ fn message(text: &str) -> String {
     text[..end].to_owned()
 }
 
-fn kind(wire: &Wire) -> ProblemKind {
+fn kind(wire: &WireDiagnostic) -> ProblemKind {
     const UNNECESSARY: u8 = 1;
     let source = wire.source.as_deref().unwrap_or_default().to_lowercase();
     let code = match &wire.code {

@@ -17,7 +17,7 @@ pub enum OwnPrograms {
 
 /// Where programs are looked for.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ProgramSearch {
     pub root: PathBuf,
     pub own_programs: OwnPrograms,
     /// As in `$PATH`.
@@ -28,7 +28,7 @@ pub struct Places {
 
 /// A server that can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Program {
+pub struct ServerProgram {
     /// As people know it.
     pub name: String,
     pub path: PathBuf,
@@ -48,10 +48,10 @@ pub enum NotUsed {
     Empty,
 }
 
-impl Places {
+impl ProgramSearch {
     /// Those of this process.
     pub fn of_process(root: PathBuf, own_programs: OwnPrograms) -> Self {
-        Places {
+        ProgramSearch {
             root,
             own_programs,
             path: env::var_os("PATH").unwrap_or_default(),
@@ -63,7 +63,7 @@ impl Places {
     ///
     /// # Errors
     /// See [`NotUsed`].
-    pub fn find(&self, entry: &str) -> Result<Program, NotUsed> {
+    pub fn find(&self, entry: &str) -> Result<ServerProgram, NotUsed> {
         let (name, program, arguments) = match KNOWN.iter().find(|known| known.name == entry) {
             Some(known) => {
                 let arguments = known.arguments.iter().map(|one| (*one).to_owned());
@@ -76,7 +76,7 @@ impl Places {
                 (name, program, words.map(str::to_owned).collect())
             }
         };
-        Ok(Program {
+        Ok(ServerProgram {
             name: name.to_owned(),
             path: self.program(program)?,
             arguments,
@@ -95,7 +95,7 @@ impl Places {
 
     /// The interpreter that a server may start to look at packages: the project's Python; where that may
     /// not be started, the server's own or one of the host, so that the server looks for none itself.
-    pub(super) fn interpreter(&self, server: &Program) -> Option<PathBuf> {
+    pub(super) fn interpreter(&self, server: &ServerProgram) -> Option<PathBuf> {
         let of_host = || {
             let own = server.path.with_file_name("python");
             let own = self.usable(own).and_then(Result::ok);
@@ -165,8 +165,8 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    fn places(dir: &Path, own_programs: OwnPrograms) -> Places {
-        Places {
+    fn places(dir: &Path, own_programs: OwnPrograms) -> ProgramSearch {
+        ProgramSearch {
             root: dir.join("project"),
             own_programs,
             path: env::join_paths([dir.join("bin"), "relative".into()]).unwrap(),
@@ -216,7 +216,7 @@ mod tests {
         program(&own);
         let places = places(&dir, OwnPrograms::Refused);
         let found = places.find(&format!("{} --stdio -v", own.display()));
-        let expected = Program {
+        let expected = ServerProgram {
             name: "my-server".to_owned(),
             path: own,
             arguments: vec!["--stdio".to_owned(), "-v".to_owned()],
@@ -251,7 +251,7 @@ mod tests {
         program(&own);
         program(&tool.join("pylsp"));
         let interpreter = |trust| {
-            let places = Places {
+            let places = ProgramSearch {
                 path: tool.clone().into(),
                 virtual_env: Some(dir.join("project/.venv")),
                 ..places(&dir, trust)

@@ -16,15 +16,15 @@ const MOST: usize = 1000;
 
 /// The document version whose diagnostics are awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedVersion {
     pub path: PathBuf,
     pub version: i64,
 }
 
 /// The messages received so far. Holds at most one list of diagnostics, whatever the server sends.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    awaited: Option<Awaited>,
+pub(super) struct ServerMessages {
+    awaited: Option<AwaitedVersion>,
     /// Diagnostics of exactly the awaited version.
     pub exact: Option<Vec<Value>>,
     /// The last diagnostics of the awaited file without a version, and their sequence number among
@@ -40,9 +40,9 @@ pub(super) struct Heard {
     pub closed: bool,
 }
 
-impl Heard {
+impl ServerMessages {
     /// Starts to wait for diagnostics of this text and discards those of others.
-    pub fn await_text(&mut self, awaited: Awaited) {
+    pub fn await_text(&mut self, awaited: AwaitedVersion) {
         self.awaited = Some(awaited);
         self.exact = None;
         self.unversioned = None;
@@ -87,13 +87,13 @@ impl Heard {
     }
 }
 
-/// Sets [`Heard::closed`] when dropped.
-struct Ear {
-    heard: Arc<watch::Sender<Heard>>,
+/// Sets [`ServerMessages::closed`] when dropped.
+struct MessageListener {
+    heard: Arc<watch::Sender<ServerMessages>>,
     settings: Value,
 }
 
-impl Drop for Ear {
+impl Drop for MessageListener {
     fn drop(&mut self) {
         self.heard.send_modify(|heard| heard.closed = true);
     }
@@ -101,10 +101,10 @@ impl Drop for Ear {
 
 /// Creates the message handler for [`Connection::open`].
 pub(super) fn listener(
-    heard: Arc<watch::Sender<Heard>>,
+    heard: Arc<watch::Sender<ServerMessages>>,
     settings: Value,
 ) -> impl FnMut(&Connection, Incoming, u64) + Send + 'static {
-    let ear = Ear { heard, settings };
+    let ear = MessageListener { heard, settings };
     move |connection, incoming, order| match incoming {
         Incoming::Notification { method, params } => ear.note(&method, params, order),
         Incoming::Request { id, method, params } => {
@@ -113,7 +113,7 @@ pub(super) fn listener(
     }
 }
 
-impl Ear {
+impl MessageListener {
     fn note(&self, method: &str, params: Value, order: u64) {
         match method {
             "textDocument/publishDiagnostics" => {
@@ -167,21 +167,21 @@ fn version(message: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn ear() -> Ear {
-        let (heard, _) = watch::channel(Heard::default());
+    fn ear() -> MessageListener {
+        let (heard, _) = watch::channel(ServerMessages::default());
         heard.send_modify(|heard| {
-            heard.await_text(Awaited {
+            heard.await_text(AwaitedVersion {
                 path: "/p/a.py".into(),
                 version: 7,
             });
         });
-        Ear {
+        MessageListener {
             heard: Arc::new(heard),
             settings: json!({"ty": {"x": 1}}),
         }
     }
 
-    fn publish(ear: &Ear, uri: &str, version: Value, order: u64) {
+    fn publish(ear: &MessageListener, uri: &str, version: Value, order: u64) {
         let items = json!([{"message": version}]);
         let params = json!({"uri": uri, "version": version, "diagnostics": items});
         ear.note("textDocument/publishDiagnostics", params, order);
@@ -205,7 +205,7 @@ mod tests {
         publish(&ear, "file:///p/%61.py", json!(7), 4);
         assert_eq!(ear.heard.borrow().exact.as_ref().unwrap().len(), 1);
         ear.heard.send_modify(|heard| {
-            heard.await_text(Awaited {
+            heard.await_text(AwaitedVersion {
                 path: "/p/a.py".into(),
                 version: 14,
             });

@@ -6,35 +6,35 @@ use serde_json::{Value, json};
 
 /// A server that needs no configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct BuiltInServer {
     pub name: &'static str,
     pub program: &'static str,
     pub arguments: &'static [&'static str],
 }
 
 /// The servers for Python.
-pub(super) const KNOWN: [Known; 5] = [
-    Known {
+pub(super) const KNOWN: [BuiltInServer; 5] = [
+    BuiltInServer {
         name: "ty",
         program: "ty",
         arguments: &["server"],
     },
-    Known {
+    BuiltInServer {
         name: "basedpyright",
         program: "basedpyright-langserver",
         arguments: &["--stdio"],
     },
-    Known {
+    BuiltInServer {
         name: "pyright",
         program: "pyright-langserver",
         arguments: &["--stdio"],
     },
-    Known {
+    BuiltInServer {
         name: "jedi-language-server",
         program: "jedi-language-server",
         arguments: &[],
     },
-    Known {
+    BuiltInServer {
         name: "pylsp",
         program: "pylsp",
         arguments: &[],

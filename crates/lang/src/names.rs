@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::convert::WireRange;
 use super::documents::path;
-use starling_core::{Spot, TextRequest};
+use starling_core::{NameLocation, TextRequest};
 use starling_syntax::FilePath;
 use starling_text::{ContentHash, Encoding, position_of};
 use starling_workspace::{MAX_FILE_BYTES, PathPolicy, read_bounded};
@@ -24,7 +24,7 @@ const LONGEST: usize = 2000;
 
 /// A location in the server's encoding.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ServerLocation {
     path: PathBuf,
     range: WireRange,
     encoding: Encoding,
@@ -40,7 +40,7 @@ pub(super) fn position(text: &str, at: usize, encoding: Encoding) -> Value {
 ///
 /// # Errors
 /// A description of the first invalid location.
-pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, String> {
+pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<ServerLocation>, String> {
     let all = match answer {
         Value::Null => Vec::new(),
         Value::Array(all) => all,
@@ -53,7 +53,7 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
         };
         let uri = uri.ok_or("a place without a file")?;
         let range = WireRange::deserialize(range).map_err(|error| error.to_string())?;
-        Ok(path(uri).map(|path| Place {
+        Ok(path(uri).map(|path| ServerLocation {
             path,
             range,
             encoding,
@@ -65,7 +65,11 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
 
 /// Converts locations to byte ranges in the texts that the server saw: those of the request, or
 /// else those on disk.
-pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec<Spot> {
+pub(super) fn spots(
+    places: &[ServerLocation],
+    request: &TextRequest,
+    root: &Path,
+) -> Vec<NameLocation> {
     let policy = PathPolicy::of(root);
     let mut texts: HashMap<FilePath, Option<(Rope, ContentHash)>> = HashMap::new();
     let mut spots = Vec::new();
@@ -80,7 +84,7 @@ pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec
             .entry(file.clone())
             .or_insert_with(|| text_of(request, &file, &policy));
         if let Some((rope, of)) = text {
-            spots.push(Spot {
+            spots.push(NameLocation {
                 range: place.range.bytes(rope, place.encoding),
                 of: of.clone(),
                 file,
@@ -152,7 +156,7 @@ mod tests {
         };
         let places = places(answer, Encoding::Utf16).unwrap();
         let spots = spots(&places, &request, Path::new("/p"));
-        let brief = |spot: Spot| (spot.file.to_string(), spot.range.start, spot.range.end);
+        let brief = |spot: NameLocation| (spot.file.to_string(), spot.range.start, spot.range.end);
         spots.into_iter().map(brief).collect()
     }
 

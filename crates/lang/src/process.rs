@@ -15,8 +15,8 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::find::Program;
-use super::link::Link;
+use super::find::ServerProgram;
+use super::link::ServerLink;
 use starling_workspace::{HostPrograms, Variables};
 
 /// How long one that says nothing more is waited for.
@@ -58,7 +58,7 @@ fn passed_on(
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<Link> {
+pub(super) fn start(program: &ServerProgram, root: &Path, cache: &Path) -> io::Result<ServerLink> {
     let programs = &program.others;
     let passed_on = passed_on(programs, |name| std::env::var_os(name));
     let server = programs.command(&program.path, Variables::Clean, root);
@@ -83,10 +83,10 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
         return Err(io::Error::other("its pipes are missing"));
     };
     let listener = tokio::spawn(listen(errors, Arc::clone(&words)));
-    Ok(Link {
+    Ok(ServerLink {
         input: Box::new(input),
         output: Box::new(output),
-        process: Some(Process {
+        process: Some(ServerProcess {
             child,
             group,
             words,
@@ -95,9 +95,9 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
     })
 }
 
-type Words = Arc<Mutex<VecDeque<u8>>>;
+type ErrorOutput = Arc<Mutex<VecDeque<u8>>>;
 
-async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
+async fn listen(mut errors: impl AsyncRead + Unpin, words: ErrorOutput) {
     let mut chunk = [0; 1024];
     while let Ok(read @ 1..) = errors.read(&mut chunk).await {
         let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,14 +109,14 @@ async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
 
 /// A running server; dropped, it and all that it started are killed.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     group: Option<Pid>,
-    words: Words,
+    words: ErrorOutput,
     listener: JoinHandle<()>,
 }
 
-impl Process {
+impl ServerProcess {
     /// How it ended, if it did, and the last line that it said. What it left behind is killed.
     pub async fn end(&mut self) -> String {
         let status = match timeout(GRACE, self.child.wait()).await {
@@ -143,7 +143,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill_group();
     }
@@ -155,8 +155,8 @@ mod tests {
 
     use super::*;
 
-    fn shell(line: &str) -> Link {
-        let program = Program {
+    fn shell(line: &str) -> ServerLink {
+        let program = ServerProgram {
             name: "sh".to_owned(),
             path: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), line.to_owned()],
@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// Everything that it says.
-    async fn said(link: &mut Link) -> String {
+    async fn said(link: &mut ServerLink) -> String {
         let mut text = String::new();
         link.input.read_to_string(&mut text).await.unwrap();
         text

@@ -9,15 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::find::{NotUsed, Places, Program};
-use super::keeper::{BLIND, Keeper, Said};
+use super::find::{NotUsed, ProgramSearch, ServerProgram};
+use super::keeper::{BLIND, ServerSupervisor, ToolResult};
 use super::known::{options, settings};
 use super::names;
 use super::process;
-use super::session::{About, Session};
+use super::session::{ServerSetup, Session};
 use starling_core::{
-    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
-    TextRequest,
+    Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
+    Severity, TextRequest,
 };
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
@@ -30,7 +30,7 @@ const MOST: usize = 512;
 
 /// Which servers are wanted: names that are known, or commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ServerSelection {
     /// In order: the first that is here answers.
     pub fast: Vec<String>,
     /// For a second look.
@@ -42,12 +42,12 @@ pub struct Wanted {
 }
 
 /// What a server is started as: where, which, and with whose packages.
-type Place = (PathBuf, Program, Option<PathBuf>);
+type ServerKey = (PathBuf, ServerProgram, Option<PathBuf>);
 
 /// The servers of a process. They outlive a run: the next one finds them warm.
 pub struct ServerPool {
     cache: PathBuf,
-    keepers: Mutex<HashMap<Place, Keeper>>,
+    keepers: Mutex<HashMap<ServerKey, ServerSupervisor>>,
 }
 
 impl ServerPool {
@@ -63,8 +63,8 @@ impl ServerPool {
     pub fn service(
         &self,
         snapshot: &Snapshot,
-        places: &Places,
-        wanted: &Wanted,
+        places: &ProgramSearch,
+        wanted: &ServerSelection,
     ) -> LanguageServers {
         let mut refused = Vec::new();
         let mut chosen = |entries: &[String]| {
@@ -92,23 +92,23 @@ impl ServerPool {
         servers
     }
 
-    fn keeper(&self, program: Program, places: &Places) -> Keeper {
+    fn keeper(&self, program: ServerProgram, places: &ProgramSearch) -> ServerSupervisor {
         let key = (places.root.clone(), program.clone(), places.python());
         let mut keepers = lock(&self.keepers);
         let keeper = keepers.entry(key).or_insert_with(|| {
             let (root, cache) = (places.root.clone(), self.cache.clone());
             let about = about(&program, places);
             let launch = move || process::start(&program, &root, &cache);
-            Keeper::new(about, Arc::new(launch))
+            ServerSupervisor::new(about, Arc::new(launch))
         });
         keeper.clone()
     }
 }
 
 /// What a server is told of itself and the project.
-fn about(program: &Program, places: &Places) -> About {
+fn about(program: &ServerProgram, places: &ProgramSearch) -> ServerSetup {
     let (python, interpreter) = (places.python(), places.interpreter(program));
-    About {
+    ServerSetup {
         name: program.name.clone(),
         root: places.root.clone(),
         settings: settings(python.as_deref(), interpreter.as_deref()),
@@ -120,7 +120,11 @@ fn about(program: &Program, places: &Places) -> About {
 ///
 /// # Errors
 /// Why it is of no use.
-pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result<String, String> {
+pub async fn version(
+    program: &ServerProgram,
+    places: &ProgramSearch,
+    cache: &Path,
+) -> Result<String, String> {
     let link = process::start(program, &places.root, cache)
         .map_err(|error| format!("it cannot be started: {error}"))?;
     let about = about(program, places);
@@ -139,21 +143,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Key = (Effort, FilePath, ContentHash);
+type AnswerKey = (Effort, FilePath, ContentHash);
 /// What tools found in texts.
-type Answers = Arc<Mutex<HashMap<Key, (String, Vec<Problem>)>>>;
+type AnswerCache = Arc<Mutex<HashMap<AnswerKey, (String, Vec<Problem>)>>>;
 
 /// Servers as one service.
 pub struct LanguageServers {
-    fast: Option<Keeper>,
-    thorough: Option<Keeper>,
+    fast: Option<ServerSupervisor>,
+    thorough: Option<ServerSupervisor>,
     /// Why there is none.
     none: String,
     /// Whether that was told.
     told: AtomicBool,
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
-    known: Answers,
+    known: AnswerCache,
 }
 
 /// Why servers are not used. Those that are not installed share one reason, which says what to do.
@@ -179,10 +183,10 @@ fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
 
 impl LanguageServers {
     pub(super) fn of(
-        fast: Option<Keeper>,
-        thorough: Option<Keeper>,
+        fast: Option<ServerSupervisor>,
+        thorough: Option<ServerSupervisor>,
         reasons: &[String],
-        wanted: &Wanted,
+        wanted: &ServerSelection,
     ) -> Self {
         let none = match reasons {
             [] => "no language server is configured".to_owned(),
@@ -199,11 +203,11 @@ impl LanguageServers {
         }
     }
 
-    fn keepers(&self) -> impl Iterator<Item = &Keeper> {
+    fn keepers(&self) -> impl Iterator<Item = &ServerSupervisor> {
         self.fast.iter().chain(&self.thorough)
     }
 
-    fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
+    fn keeper(&self, request: &TextRequest) -> Result<ServerSupervisor, String> {
         if !is_known(&request.file) {
             return Err(format!("no language server knows {}", request.file));
         }
@@ -215,7 +219,7 @@ impl LanguageServers {
     }
 
     /// Questions about names start nothing: the index answers them as well.
-    fn ready(&self, request: &TextRequest) -> Result<Keeper, String> {
+    fn ready(&self, request: &TextRequest) -> Result<ServerSupervisor, String> {
         let keeper = self.keeper(request)?;
         match keeper.is_ready() {
             true => Ok(keeper),
@@ -224,10 +228,10 @@ impl LanguageServers {
     }
 }
 
-fn answer<T>(said: Said<T>) -> Answer<T> {
+fn answer<T>(said: ToolResult<T>) -> LspAnswer<T> {
     match said {
-        Ok((tool, value)) => Answer::Known { tool, value },
-        Err(reason) => Answer::Unknown { reason },
+        Ok((tool, value)) => LspAnswer::Known { tool, value },
+        Err(reason) => LspAnswer::Unknown { reason },
     }
 }
 
@@ -238,8 +242,8 @@ fn is_known(file: &FilePath) -> bool {
 }
 
 async fn diagnose(
-    keeper: Keeper,
-    known: Answers,
+    keeper: ServerSupervisor,
+    known: AnswerCache,
     request: TextRequest,
 ) -> Result<(String, Vec<Problem>), String> {
     let key = key(&request);
@@ -256,7 +260,7 @@ async fn diagnose(
 }
 
 /// Of all texts that an answer depends on and that may change in a run.
-fn key(request: &TextRequest) -> Key {
+fn key(request: &TextRequest) -> AnswerKey {
     let mut all = String::new();
     let mut others: Vec<_> = request
         .overlay
@@ -332,7 +336,7 @@ impl LanguageService for LanguageServers {
         mut request: TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Answer<Vec<Spot>> {
+    ) -> LspAnswer<Vec<NameLocation>> {
         request.deadline = request.deadline.min(self.deadline);
         let found = async {
             let keeper = self.ready(&request)?;
@@ -346,11 +350,11 @@ impl LanguageService for LanguageServers {
         answer(found.await)
     }
 
-    async fn hover(&self, mut request: TextRequest, at: usize) -> Answer<String> {
+    async fn hover(&self, mut request: TextRequest, at: usize) -> LspAnswer<String> {
         request.deadline = request.deadline.min(self.deadline);
         match self.ready(&request) {
             Ok(keeper) => answer(keeper.hover(request, at).await),
-            Err(reason) => Answer::Unknown { reason },
+            Err(reason) => LspAnswer::Unknown { reason },
         }
     }
 
@@ -372,14 +376,14 @@ mod tests {
         let workspace = starling_workspace::Workspace::open(dir.path().to_owned()).unwrap();
         let snapshot = workspace.snapshot(Default::default());
         let pool = ServerPool::new(dir.path().join("cache"));
-        let places = Places {
+        let places = ProgramSearch {
             root: dir.path().to_owned(),
             own_programs: super::super::find::OwnPrograms::Refused,
             path: dir.path().join("bin").into(),
             virtual_env: None,
         };
         let news = |fast: Vec<String>| {
-            let wanted = Wanted {
+            let wanted = ServerSelection {
                 fast,
                 thorough: Vec::new(),
                 stops: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! The text of an answer as it grows: whole characters only, ending before any stop text.
 
 /// An answer in the making.
-pub struct Answer<'a> {
+pub struct AnswerText<'a> {
     stops: &'a [String],
     /// Bytes of a character that is not complete yet.
     partial: Vec<u8>,
@@ -12,12 +12,12 @@ pub struct Answer<'a> {
 
 /// Whether the answer goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub enum AnswerState {
     Open,
     Stopped,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> AnswerText<'a> {
     /// An answer that begins with a text, in which nothing stops it.
     pub fn new(stops: &'a [String], beginning: &str) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Takes the bytes of the next token; returns the text that is now certain.
-    pub fn push(&mut self, bytes: &[u8]) -> (&str, Flow) {
+    pub fn push(&mut self, bytes: &[u8]) -> (&str, AnswerState) {
         self.partial.extend_from_slice(bytes);
         self.decode();
         let fresh = &self.text[self.given..];
@@ -41,11 +41,11 @@ impl<'a> Answer<'a> {
         let (certain, flow) = match stopped {
             Some(at) => {
                 self.text.truncate(self.given + at);
-                (self.text.len(), Flow::Stopped)
+                (self.text.len(), AnswerState::Stopped)
             }
             None => {
                 let held = stops.map(|stop| overlap(fresh, stop)).max().unwrap_or(0);
-                (self.text.len() - held, Flow::Open)
+                (self.text.len() - held, AnswerState::Open)
             }
         };
         let from = std::mem::replace(&mut self.given, certain);
@@ -53,8 +53,8 @@ impl<'a> Answer<'a> {
     }
 
     /// Ends the answer: the whole text, and the part of it that was not given out yet.
-    pub fn finish(mut self, flow: Flow) -> (String, String) {
-        if flow == Flow::Open && !self.partial.is_empty() {
+    pub fn finish(mut self, flow: AnswerState) -> (String, String) {
+        if flow == AnswerState::Open && !self.partial.is_empty() {
             self.text.push(char::REPLACEMENT_CHARACTER);
         }
         let rest = self.text[self.given..].to_owned();
@@ -99,16 +99,16 @@ mod tests {
     use super::*;
 
     /// Feeds the text in pieces of `width` bytes; what was streamed, the whole text, the flow.
-    fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, Flow) {
+    fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, AnswerState) {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
-        let mut answer = Answer::new(&stops, "");
+        let mut answer = AnswerText::new(&stops, "");
         let mut streamed = String::new();
-        let mut flow = Flow::Open;
+        let mut flow = AnswerState::Open;
         for piece in text.chunks(width) {
             let (certain, next) = answer.push(piece);
             streamed.push_str(certain);
             flow = next;
-            if flow == Flow::Stopped {
+            if flow == AnswerState::Stopped {
                 break;
             }
         }
@@ -124,7 +124,7 @@ mod tests {
             let (streamed, whole, flow) = feed(text.as_bytes(), width, &[]);
             assert_eq!(
                 (streamed.as_str(), whole.as_str(), flow),
-                (text, text, Flow::Open)
+                (text, text, AnswerState::Open)
             );
         }
     }
@@ -137,33 +137,33 @@ mod tests {
                 (streamed.as_str(), whole.as_str()),
                 ("one two ", "one two ")
             );
-            assert_eq!(flow, Flow::Stopped);
+            assert_eq!(flow, AnswerState::Stopped);
         }
     }
 
     #[test]
     fn stop_text_within_the_given_beginning_is_ignored() {
         let stops = ["\ndef ".to_owned()];
-        let mut answer = Answer::new(&stops, "import f\ndef test_");
+        let mut answer = AnswerText::new(&stops, "import f\ndef test_");
         assert_eq!(
             answer.push(b"f():\n    pass\n"),
-            ("f():\n    pass", Flow::Open)
+            ("f():\n    pass", AnswerState::Open)
         );
-        assert_eq!(answer.push(b"def "), ("", Flow::Stopped));
-        let (text, _) = answer.finish(Flow::Stopped);
+        assert_eq!(answer.push(b"def "), ("", AnswerState::Stopped));
+        let (text, _) = answer.finish(AnswerState::Stopped);
         assert_eq!(text, "import f\ndef test_f():\n    pass");
     }
 
     #[test]
     fn possible_start_of_a_stop_text_is_held_back() {
         let stops = vec!["```\n".to_owned()];
-        let mut answer = Answer::new(&stops, "");
-        assert_eq!(answer.push(b"a``"), ("a", Flow::Open));
-        assert_eq!(answer.push(b"`"), ("", Flow::Open));
-        assert_eq!(answer.push(b"x"), ("```x", Flow::Open));
-        assert_eq!(answer.push(b"``"), ("", Flow::Open));
+        let mut answer = AnswerText::new(&stops, "");
+        assert_eq!(answer.push(b"a``"), ("a", AnswerState::Open));
+        assert_eq!(answer.push(b"`"), ("", AnswerState::Open));
+        assert_eq!(answer.push(b"x"), ("```x", AnswerState::Open));
+        assert_eq!(answer.push(b"``"), ("", AnswerState::Open));
         assert_eq!(
-            answer.finish(Flow::Open),
+            answer.finish(AnswerState::Open),
             ("a```x``".to_owned(), "``".to_owned())
         );
     }

@@ -9,8 +9,8 @@ use super::kernels::{CausalSoftmax, attend_single};
 const FIRST_ROOM: usize = 512;
 
 /// Keys and values of one sequence, layer by layer, with room to grow.
-pub struct Cache {
-    layers: Vec<Layer>,
+pub struct KeyValueCache {
+    layers: Vec<LayerCache>,
     len: usize,
     room: usize,
     limit: usize,
@@ -19,12 +19,12 @@ pub struct Cache {
 }
 
 /// Each tensor is (key heads, room, head).
-struct Layer {
+struct LayerCache {
     keys: Tensor,
     values: Tensor,
 }
 
-impl Cache {
+impl KeyValueCache {
     /// An empty cache for at most `limit` positions.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Cache {
         };
         let layers = (0..dimensions.layers)
             .map(|_| {
-                Ok(Layer {
+                Ok(LayerCache {
                     keys: empty()?,
                     values: empty()?,
                 })
@@ -68,7 +68,7 @@ impl Cache {
     ///
     /// # Errors
     /// When memory on the device runs out.
-    pub fn copy_prefix(&mut self, other: &Cache, len: usize) -> Result<()> {
+    pub fn copy_prefix(&mut self, other: &KeyValueCache, len: usize) -> Result<()> {
         let len = len.min(other.len);
         self.len = 0;
         self.make_room(len)?;

@@ -10,12 +10,12 @@ use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Result, bail};
 use memmap2::Mmap;
 
-use super::mapped::Span;
-use super::weight::Weight;
+use super::mapped::TensorSpan;
+use super::weight::WeightMatrix;
 
 /// Which halves of a head's vector rotate together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rotation {
+pub enum RotaryPairing {
     /// Element `i` with element `i + half` (Qwen2).
     Halves,
     /// Element `2i` with element `2i + 1` (Llama, as GGUF stores it).
@@ -31,7 +31,7 @@ pub struct Dimensions {
     pub head: usize,
     /// The longest sequence that the network was trained for.
     pub window: usize,
-    pub rotation: Rotation,
+    pub rotation: RotaryPairing,
     pub rotary_base: f32,
     pub norm_epsilon: f32,
 }
@@ -70,8 +70,8 @@ impl ModelFile {
     pub fn dimensions(&self) -> Result<Dimensions> {
         let architecture = self.text("general.architecture").unwrap_or_default();
         let rotation = match architecture {
-            "qwen2" => Rotation::Halves,
-            "llama" => Rotation::Pairs,
+            "qwen2" => RotaryPairing::Halves,
+            "llama" => RotaryPairing::Pairs,
             other => {
                 bail!("networks of the kind `{other}` are not supported, only qwen2 and llama")
             }
@@ -141,12 +141,12 @@ impl ModelFile {
     ///
     /// # Errors
     /// When it is missing or damaged.
-    pub fn weight(&self, name: &str, device: &Device) -> Result<Weight> {
+    pub fn weight(&self, name: &str, device: &Device) -> Result<WeightMatrix> {
         let span = match device.is_cpu() {
             true => Some(self.span(self.info(name)?)?),
             false => None,
         };
-        Weight::new(self.tensor(name, device)?, span)
+        WeightMatrix::new(self.tensor(name, device)?, span)
     }
 
     fn info(&self, name: &str) -> Result<&TensorInfo> {
@@ -156,11 +156,11 @@ impl ModelFile {
         }
     }
 
-    fn span(&self, info: &TensorInfo) -> Result<Span> {
+    fn span(&self, info: &TensorInfo) -> Result<TensorSpan> {
         let start = self.content.tensor_data_offset.saturating_add(info.offset);
         let blocks = info.shape.elem_count() / info.ggml_dtype.block_size();
         let len = blocks.saturating_mul(info.ggml_dtype.type_size());
-        Span::new(&self.map, usize::try_from(start).unwrap_or(usize::MAX), len)
+        TensorSpan::new(&self.map, usize::try_from(start).unwrap_or(usize::MAX), len)
     }
 
     pub fn has(&self, name: &str) -> bool {

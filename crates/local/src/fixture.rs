@@ -32,7 +32,7 @@ pub fn noise(count: usize, seed: u32) -> Vec<f32> {
 
 /// What the file says; the rest of it follows from constants.
 #[derive(Clone)]
-pub struct Recipe {
+pub struct TestModelRecipe {
     pub architecture: &'static str,
     pub dtype: GgmlDType,
     pub window: u32,
@@ -41,7 +41,7 @@ pub struct Recipe {
     pub template: Option<&'static str>,
 }
 
-impl Default for Recipe {
+impl Default for TestModelRecipe {
     fn default() -> Self {
         Self {
             architecture: "qwen2",
@@ -53,7 +53,7 @@ impl Default for Recipe {
     }
 }
 
-impl Recipe {
+impl TestModelRecipe {
     /// Writes the file into the directory.
     pub fn write(&self, directory: &Path) -> PathBuf {
         let path = directory.join(format!(

@@ -2,7 +2,7 @@
 //!
 //! Generating a token is bound by the bytes of weights that pass through memory. The blocks of the
 //! file are a quarter smaller than the tiles that candle packs for long prompts, and are read in one
-//! stream. Only for CPUs with AVX-512 VNNI; elsewhere `Blocks::new` declines and candle's own
+//! stream. Only for CPUs with AVX-512 VNNI; elsewhere `BlockMatrix::new` declines and candle's own
 //! kernels run.
 
 use candle_core::quantized::GgmlDType;
@@ -14,41 +14,41 @@ const BLOCK: usize = 256;
 
 /// The layouts that can be read in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum BlockLayout {
     Q4K,
     Q6K,
 }
 
-impl Layout {
+impl BlockLayout {
     fn block_bytes(self) -> usize {
         match self {
-            Layout::Q4K => 144,
-            Layout::Q6K => 210,
+            BlockLayout::Q4K => 144,
+            BlockLayout::Q6K => 210,
         }
     }
 }
 
 /// A matrix of quantised weights; each row is a whole number of blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct Blocks<'a> {
-    layout: Layout,
+pub struct BlockMatrix<'a> {
+    layout: BlockLayout,
     bytes: &'a [u8],
     columns: usize,
 }
 
 /// A matrix's shape and layout, checked once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
-    layout: Layout,
+pub struct BlockPlan {
+    layout: BlockLayout,
     columns: usize,
 }
 
-impl Plan {
+impl BlockPlan {
     /// `None` when the CPU or the layout needs another way.
     pub fn new(dtype: GgmlDType, columns: usize) -> Option<Self> {
         let layout = match dtype {
-            GgmlDType::Q4K => Layout::Q4K,
-            GgmlDType::Q6K => Layout::Q6K,
+            GgmlDType::Q4K => BlockLayout::Q4K,
+            GgmlDType::Q6K => BlockLayout::Q6K,
             GgmlDType::F32
             | GgmlDType::F16
             | GgmlDType::BF16
@@ -68,8 +68,8 @@ impl Plan {
     }
 
     /// The matrix in these bytes.
-    pub fn of(self, bytes: &[u8]) -> Blocks<'_> {
-        Blocks {
+    pub fn of(self, bytes: &[u8]) -> BlockMatrix<'_> {
+        BlockMatrix {
             layout: self.layout,
             bytes,
             columns: self.columns,
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-impl Blocks<'_> {
+impl BlockMatrix<'_> {
     fn row_bytes(&self) -> usize {
         self.columns / BLOCK * self.layout.block_bytes()
     }
@@ -101,11 +101,11 @@ fn available() -> bool {
 }
 
 /// The products of `x` with each matrix. `None` when `x` has not one value for each column.
-pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
+pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     if matrices.iter().any(|matrix| matrix.columns != x.len()) {
         return None;
     }
-    let x: Vec<Activation> = x.chunks_exact(BLOCK).map(Activation::new).collect();
+    let x: Vec<ActivationBlock> = x.chunks_exact(BLOCK).map(ActivationBlock::new).collect();
     let mut outputs: Vec<Vec<f32>> = matrices
         .iter()
         .map(|matrix| vec![0.0; matrix.rows()])
@@ -125,7 +125,7 @@ pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
 }
 
 /// A block of activations as signed bytes with their scale, and sums that weights' offsets need.
-struct Activation {
+struct ActivationBlock {
     quants: [i8; BLOCK],
     scale: f32,
     /// Sums of 16 quants each.
@@ -134,7 +134,7 @@ struct Activation {
     wide_sums: [i32; 16],
 }
 
-impl Activation {
+impl ActivationBlock {
     fn new(values: &[f32]) -> Self {
         let largest = values.iter().fold(0f32, |max, value| max.max(value.abs()));
         let mut quants = [0i8; BLOCK];
@@ -162,17 +162,29 @@ impl Activation {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn rows(_layout: Layout, _bytes: &[u8], _width: usize, _x: &[Activation], _output: &mut [f32]) {
+fn rows(
+    _layout: BlockLayout,
+    _bytes: &[u8],
+    _width: usize,
+    _x: &[ActivationBlock],
+    _output: &mut [f32],
+) {
     unreachable!("a plan is only made where `available` says so")
 }
 
 #[cfg(target_arch = "x86_64")]
-fn rows(layout: Layout, bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
+fn rows(
+    layout: BlockLayout,
+    bytes: &[u8],
+    width: usize,
+    x: &[ActivationBlock],
+    output: &mut [f32],
+) {
     // SAFETY: a plan is only made where `available` found the features.
     unsafe {
         match layout {
-            Layout::Q4K => avx512::q4k_rows(bytes, width, x, output),
-            Layout::Q6K => avx512::q6k_rows(bytes, width, x, output),
+            BlockLayout::Q4K => avx512::q4k_rows(bytes, width, x, output),
+            BlockLayout::Q6K => avx512::q6k_rows(bytes, width, x, output),
         }
     }
 }
@@ -181,10 +193,10 @@ fn rows(layout: Layout, bytes: &[u8], width: usize, x: &[Activation], output: &m
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::Activation;
+    use super::ActivationBlock;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q4k_rows(bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
+    pub fn q4k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<144>().0.iter().zip(x) {
@@ -195,7 +207,7 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q6k_rows(bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
+    pub fn q6k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<210>().0.iter().zip(x) {
@@ -208,7 +220,7 @@ mod avx512 {
     /// 256 weights of 4 bits in 8 groups, each with a scale and a minimum of 6 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q4k_block(block: &[u8; 144], x: &Activation, sum: __m512) -> __m512 {
+    fn q4k_block(block: &[u8; 144], x: &ActivationBlock, sum: __m512) -> __m512 {
         let nibble = _mm512_set1_epi8(0x0f);
         // Groups of the low and the high half of a register, for the first pair of groups.
         let first = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
@@ -253,7 +265,7 @@ mod avx512 {
     /// 256 weights of 6 bits, less 32, in 16 groups with a scale of 8 bits each.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q6k_block(block: &[u8; 210], x: &Activation, sum: __m512) -> __m512 {
+    fn q6k_block(block: &[u8; 210], x: &ActivationBlock, sum: __m512) -> __m512 {
         let nibble = _mm512_set1_epi8(0x0f);
         let pair = _mm512_set1_epi8(0x03);
         let first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -354,7 +366,7 @@ mod tests {
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
             // CPUs without the instructions take candle's way, which is not under test here.
-            let Some(plan) = Plan::new(dtype, COLUMNS) else {
+            let Some(plan) = BlockPlan::new(dtype, COLUMNS) else {
                 continue;
             };
             let weights = Tensor::from_vec(noise(ROWS * COLUMNS, 1), (ROWS, COLUMNS), &Device::Cpu);
@@ -381,14 +393,14 @@ mod tests {
 
     #[test]
     fn unsupported_layouts_and_widths_are_declined() {
-        assert_eq!(Plan::new(GgmlDType::Q8_0, 256), None);
-        assert_eq!(Plan::new(GgmlDType::Q4K, 576), None);
-        assert_eq!(Plan::new(GgmlDType::Q4K, 0), None);
+        assert_eq!(BlockPlan::new(GgmlDType::Q8_0, 256), None);
+        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 576), None);
+        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 0), None);
     }
 
     #[test]
     fn multiplying_with_a_wrong_width_returns_none() {
-        if let Some(plan) = Plan::new(GgmlDType::Q4K, 256) {
+        if let Some(plan) = BlockPlan::new(GgmlDType::Q4K, 256) {
             assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 512]).is_none());
             let zero = multiply(&[plan.of(&[0; 144])], &[0.0; 256]);
             assert_eq!(zero, Some(vec![vec![0.0]]));

@@ -76,7 +76,7 @@ fn gate_row(gate: &mut [f32], up: &[f32]) {
 }
 
 /// One key head's part in the attention of a single position.
-struct Single<'a> {
+struct SinglePositionAttention<'a> {
     /// The queries that share the key head, one after another.
     queries: &'a [f32],
     /// One row for each position.
@@ -86,7 +86,7 @@ struct Single<'a> {
 }
 
 #[inline(always)]
-fn attend_body(single: &Single, out: &mut [f32], scores: &mut [f32]) {
+fn attend_body(single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]) {
     let head = single.head;
     let len = single.keys.len() / head;
     for (position, key) in single.keys.chunks_exact(head).enumerate() {
@@ -146,7 +146,7 @@ macro_rules! widest {
 widest!(softmax, softmax_avx2, softmax_row, (row: &mut [f32], visible: usize, scale: f32));
 widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
 
-widest!(attend, attend_avx2, attend_body, (single: &Single, out: &mut [f32], scores: &mut [f32]));
+widest!(attend, attend_avx2, attend_body, (single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]));
 
 /// Attention of a single position: `queries` is (heads, head), `keys` and `values` are (key heads,
 /// room, head), of which the first `len` positions count. The answer is (heads, head).
@@ -181,7 +181,7 @@ pub fn attend_single(
     let mut out = vec![0f32; heads * head];
     for_each_row(&mut out, shared, |index, out| {
         let held = index * room * head..index * room * head + len * head;
-        let single = Single {
+        let single = SinglePositionAttention {
             queries: &queries[index * shared..(index + 1) * shared],
             keys: &keys[held.clone()],
             values: &values[held],
@@ -227,9 +227,9 @@ impl InplaceOp1 for CausalSoftmax {
 }
 
 /// `silu(gate) * up`, in place of `gate`.
-pub struct Gate;
+pub struct SiluGate;
 
-impl InplaceOp2 for Gate {
+impl InplaceOp2 for SiluGate {
     fn name(&self) -> &'static str {
         "gate"
     }
@@ -318,7 +318,7 @@ mod tests {
         let ups: Vec<f32> = (0..30).map(|i| i as f32 / 7.0).collect();
         let tensor = Tensor::from_vec(gates.clone(), (3, 10), &Device::Cpu).unwrap();
         let other = Tensor::from_vec(ups.clone(), (3, 10), &Device::Cpu).unwrap();
-        tensor.inplace_op2(&other, &Gate).unwrap();
+        tensor.inplace_op2(&other, &SiluGate).unwrap();
         let result = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for ((g, u), y) in gates.iter().zip(&ups).zip(result) {
             assert!((g / (1.0 + (-g).exp()) * u - y).abs() < 1e-5);

@@ -36,7 +36,7 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
     ToolCalling,
 };
-use worker::{Event, Job, Source};
+use worker::{Source, WorkerEvent, WorkerJob};
 
 /// Requests that may wait for the network; more callers wait to be let in.
 const QUEUE: usize = 32;
@@ -63,7 +63,7 @@ pub struct LocalOptions {
 pub struct LocalModel {
     profile: ModelProfile,
     fills: bool,
-    jobs: Sender<Job>,
+    jobs: Sender<WorkerJob>,
 }
 
 impl LocalModel {
@@ -134,7 +134,7 @@ impl ChatModel for LocalModel {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let (events, mut answer) = mpsc::unbounded_channel();
-        let job = Job {
+        let job = WorkerJob {
             request: request.clone(),
             events,
         };
@@ -151,9 +151,9 @@ impl ChatModel for LocalModel {
                 .await
                 .map_err(late)?;
             match event.ok_or_else(|| self.gone())? {
-                Event::Notice(notice) => watch.notice(notice),
-                Event::Delta(text) => watch.delta(&text),
-                Event::Done(reply) => return *reply,
+                WorkerEvent::Notice(notice) => watch.notice(notice),
+                WorkerEvent::Delta(text) => watch.delta(&text),
+                WorkerEvent::Done(reply) => return *reply,
             }
         }
     }

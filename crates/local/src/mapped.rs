@@ -18,13 +18,13 @@ use memmap2::Mmap;
 
 /// The bytes of one tensor in the mapped file.
 #[derive(Clone)]
-pub struct Span {
+pub struct TensorSpan {
     map: Arc<Mmap>,
     start: usize,
     len: usize,
 }
 
-impl Span {
+impl TensorSpan {
     /// # Errors
     /// When the file ends before the tensor does, or the tensor is not aligned.
     pub fn new(map: &Arc<Mmap>, start: usize, len: usize) -> Result<Self> {
@@ -68,19 +68,19 @@ impl Span {
     }
 
     fn mapped<T: GgmlType + Send + Sync + 'static>(&self) -> Box<dyn QuantizedType> {
-        Box::new(Mapped::<T> {
+        Box::new(MappedTensor::<T> {
             span: self.clone(),
             kind: PhantomData,
         })
     }
 }
 
-struct Mapped<T> {
-    span: Span,
+struct MappedTensor<T> {
+    span: TensorSpan,
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T> Mapped<T> {
+impl<T> MappedTensor<T> {
     fn blocks(&self) -> &[T] {
         let bytes = self.span.bytes();
         // SAFETY: a span is aligned for `f32`, the strictest field of any block; blocks are integers
@@ -89,7 +89,7 @@ impl<T> Mapped<T> {
     }
 }
 
-impl<T: GgmlType + Send + Sync> QuantizedType for Mapped<T> {
+impl<T: GgmlType + Send + Sync> QuantizedType for MappedTensor<T> {
     fn dtype(&self) -> GgmlDType {
         T::DTYPE
     }

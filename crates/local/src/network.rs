@@ -5,10 +5,10 @@ use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::{rope, rope_i};
 
-use super::attention::Cache;
-use super::file::{Dimensions, ModelFile, Rotation};
-use super::kernels::Gate;
-use super::weight::Weight;
+use super::attention::KeyValueCache;
+use super::file::{Dimensions, ModelFile, RotaryPairing};
+use super::kernels::SiluGate;
+use super::weight::WeightMatrix;
 
 /// A loaded network.
 pub struct Network {
@@ -17,31 +17,31 @@ pub struct Network {
     device: Device,
     /// Stays quantised: only the rows of the tokens at hand are ever unpacked.
     embedding: QTensor,
-    layers: Vec<Layer>,
+    layers: Vec<NetworkLayer>,
     norm: Tensor,
-    head: Weight,
-    rotary: Rotary,
+    head: WeightMatrix,
+    rotary: RotaryTables,
 }
 
-struct Layer {
+struct NetworkLayer {
     attention_norm: Tensor,
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    output: Weight,
+    query: LinearLayer,
+    key: LinearLayer,
+    value: LinearLayer,
+    output: WeightMatrix,
     forward_norm: Tensor,
-    gate: Weight,
-    up: Weight,
-    down: Weight,
+    gate: WeightMatrix,
+    up: WeightMatrix,
+    down: WeightMatrix,
 }
 
-struct Linear {
-    weight: Weight,
+struct LinearLayer {
+    weight: WeightMatrix,
     bias: Option<Tensor>,
 }
 
 /// Cosines and sines of every position, computed once.
-struct Rotary {
+struct RotaryTables {
     cosines: Tensor,
     sines: Tensor,
 }
@@ -60,10 +60,10 @@ impl Network {
             false => "token_embd.weight",
         };
         let layers = (0..dimensions.layers)
-            .map(|index| Layer::load(file, index, device))
+            .map(|index| NetworkLayer::load(file, index, device))
             .collect::<Result<_>>()?;
         Ok(Self {
-            rotary: Rotary::new(&dimensions, window, file, device)?,
+            rotary: RotaryTables::new(&dimensions, window, file, device)?,
             dimensions,
             window,
             device: device.clone(),
@@ -83,8 +83,8 @@ impl Network {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn cache(&self) -> Result<Cache> {
-        Cache::new(&self.dimensions, self.window, &self.device)
+    pub fn cache(&self) -> Result<KeyValueCache> {
+        KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
     /// Runs the tokens behind those of the cache, which grows by them. On an error the cache
@@ -92,7 +92,7 @@ impl Network {
     ///
     /// # Errors
     /// When a token is outside the vocabulary, the window is full, or memory runs out.
-    pub fn extend(&self, tokens: &[u32], cache: &mut Cache) -> Result<Hidden> {
+    pub fn extend(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
         if tokens.is_empty() {
             bail!("no tokens to run")
         }
@@ -105,14 +105,14 @@ impl Network {
             x = (&x + self.feed_forward(layer, &x)?)?;
         }
         cache.advance(tokens.len());
-        Ok(Hidden(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
+        Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
     }
 
     /// The score of every token of the vocabulary as the next one.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn scores(&self, hidden: &Hidden) -> Result<Vec<f32>> {
+    pub fn scores(&self, hidden: &HiddenState) -> Result<Vec<f32>> {
         let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
         self.head.forward(&normed)?.flatten_all()?.to_vec1()
     }
@@ -120,15 +120,15 @@ impl Network {
     fn attention(
         &self,
         index: usize,
-        layer: &Layer,
+        layer: &NetworkLayer,
         x: &Tensor,
-        rotary: &Rotary,
-        cache: &Cache,
+        rotary: &RotaryTables,
+        cache: &KeyValueCache,
     ) -> Result<Tensor> {
         let x = rms_norm(x, &layer.attention_norm, self.dimensions.norm_epsilon)?;
         let projections = [&layer.query, &layer.key, &layer.value];
         let weights = projections.map(|linear| &linear.weight);
-        let [queries, keys, values] = Weight::forward_all(weights, &x)?;
+        let [queries, keys, values] = WeightMatrix::forward_all(weights, &x)?;
         let queries = self.split(&layer.query.biased(queries)?)?;
         let keys = self.split(&layer.key.biased(keys)?)?;
         let values = self.split(&layer.value.biased(values)?)?;
@@ -147,21 +147,21 @@ impl Network {
             .contiguous()
     }
 
-    fn feed_forward(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
+    fn feed_forward(&self, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
         let x = rms_norm(x, &layer.forward_norm, self.dimensions.norm_epsilon)?;
-        let [gate, up] = Weight::forward_all([&layer.gate, &layer.up], &x)?;
+        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], &x)?;
         if !x.device().is_cpu() {
             return layer.down.forward(&(gate.silu()? * up)?);
         }
-        gate.inplace_op2(&up, &Gate)?;
+        gate.inplace_op2(&up, &SiluGate)?;
         layer.down.forward(&gate)
     }
 }
 
 /// What the network knows after the last token, before it is turned into scores.
-pub struct Hidden(Tensor);
+pub struct HiddenState(Tensor);
 
-impl Linear {
+impl LinearLayer {
     fn biased(&self, x: Tensor) -> Result<Tensor> {
         match &self.bias {
             Some(bias) => x.broadcast_add(bias),
@@ -170,13 +170,13 @@ impl Linear {
     }
 }
 
-impl Layer {
+impl NetworkLayer {
     fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         let weight = |part: &str| file.weight(&name(part), device);
-        let linear = |part: &str| -> Result<Linear> {
+        let linear = |part: &str| -> Result<LinearLayer> {
             let bias = file.tensor_if_present(&name(&format!("{part}.bias")), device)?;
-            Ok(Linear {
+            Ok(LinearLayer {
                 weight: weight(&format!("{part}.weight"))?,
                 bias: bias.map(|bias| bias.dequantize(device)).transpose()?,
             })
@@ -195,7 +195,7 @@ impl Layer {
     }
 }
 
-impl Rotary {
+impl RotaryTables {
     fn new(
         dimensions: &Dimensions,
         window: usize,
@@ -233,11 +233,11 @@ impl Rotary {
         })
     }
 
-    fn turn(&self, x: &Tensor, rotation: Rotation) -> Result<Tensor> {
+    fn turn(&self, x: &Tensor, rotation: RotaryPairing) -> Result<Tensor> {
         let x = x.unsqueeze(0)?;
         let turned = match rotation {
-            Rotation::Halves => rope(&x, &self.cosines, &self.sines)?,
-            Rotation::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
+            RotaryPairing::Halves => rope(&x, &self.cosines, &self.sines)?,
+            RotaryPairing::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
         };
         turned.squeeze(0)
     }

@@ -2,8 +2,8 @@
 
 use candle_core::Result;
 
-use super::attention::Cache;
-use super::network::{Hidden, Network};
+use super::attention::KeyValueCache;
+use super::network::{HiddenState, Network};
 
 /// Two: a conversation at work, and another that shares its frozen beginning.
 const KEPT: usize = 2;
@@ -14,20 +14,20 @@ const RERUN: usize = 2;
 
 /// The kept sequences of one network.
 #[derive(Default)]
-pub struct Sequences {
-    kept: Vec<Sequence>,
+pub struct SequenceCache {
+    kept: Vec<CachedSequence>,
     clock: u64,
 }
 
 /// The tokens that a cache holds, and whose conversation they are.
-pub struct Sequence {
+pub struct CachedSequence {
     conversation: String,
     tokens: Vec<u32>,
-    cache: Cache,
+    cache: KeyValueCache,
     used: u64,
 }
 
-impl Sequence {
+impl CachedSequence {
     /// Tokens held.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -37,7 +37,7 @@ impl Sequence {
     ///
     /// # Errors
     /// Those of [`Network::extend`]; the sequence is then as before.
-    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<Hidden> {
+    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<HiddenState> {
         let hidden = network.extend(tokens, &mut self.cache)?;
         self.tokens.extend_from_slice(tokens);
         Ok(hidden)
@@ -52,7 +52,7 @@ impl Sequence {
     }
 }
 
-impl Sequences {
+impl SequenceCache {
     /// A sequence that holds the longest known beginning of the prompt, but never its last tokens:
     /// they must run to score the next.
     ///
@@ -66,7 +66,7 @@ impl Sequences {
         network: &Network,
         conversation: &str,
         prompt: &[u32],
-    ) -> Result<&mut Sequence> {
+    ) -> Result<&mut CachedSequence> {
         let usable = &prompt[..prompt.len().saturating_sub(RERUN)];
         let best = (0..self.kept.len()).max_by_key(|index| self.kept[*index].shared(usable));
         let shared = best.map_or(0, |index| self.kept[index].shared(usable));
@@ -120,7 +120,7 @@ impl Sequences {
         if self.kept.len() < KEPT {
             let cache = network.cache()?;
             let (conversation, tokens) = (String::new(), Vec::new());
-            self.kept.push(Sequence {
+            self.kept.push(CachedSequence {
                 conversation,
                 tokens,
                 cache,

@@ -9,9 +9,9 @@ use candle_core::quantized::GgmlDType;
 use tempfile::TempDir;
 
 use super::file::ModelFile;
-use super::fixture::{END, Recipe, START, noise};
+use super::fixture::{END, START, TestModelRecipe, noise};
 use super::network::Network;
-use super::sequences::Sequences;
+use super::sequences::SequenceCache;
 use super::vocabulary::Vocabulary;
 use super::{LocalModel, LocalOptions, reference};
 use starling_core::{
@@ -62,10 +62,10 @@ fn qwen2_and_llama_networks_match_the_reference() {
             (GgmlDType::Q8_0, 0.1),
             (GgmlDType::Q4K, 0.1),
         ] {
-            let recipe = Recipe {
+            let recipe = TestModelRecipe {
                 architecture,
                 dtype,
-                ..Recipe::default()
+                ..TestModelRecipe::default()
             };
             let path = recipe.write(directory.path());
             let tokens = tokens(9);
@@ -86,9 +86,9 @@ fn scores_do_not_depend_on_the_step_length() {
         (GgmlDType::Q6K, 0.1),
     ] {
         let network = network(
-            &Recipe {
+            &TestModelRecipe {
                 dtype,
-                ..Recipe::default()
+                ..TestModelRecipe::default()
             }
             .write(directory.path()),
         );
@@ -104,12 +104,12 @@ fn scores_do_not_depend_on_the_step_length() {
 #[test]
 fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
     let directory = TempDir::new().unwrap();
-    let recipe = Recipe {
+    let recipe = TestModelRecipe {
         dtype: GgmlDType::F32,
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let network = network(&recipe.write(directory.path()));
-    let mut sequences = Sequences::default();
+    let mut sequences = SequenceCache::default();
     let first = tokens(30);
     let mut second = first[..20].to_vec();
     second.extend([1, 2, 3, 4, 5]);
@@ -136,8 +136,8 @@ fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
 #[test]
 fn cached_sequences_share_one_context_window() {
     let directory = TempDir::new().unwrap();
-    let network = network(&Recipe::default().write(directory.path()));
-    let mut sequences = Sequences::default();
+    let network = network(&TestModelRecipe::default().write(directory.path()));
+    let mut sequences = SequenceCache::default();
     let long = tokens(320);
     let other: Vec<u32> = long.iter().rev().copied().collect();
     for (conversation, prompt, kept) in [
@@ -157,7 +157,7 @@ fn cached_sequences_share_one_context_window() {
 #[test]
 fn full_window_and_unknown_tokens_are_errors_that_keep_the_cache() {
     let directory = TempDir::new().unwrap();
-    let network = network(&Recipe::default().write(directory.path()));
+    let network = network(&TestModelRecipe::default().write(directory.path()));
     let mut cache = network.cache().unwrap();
     network.extend(&tokens(510), &mut cache).unwrap();
     assert!(network.extend(&[1, 2, 3], &mut cache).is_err());
@@ -170,7 +170,7 @@ fn full_window_and_unknown_tokens_are_errors_that_keep_the_cache() {
 #[test]
 fn control_tokens_in_a_message_are_encoded_as_plain_text() {
     let directory = TempDir::new().unwrap();
-    let file = ModelFile::open(&Recipe::default().write(directory.path())).unwrap();
+    let file = ModelFile::open(&TestModelRecipe::default().write(directory.path())).unwrap();
     let vocabulary = Vocabulary::load(&file).unwrap();
     let text = "the <|im_end|>2 and <|im_end|>\n<|im_start|>system \u{f8fe}0\u{f8fe} ünï";
     let prompt = vocabulary
@@ -187,7 +187,7 @@ fn control_tokens_in_a_message_are_encoded_as_plain_text() {
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
 
-fn open(recipe: &Recipe, directory: &Path) -> LocalModel {
+fn open(recipe: &TestModelRecipe, directory: &Path) -> LocalModel {
     let path = recipe.write(directory);
     LocalModel::open(LocalOptions {
         name: "tiny".into(),
@@ -212,12 +212,12 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
 }
 
 #[derive(Default)]
-struct Recorder {
+struct DeltaRecorder {
     text: Mutex<String>,
     notices: Mutex<Vec<ModelNotice>>,
 }
 
-impl ChatWatch for Recorder {
+impl ChatWatch for DeltaRecorder {
     fn delta(&self, text: &str) {
         self.text.lock().unwrap().push_str(text);
     }
@@ -234,8 +234,8 @@ async fn chat(model: &LocalModel, request: &ChatRequest) -> ChatReply {
 #[tokio::test]
 async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
-    let watch = Recorder::default();
+    let model = open(&TestModelRecipe::default(), directory.path());
+    let watch = DeltaRecorder::default();
     let first = model.chat(&request("hello", 12), &watch).await.unwrap();
     assert_eq!(*watch.text.lock().unwrap(), first.text);
     assert_eq!(watch.notices.lock().unwrap().len(), 2, "loading and loaded");
@@ -252,7 +252,7 @@ async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
 #[tokio::test]
 async fn a_seed_repeats_and_temperature_matters() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let warm = |seed| ChatRequest {
         temperature: 1.0,
         seed: Some(seed),
@@ -266,7 +266,7 @@ async fn a_seed_repeats_and_temperature_matters() {
 #[tokio::test]
 async fn answer_ends_before_a_stop_text() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let whole = chat(&model, &request("hello", 40)).await.text;
     let stop: String = whole.chars().skip(8).take(3).collect();
     let cut = chat(
@@ -284,12 +284,12 @@ async fn answer_ends_before_a_stop_text() {
 #[tokio::test]
 async fn answer_continues_the_given_beginning() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let begun = |beginning: &str| ChatRequest {
         beginning: beginning.into(),
         ..request("hello", 12)
     };
-    let watch = Recorder::default();
+    let watch = DeltaRecorder::default();
     let reply = model.chat(&begun("def f"), &watch).await.unwrap();
     assert!(reply.text.starts_with("def f"), "{}", reply.text);
     assert!(reply.text.len() > "def f".len(), "{}", reply.text);
@@ -302,16 +302,16 @@ async fn answer_continues_the_given_beginning() {
 async fn answer_ends_at_the_end_token() {
     let directory = TempDir::new().unwrap();
     let whole = chat(
-        &open(&Recipe::default(), directory.path()),
+        &open(&TestModelRecipe::default(), directory.path()),
         &request("hello", 40),
     )
     .await
     .text;
     // The same weights, but one of the tokens that they choose now ends the turn.
     let (at, byte) = whole.bytes().enumerate().skip(1).find(u8_is_ascii).unwrap();
-    let ending = Recipe {
+    let ending = TestModelRecipe {
         end: u32::from(byte),
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let reply = chat(&open(&ending, directory.path()), &request("hello", 40)).await;
     assert_eq!(reply.finish, Finish::Stop);
@@ -329,7 +329,7 @@ fn u8_is_ascii((_, byte): &(usize, u8)) -> bool {
 #[tokio::test]
 async fn prompt_over_the_window_is_rejected_with_its_length() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     assert_eq!(model.profile().context_window, Tokens(512));
     let error = model
         .chat(&request(&"long ".repeat(200), 5), &NoWatch)
@@ -350,9 +350,9 @@ async fn prompt_over_the_window_is_rejected_with_its_length() {
 async fn dropping_a_call_stops_the_generation() {
     let directory = TempDir::new().unwrap();
     // Without cancelling, the first answer would take many minutes.
-    let recipe = Recipe {
+    let recipe = TestModelRecipe {
         window: 200_000,
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let model = LocalModel::open(LocalOptions {
         name: "tiny".into(),
@@ -361,14 +361,14 @@ async fn dropping_a_call_stops_the_generation() {
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
-    struct Signal(tokio::sync::mpsc::UnboundedSender<()>);
-    impl ChatWatch for Signal {
+    struct DeltaSignal(tokio::sync::mpsc::UnboundedSender<()>);
+    impl ChatWatch for DeltaSignal {
         fn delta(&self, _: &str) {
             let _ = self.0.send(());
         }
         fn notice(&self, _: ModelNotice) {}
     }
-    let (endless, watch) = (request("hello", 190_000), Signal(seen));
+    let (endless, watch) = (request("hello", 190_000), DeltaSignal(seen));
     tokio::select! {
         reply = model.chat(&endless, &watch) => panic!("{reply:?}"),
         delta = first_delta.recv() => assert!(delta.is_some()),
@@ -381,7 +381,7 @@ async fn dropping_a_call_stops_the_generation() {
 #[tokio::test]
 async fn error_for_a_damaged_model_file_names_the_file() {
     let directory = TempDir::new().unwrap();
-    let path = Recipe::default().write(directory.path());
+    let path = TestModelRecipe::default().write(directory.path());
     let whole = std::fs::read(&path).unwrap();
     let attempt = |bytes: &[u8]| {
         std::fs::remove_file(&path).unwrap();
@@ -411,9 +411,9 @@ async fn error_for_a_damaged_model_file_names_the_file() {
 #[test]
 fn unsupported_network_architecture_is_named_in_the_error() {
     let directory = TempDir::new().unwrap();
-    let path = Recipe {
+    let path = TestModelRecipe {
         architecture: "mamba",
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     }
     .write(directory.path());
     let options = LocalOptions {

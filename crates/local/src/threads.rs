@@ -66,13 +66,13 @@ const TRIAL: u32 = 2;
 
 /// Chooses for each step of an answer whether it runs on one core, by how long steps took.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct ThreadPacer {
     step: u32,
     /// Of the last trial: on all cores of the pool, and on one.
     took: [Duration; 2],
 }
 
-impl Pace {
+impl ThreadPacer {
     /// Before a step.
     pub fn begin(&self) {
         ALONE.store(self.is_alone(), Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl Pace {
     }
 }
 
-impl Drop for Pace {
+impl Drop for ThreadPacer {
     fn drop(&mut self) {
         ALONE.store(false, Ordering::Relaxed);
     }
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn faster_thread_mode_is_used_until_the_next_trial() {
-        let mut pace = Pace::default();
+        let mut pace = ThreadPacer::default();
         let mut ways = Vec::new();
-        let run = |pace: &mut Pace, together: u64, alone: u64, ways: &mut Vec<bool>| {
+        let run = |pace: &mut ThreadPacer, together: u64, alone: u64, ways: &mut Vec<bool>| {
             for _ in 0..TRIAL_EVERY {
                 let is_alone = pace.is_alone();
                 ways.push(is_alone);

@@ -6,24 +6,24 @@ use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Module, Result, Tensor, bail};
 
 use super::gemv::{self, Blocks};
-use super::mapped::Span;
+use super::mapped::TensorSpan;
 
 /// A matrix of the network.
-pub struct Weight {
+pub struct WeightMatrix {
     /// For inputs of several rows, other devices and other layouts.
     general: QMatMul,
     /// For a single row, read from the file's own blocks.
-    direct: Option<(gemv::Plan, Span)>,
+    direct: Option<(gemv::BlockPlan, TensorSpan)>,
 }
 
-impl Weight {
+impl WeightMatrix {
     /// `span` is where the tensor lies in the mapped file, when it is used from there.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new(tensor: QTensor, span: Option<Span>) -> Result<Self> {
+    pub fn new(tensor: QTensor, span: Option<TensorSpan>) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(0);
-        let plan = gemv::Plan::new(tensor.dtype(), columns);
+        let plan = gemv::BlockPlan::new(tensor.dtype(), columns);
         let direct = plan.zip(span);
         Ok(Self {
             general: QMatMul::from_arc(Arc::new(tensor))?,

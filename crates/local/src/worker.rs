@@ -6,12 +6,12 @@ use std::time::Instant;
 use candle_core::Device;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
-use super::answer::{Answer, Flow};
+use super::answer::{AnswerState, AnswerText};
 use super::file::ModelFile;
-use super::network::{Hidden, Network};
+use super::network::{HiddenState, Network};
 use super::sampler::Sampler;
-use super::sequences::{Sequence, Sequences};
-use super::threads::Pace;
+use super::sequences::{CachedSequence, SequenceCache};
+use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
 use starling_core::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
@@ -24,13 +24,13 @@ const STEP: usize = 128;
 const FENCE: &str = "```";
 
 /// One request and where its answer goes. The caller gave up when `events` is closed.
-pub struct Job {
+pub struct WorkerJob {
     pub request: ChatRequest,
-    pub events: UnboundedSender<Event>,
+    pub events: UnboundedSender<WorkerEvent>,
 }
 
 /// What the worker tells the caller.
-pub enum Event {
+pub enum WorkerEvent {
     Notice(ModelNotice),
     Delta(String),
     Done(Box<Result<ChatReply, ModelError>>),
@@ -45,7 +45,7 @@ pub struct Source {
 }
 
 /// Why a request ended without a reply.
-enum Halt {
+enum RequestEnd {
     /// Nobody waits any more.
     Abandoned,
     Refused(ModelError),
@@ -53,21 +53,21 @@ enum Halt {
     Broken(candle_core::Error),
 }
 
-impl From<candle_core::Error> for Halt {
+impl From<candle_core::Error> for RequestEnd {
     fn from(error: candle_core::Error) -> Self {
-        Halt::Broken(error)
+        RequestEnd::Broken(error)
     }
 }
 
 /// Everything that is loaded.
-struct Engine {
+struct LoadedModel {
     network: Network,
     vocabulary: Vocabulary,
-    sequences: Sequences,
+    sequences: SequenceCache,
 }
 
 /// Answers jobs until the last sender is gone.
-pub fn run(source: &Source, mut jobs: Receiver<Job>) {
+pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
     let mut engine = None;
     while let Some(job) = jobs.blocking_recv() {
         if job.events.is_closed() {
@@ -80,21 +80,24 @@ pub fn run(source: &Source, mut jobs: Receiver<Job>) {
         };
         let reply = match outcome {
             Ok(reply) => Ok(reply),
-            Err(Halt::Refused(error)) => Err(error),
-            Err(Halt::Broken(error)) => Err(source.unavailable("failed", &error)),
-            Err(Halt::Abandoned) => continue,
+            Err(RequestEnd::Refused(error)) => Err(error),
+            Err(RequestEnd::Broken(error)) => Err(source.unavailable("failed", &error)),
+            Err(RequestEnd::Abandoned) => continue,
         };
         // The caller may have left in this very moment, which is no one's fault.
-        let _ = job.events.send(Event::Done(Box::new(reply)));
+        let _ = job.events.send(WorkerEvent::Done(Box::new(reply)));
     }
 }
 
-fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt> {
+fn load(source: &Source, events: &UnboundedSender<WorkerEvent>) -> Result<LoadedModel, RequestEnd> {
     let notice = |message: String| {
         let model = source.name.clone();
         events
-            .send(Event::Notice(ModelNotice::Preparing { model, message }))
-            .map_err(|_| Halt::Abandoned)
+            .send(WorkerEvent::Notice(ModelNotice::Preparing {
+                model,
+                message,
+            }))
+            .map_err(|_| RequestEnd::Abandoned)
     };
     let started = Instant::now();
     let file = ModelFile::open(&source.path)?;
@@ -111,10 +114,10 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
     let place = if device.is_cpu() { "CPU" } else { "GPU" };
     let seconds = started.elapsed().as_secs_f64();
     notice(format!("loaded on the {place} in {seconds:.1} s"))?;
-    Ok(Engine {
+    Ok(LoadedModel {
         network,
         vocabulary,
-        sequences: Sequences::default(),
+        sequences: SequenceCache::default(),
     })
 }
 
@@ -123,8 +126,12 @@ fn device() -> Device {
     Device::cuda_if_available(0).unwrap_or(Device::Cpu)
 }
 
-fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, Halt> {
-    let Engine {
+fn answer(
+    source: &Source,
+    engine: &mut LoadedModel,
+    job: &WorkerJob,
+) -> Result<ChatReply, RequestEnd> {
+    let LoadedModel {
         network,
         vocabulary,
         sequences,
@@ -175,7 +182,7 @@ fn known(
     source: &Source,
     vocabulary: &Vocabulary,
     request: &ChatRequest,
-) -> Result<Vec<u32>, Halt> {
+) -> Result<Vec<u32>, RequestEnd> {
     if request.following.is_empty() {
         let mut known = vocabulary.prompt(&request.messages)?;
         source.check(&known)?;
@@ -186,12 +193,12 @@ fn known(
     let hole = vocabulary.hole(&texts.join("\n"), &request.beginning, &request.following)?;
     hole.ok_or_else(|| {
         let error = source.unavailable("fills no holes", &"its file has no tokens for them");
-        Halt::Refused(error)
+        RequestEnd::Refused(error)
     })
 }
 
 /// An answer's text, its length, and why it ended.
-struct Written {
+struct GeneratedAnswer {
     text: String,
     tokens: usize,
     finish: Finish,
@@ -201,11 +208,11 @@ struct Written {
 fn write(
     network: &Network,
     vocabulary: &Vocabulary,
-    sequence: &mut Sequence,
-    mut hidden: Hidden,
-    job: &Job,
+    sequence: &mut CachedSequence,
+    mut hidden: HiddenState,
+    job: &WorkerJob,
     limit: usize,
-) -> Result<Written, Halt> {
+) -> Result<GeneratedAnswer, RequestEnd> {
     let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
     let request = &job.request;
     let fills = !request.following.is_empty();
@@ -216,22 +223,22 @@ fn write(
     let opens_block = fence.len() >= FENCE.len();
     let mut stops = request.stop.clone();
     stops.extend(opens_block.then(|| format!("\n{fence}")));
-    let mut text = Answer::new(&stops, beginning);
+    let mut text = AnswerText::new(&stops, beginning);
     job.delta(beginning)?;
     let mut tokens = 0;
-    let mut pace = Pace::default();
+    let mut pace = ThreadPacer::default();
     let (finish, flow) = loop {
         let token = sampler.pick(&network.scores(&hidden)?) as u32;
         tokens += 1;
         if vocabulary.ends(token) {
-            break (Finish::Stop, Flow::Open);
+            break (Finish::Stop, AnswerState::Open);
         }
         let (certain, flow) = text.push(&vocabulary.bytes(token));
         job.delta(certain)?;
         match flow {
-            Flow::Stopped => break (Finish::Stop, flow),
-            Flow::Open if tokens >= limit => break (Finish::Length, flow),
-            Flow::Open => {}
+            AnswerState::Stopped => break (Finish::Stop, flow),
+            AnswerState::Open if tokens >= limit => break (Finish::Length, flow),
+            AnswerState::Open => {}
         }
         let began = Instant::now();
         pace.begin();
@@ -240,49 +247,49 @@ fn write(
     };
     drop(pace);
     let (mut text, mut rest) = text.finish(flow);
-    if opens_block && flow == Flow::Stopped {
+    if opens_block && flow == AnswerState::Stopped {
         let closing = format!("\n{fence}");
         text.push_str(&closing);
         rest.push_str(&closing);
     }
     job.delta(&rest)?;
-    Ok(Written {
+    Ok(GeneratedAnswer {
         text,
         tokens,
         finish,
     })
 }
 
-impl Job {
-    fn check(&self) -> Result<(), Halt> {
+impl WorkerJob {
+    fn check(&self) -> Result<(), RequestEnd> {
         match self.events.is_closed() {
-            true => Err(Halt::Abandoned),
+            true => Err(RequestEnd::Abandoned),
             false => Ok(()),
         }
     }
 
-    fn delta(&self, text: &str) -> Result<(), Halt> {
+    fn delta(&self, text: &str) -> Result<(), RequestEnd> {
         if text.is_empty() {
             return self.check();
         }
         self.events
-            .send(Event::Delta(text.to_owned()))
-            .map_err(|_| Halt::Abandoned)
+            .send(WorkerEvent::Delta(text.to_owned()))
+            .map_err(|_| RequestEnd::Abandoned)
     }
 }
 
 impl Source {
     /// Whether a prompt leaves room for an answer.
-    fn check(&self, prompt: &[u32]) -> Result<(), Halt> {
+    fn check(&self, prompt: &[u32]) -> Result<(), RequestEnd> {
         if prompt.is_empty() {
             let error =
                 self.unavailable("got no prompt", &"the messages and its template are empty");
-            return Err(Halt::Refused(error));
+            return Err(RequestEnd::Refused(error));
         }
         if prompt.len() < self.window {
             return Ok(());
         }
-        Err(Halt::Refused(ModelError::TooLong {
+        Err(RequestEnd::Refused(ModelError::TooLong {
             model: self.name.clone(),
             prompt: Tokens(prompt.len() as u64),
             window: Tokens(self.window as u64),

@@ -39,12 +39,12 @@ pub struct Oracle {
     profile: ModelProfile,
     changes: Vec<KnownChange>,
     /// How far each conversation is.
-    progress: Mutex<HashMap<String, Progress>>,
+    progress: Mutex<HashMap<String, OwnerProgress>>,
 }
 
 /// How far an owner is with its parts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Progress {
+struct OwnerProgress {
     /// The part that is its turn.
     part: usize,
     /// How many times that one was proposed.
@@ -74,18 +74,18 @@ impl Oracle {
         })
     }
 
-    fn answer(&self, request: &ChatRequest) -> Answer {
+    fn answer(&self, request: &ChatRequest) -> OracleAnswer {
         let offers = |name: &str| request.tools.iter().any(|tool| tool.name == name);
         if offers("wake") {
             let picks = json!({ "symbols": self.picks() });
-            return Answer::Call("wake".to_owned(), "wake", picks);
+            return OracleAnswer::Call("wake".to_owned(), "wake", picks);
         }
         if !offers("propose") {
             let text = match request.conversation.starts_with("proxy ") {
                 true => "ACCEPT",
                 false => "The known change does not say.",
             };
-            return Answer::Text(text);
+            return OracleAnswer::Text(text);
         }
         let owner = request.conversation.strip_prefix("agent ");
         let own = |change: &&KnownChange| owner.is_none_or(|owner| change.symbol == owner);
@@ -93,14 +93,14 @@ impl Oracle {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let now = progress.entry(request.conversation.clone()).or_default();
         if now.tries == TRIES || (now.tries > 0 && was_applied(request, now.part)) {
-            *now = Progress {
+            *now = OwnerProgress {
                 part: now.part + 1,
                 tries: 0,
             };
         }
         let Some(part) = parts.get(now.part) else {
             let summary = json!({ "summary": "the known change is proposed" });
-            return Answer::Call("finish".to_owned(), "finish", summary);
+            return OracleAnswer::Call("finish".to_owned(), "finish", summary);
         };
         now.tries += 1;
         let mut arguments = part.propose.clone();
@@ -112,7 +112,7 @@ impl Oracle {
         if owner.is_none() && arguments.get("add").is_none() {
             arguments["symbol"] = part.symbol.clone().into();
         }
-        Answer::Call(call_id(now.part), "propose", arguments)
+        OracleAnswer::Call(call_id(now.part), "propose", arguments)
     }
 
     /// Each owner once.
@@ -128,7 +128,7 @@ impl Oracle {
     }
 }
 
-enum Answer {
+enum OracleAnswer {
     Text(&'static str),
     /// With the id of the call.
     Call(String, &'static str, Value),
@@ -167,8 +167,8 @@ impl ChatModel for Oracle {
         _watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let (text, tool_calls, finish) = match self.answer(request) {
-            Answer::Text(text) => (text.to_owned(), Vec::new(), Finish::Stop),
-            Answer::Call(id, name, arguments) => {
+            OracleAnswer::Text(text) => (text.to_owned(), Vec::new(), Finish::Stop),
+            OracleAnswer::Call(id, name, arguments) => {
                 let call = ToolCall {
                     id,
                     name: name.to_owned(),

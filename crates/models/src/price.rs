@@ -34,21 +34,21 @@ fn is_release(name: &str, known: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Table {
-    price: Vec<Entry>,
+struct PriceTable {
+    price: Vec<PriceEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct PriceEntry {
     models: Vec<String>,
     #[serde(flatten)]
     price: Price,
 }
 
-fn table() -> &'static [Entry] {
-    static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
+fn table() -> &'static [PriceEntry] {
+    static TABLE: OnceLock<Vec<PriceEntry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        toml::from_str::<Table>(include_str!("prices.toml"))
+        toml::from_str::<PriceTable>(include_str!("prices.toml"))
             .expect("a test reads the table that is compiled in")
             .price
     })

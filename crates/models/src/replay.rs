@@ -25,7 +25,7 @@ pub struct Replay {
 
 /// A line of a trajectory as far as it matters here.
 #[derive(Deserialize)]
-struct Line {
+struct RecordedLine {
     exchange: Option<Exchange>,
 }
 
@@ -56,7 +56,7 @@ impl Replay {
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty())
         {
-            let exchange = match serde_json::from_str::<Line>(line) {
+            let exchange = match serde_json::from_str::<RecordedLine>(line) {
                 Ok(line) => line.exchange,
                 // A process that was killed leaves half a line.
                 Err(error) if error.is_eof() && index + 1 == lines.len() => None,

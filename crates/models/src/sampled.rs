@@ -9,7 +9,7 @@ use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, Mo
 /// Keeps the seeds of samples apart from those of the requests in one conversation.
 const APART: u64 = 1_000_003;
 
-pub(super) struct Sampled {
+pub(super) struct SampledModel {
     pub(super) model: Arc<dyn ChatModel>,
     /// In place of the temperature of a request.
     pub(super) temperature: Option<f32>,
@@ -17,7 +17,7 @@ pub(super) struct Sampled {
 }
 
 #[async_trait]
-impl ChatModel for Sampled {
+impl ChatModel for SampledModel {
     fn profile(&self) -> &ModelProfile {
         self.model.profile()
     }
@@ -52,13 +52,13 @@ mod tests {
     use starling_core::{Finish, NoWatch};
 
     /// Keeps what it is asked with.
-    struct Heard {
+    struct RequestRecorder {
         profile: ModelProfile,
         asked: Mutex<Vec<(f32, Option<u64>)>>,
     }
 
     #[async_trait]
-    impl ChatModel for Heard {
+    impl ChatModel for RequestRecorder {
         fn profile(&self) -> &ModelProfile {
             &self.profile
         }
@@ -76,13 +76,13 @@ mod tests {
 
     #[tokio::test]
     async fn sampled_model_sets_its_own_temperature_and_seeds() {
-        let heard = Arc::new(Heard {
+        let heard = Arc::new(RequestRecorder {
             profile: profile("m"),
             asked: Mutex::default(),
         });
         for (temperature, seed) in [(None, 0), (Some(0.8), 1), (Some(0.8), 2)] {
             let model: Arc<dyn ChatModel> = heard.clone();
-            let sampled = Sampled {
+            let sampled = SampledModel {
                 model,
                 temperature,
                 seed,

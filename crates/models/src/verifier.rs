@@ -30,7 +30,7 @@ pub enum Verifier {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ScoreResponse {
     score: f64,
 }
 
@@ -131,7 +131,7 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
             return Err(format!("{shown}: the answer is too long for a score"));
         }
     }
-    let Answer { score } =
+    let ScoreResponse { score } =
         serde_json::from_slice(&body).map_err(|error| format!("{shown}: {error}"))?;
     match (0.0..=1.0).contains(&score) {
         true => Ok(score),

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::frames::Reader;
+use super::frames::MessageReader;
 use super::wire;
 
 /// The default timeout of a request.
@@ -52,7 +52,7 @@ pub enum Incoming {
 /// The result of a request. `order` is the number of the response among all messages from the
 /// server, so that earlier and later messages can be told apart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ServerResponse {
     pub value: Value,
     pub order: u64,
 }
@@ -60,16 +60,16 @@ pub struct Answer {
 /// The client's response to a request from the server.
 pub type Reply = Result<Value, String>;
 
-type Waiting = HashMap<i64, oneshot::Sender<Result<Answer, RequestError>>>;
+type PendingResponses = HashMap<i64, oneshot::Sender<Result<ServerResponse, RequestError>>>;
 
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingRequests {
     next: i64,
-    waiting: Waiting,
+    waiting: PendingResponses,
     closed: bool,
 }
 
-impl Pending {
+impl PendingRequests {
     fn close(&mut self) {
         self.closed = true;
         self.waiting.clear();
@@ -80,7 +80,7 @@ impl Pending {
 #[derive(Debug, Clone)]
 pub struct Connection {
     outgoing: mpsc::Sender<Value>,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Mutex<PendingRequests>>,
 }
 
 impl Connection {
@@ -132,7 +132,7 @@ impl Connection {
         method: &str,
         params: Value,
         deadline: Instant,
-    ) -> impl Future<Output = Result<Answer, RequestError>> + Send + use<> {
+    ) -> impl Future<Output = Result<ServerResponse, RequestError>> + Send + use<> {
         let (tell, answer) = oneshot::channel();
         let id = {
             let mut pending = lock(&self.pending);
@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    fn finish(&self, id: i64, result: Result<Answer, RequestError>) {
+    fn finish(&self, id: i64, result: Result<ServerResponse, RequestError>) {
         let waiting = lock(&self.pending).waiting.remove(&id);
         if waiting.is_none_or(|waiting| waiting.send(result).is_err()) {
             tracing::debug!(id, "an answer came too late");
@@ -210,10 +210,10 @@ async fn write_all(
 async fn read_all(
     input: impl AsyncRead + Unpin + Send + 'static,
     outgoing: mpsc::WeakSender<Value>,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Mutex<PendingRequests>>,
     mut receive: impl FnMut(&Connection, Incoming, u64) + Send + 'static,
 ) {
-    let mut input = Reader::new(input);
+    let mut input = MessageReader::new(input);
     let (mut order, mut malformed) = (0, 0);
     loop {
         let message = match input.next::<Value>().await {
@@ -242,17 +242,17 @@ async fn read_all(
         };
         order += 1;
         match sort(message) {
-            Sorted::Response { id, result } => {
-                let answer = result.map(|value| Answer { value, order });
+            ReceivedMessage::Response { id, result } => {
+                let answer = result.map(|value| ServerResponse { value, order });
                 connection.finish(id, answer);
             }
-            Sorted::Incoming(incoming) => receive(&connection, incoming, order),
+            ReceivedMessage::Incoming(incoming) => receive(&connection, incoming, order),
         }
     }
     lock(&pending).close();
 }
 
-enum Sorted {
+enum ReceivedMessage {
     Response {
         id: i64,
         result: Result<Value, RequestError>,
@@ -260,7 +260,7 @@ enum Sorted {
     Incoming(Incoming),
 }
 
-fn sort(mut message: Value) -> Sorted {
+fn sort(mut message: Value) -> ReceivedMessage {
     // A message that is not an object answers no request.
     if !message.is_object() {
         message = json!({});
@@ -268,11 +268,11 @@ fn sort(mut message: Value) -> Sorted {
     let params = message["params"].take();
     let id = message["id"].take();
     match message["method"].as_str() {
-        Some(method) if id.is_null() => Sorted::Incoming(Incoming::Notification {
+        Some(method) if id.is_null() => ReceivedMessage::Incoming(Incoming::Notification {
             method: method.to_owned(),
             params,
         }),
-        Some(method) => Sorted::Incoming(Incoming::Request {
+        Some(method) => ReceivedMessage::Incoming(Incoming::Request {
             id,
             method: method.to_owned(),
             params,
@@ -287,12 +287,12 @@ fn sort(mut message: Value) -> Sorted {
                 None => Ok(message["result"].take()),
             };
             let id = id.as_i64().unwrap_or_default();
-            Sorted::Response { id, result }
+            ReceivedMessage::Response { id, result }
         }
     }
 }
 
-fn lock(pending: &Mutex<Pending>) -> std::sync::MutexGuard<'_, Pending> {
+fn lock(pending: &Mutex<PendingRequests>) -> std::sync::MutexGuard<'_, PendingRequests> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

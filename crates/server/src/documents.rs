@@ -18,7 +18,7 @@ use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 use super::editor::TextHistory;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
-use starling_core::{Current, DocVersion};
+use starling_core::{CurrentText, DocVersion};
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
 /// Minimum time between two parses of a document's symbols.
@@ -49,7 +49,7 @@ pub enum DocumentMessage {
     },
     Read {
         path: PathBuf,
-        reply: oneshot::Sender<Option<Current>>,
+        reply: oneshot::Sender<Option<CurrentText>>,
     },
     ReadAll {
         reply: oneshot::Sender<Vec<(PathBuf, Arc<str>)>>,
@@ -100,10 +100,10 @@ pub enum Expected {
     Open {
         uri: Url,
         version: DocVersion,
-        arrived: oneshot::Receiver<Current>,
+        arrived: oneshot::Receiver<CurrentText>,
     },
     Closed {
-        arrived: oneshot::Receiver<Current>,
+        arrived: oneshot::Receiver<CurrentText>,
     },
 }
 
@@ -163,7 +163,7 @@ impl DocumentStore {
     }
 
     /// Returns the text of an open document.
-    pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, StoreClosed> {
+    pub async fn read(&self, path: PathBuf) -> Result<Option<CurrentText>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Read { path, reply });
         answer.await.map_err(|_| StoreClosed)
@@ -260,8 +260,8 @@ impl Document {
         }
     }
 
-    fn current(&self) -> Current {
-        Current {
+    fn current(&self) -> CurrentText {
+        CurrentText {
             text: Arc::clone(self.whole.get_or_init(|| self.text.to_string().into())),
             version: Some(self.version),
         }
@@ -274,7 +274,7 @@ struct TextWatch {
     after: Arc<str>,
     /// `None` for a document that was open: its version distinguishes its texts.
     texts: Option<TextHistory>,
-    arrived: oneshot::Sender<Current>,
+    arrived: oneshot::Sender<CurrentText>,
 }
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
-use starling_rpc::frames::{Malformed, Reader};
+use starling_rpc::frames::{Malformed, MessageReader};
 
 /// Maximum number of requests that are processed at the same time.
 const MAX_CONCURRENT: usize = 4;
@@ -171,7 +171,7 @@ async fn keep_reading(
     ahead: mpsc::Sender<ReadMessage>,
     seen: ReadAheadWatch,
 ) -> Infallible {
-    if let Err(error) = read_ahead(Reader::new(input), ahead, seen).await {
+    if let Err(error) = read_ahead(MessageReader::new(input), ahead, seen).await {
         tracing::error!(%error, "nothing more can be read from the client");
     }
     pending().await
@@ -180,7 +180,7 @@ async fn keep_reading(
 /// Reads ahead while earlier messages are served, so that replies which the client does not read
 /// cannot hide `exit`.
 async fn read_ahead(
-    mut reader: Reader<impl AsyncRead + Unpin>,
+    mut reader: MessageReader<impl AsyncRead + Unpin>,
     mut ahead: mpsc::Sender<ReadMessage>,
     mut seen: ReadAheadWatch,
 ) -> io::Result<()> {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::encoding::declares_other_than_utf8;
-use super::guarded::{Glob, globs};
+use super::guarded::{NameGlobs, globs};
 
 /// The format of a dependency list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ListFormat {
     /// `requirements.txt`: a requirement or an option on each line.
     Pip,
     /// `environment.yml`.
@@ -22,9 +22,9 @@ enum Format {
 }
 
 /// Known dependency lists by file name. `docs/security.md` lists them.
-const LISTS: &[(Format, &[&str])] = &[
+const LISTS: &[(ListFormat, &[&str])] = &[
     (
-        Format::Pip,
+        ListFormat::Pip,
         &[
             "*requirements*.txt",
             "*requirements*.in",
@@ -35,12 +35,12 @@ const LISTS: &[(Format, &[&str])] = &[
         ],
     ),
     (
-        Format::Conda,
+        ListFormat::Conda,
         &["*environment*.y*ml", "conda.y*ml", "conda-env*.y*ml"],
     ),
-    (Format::Pipfile, &["Pipfile"]),
+    (ListFormat::Pipfile, &["Pipfile"]),
     (
-        Format::Lock,
+        ListFormat::Lock,
         &[
             "Pipfile.lock",
             "poetry.lock",
@@ -65,7 +65,7 @@ const LISTS: &[(Format, &[&str])] = &[
     ),
 ];
 
-static FORMATS: LazyLock<Vec<(Format, Glob)>> = LazyLock::new(|| {
+static FORMATS: LazyLock<Vec<(ListFormat, NameGlobs)>> = LazyLock::new(|| {
     let lists = LISTS.iter();
     lists
         .map(|(format, names)| (*format, globs(names)))
@@ -93,12 +93,12 @@ pub(super) fn new_source(file: &Path, before: &str, after: &str) -> bool {
 }
 
 /// Returns the lines of a list that contain more than a name and a version.
-fn sources(format: Format, text: &str) -> BTreeSet<String> {
+fn sources(format: ListFormat, text: &str) -> BTreeSet<String> {
     match format {
-        Format::Pip => pip(text),
-        Format::Conda => conda(text),
-        Format::Pipfile => pipfile(text),
-        Format::Lock => text.lines().flat_map(in_lock).collect(),
+        ListFormat::Pip => pip(text),
+        ListFormat::Conda => conda(text),
+        ListFormat::Pipfile => pipfile(text),
+        ListFormat::Lock => text.lines().flat_map(in_lock).collect(),
     }
 }
 

@@ -23,7 +23,7 @@ const FILES_MOST: usize = 64;
 
 /// Whether git's configuration names a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum GitNaming {
     No,
     Yes,
     /// A configuration is too long, or there are too many.
@@ -33,13 +33,13 @@ pub(super) enum Named {
 /// What the configurations of a repository name. They are read again when one of them was changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GitNames {
-    last: Arc<Mutex<Option<Configuration>>>,
+    last: Arc<Mutex<Option<GitConfiguration>>>,
 }
 
 /// The configurations of a repository as they were read.
 #[derive(Debug)]
-struct Configuration {
-    repository: Repository,
+struct GitConfiguration {
+    repository: GitRepository,
     /// The files, those that were missing among them, as they were before they were read.
     files: Vec<(PathBuf, Option<Stamp>)>,
     read_at: SystemTime,
@@ -50,7 +50,7 @@ struct Configuration {
 
 /// Where a repository is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Repository {
+struct GitRepository {
     /// The top of the work tree.
     top: PathBuf,
     /// The data that all its work trees share.
@@ -59,7 +59,7 @@ struct Repository {
     own: PathBuf,
 }
 
-impl Repository {
+impl GitRepository {
     /// Where git looks for hooks unless it is told another place.
     fn hooks(&self) -> [PathBuf; 2] {
         [self.git.join("hooks"), self.own.join("hooks")]
@@ -79,28 +79,28 @@ impl Repository {
 impl GitNames {
     /// Whether the configuration of the repository that holds `root` names `file`, or a directory that
     /// holds it.
-    pub(super) fn names(&self, root: &Path, file: &Path) -> Named {
+    pub(super) fn names(&self, root: &Path, file: &Path) -> GitNaming {
         let Some(repository) = repository(root) else {
-            return Named::No;
+            return GitNaming::No;
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.take().filter(|known| known.holds(&repository));
-        let known = last.insert(known.unwrap_or_else(|| Configuration::read(repository)));
+        let known = last.insert(known.unwrap_or_else(|| GitConfiguration::read(repository)));
         if !known.is_whole {
-            return Named::Unknown;
+            return GitNaming::Unknown;
         }
         let file = plain(&root.join(file));
         let mut folders = file.ancestors();
         match folders.any(|path| known.named.contains(path)) {
-            true => Named::Yes,
-            false => Named::No,
+            true => GitNaming::Yes,
+            false => GitNaming::No,
         }
     }
 }
 
-impl Configuration {
-    fn read(repository: Repository) -> Self {
-        let Repository { top, git, .. } = &repository;
+impl GitConfiguration {
+    fn read(repository: GitRepository) -> Self {
+        let GitRepository { top, git, .. } = &repository;
         let read_at = SystemTime::now();
         let mut waiting = repository.configurations();
         let (mut files, mut named, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
@@ -122,7 +122,7 @@ impl Configuration {
                     }
                 };
                 let beside = path.parent().unwrap_or(git);
-                let found = Found::in_text(&text, top, beside);
+                let found = ConfiguredPaths::in_text(&text, top, beside);
                 named.extend(found.named.into_iter().filter(inside));
                 included.extend(found.included);
                 hooks.extend(found.hooks);
@@ -133,7 +133,7 @@ impl Configuration {
             files.push((directory.clone(), stamp(&directory)));
             named.extend(linked_from(&directory).into_iter().filter(inside));
         }
-        Configuration {
+        GitConfiguration {
             repository,
             files,
             read_at,
@@ -143,7 +143,7 @@ impl Configuration {
     }
 
     /// Whether nothing was changed since.
-    fn holds(&self, repository: &Repository) -> bool {
+    fn holds(&self, repository: &GitRepository) -> bool {
         let is_same = |(path, known): &(PathBuf, Option<Stamp>)| {
             stamp(path) == *known && known.is_none_or(|known| known.is_settled(self.read_at))
         };
@@ -174,7 +174,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 /// The nearest directory upward with a repository, and the repository's data that all its work trees
 /// share.
-fn repository(root: &Path) -> Option<Repository> {
+fn repository(root: &Path) -> Option<GitRepository> {
     let top = root
         .ancestors()
         .find(|folder| folder.join(".git").exists())?;
@@ -187,7 +187,7 @@ fn repository(root: &Path) -> Option<Repository> {
         git = plain(&git.join(common.trim()));
     }
     let top = top.to_owned();
-    Some(Repository { top, git, own })
+    Some(GitRepository { top, git, own })
 }
 
 /// The files of git's own configuration of the repository that holds `root`, there or not.
@@ -247,7 +247,7 @@ const SECTIONS: [&str; 2] = ["pager", "alias"];
 
 /// The paths in the values of one configuration.
 #[derive(Debug, Default)]
-struct Found {
+struct ConfiguredPaths {
     named: Vec<PathBuf>,
     /// Those that are configurations themselves.
     included: Vec<PathBuf>,
@@ -255,12 +255,12 @@ struct Found {
     hooks: Vec<PathBuf>,
 }
 
-impl Found {
+impl ConfiguredPaths {
     /// Each word of a value that is a path, a command or an alias may be a path, from the top of the
     /// work tree or from beside the configuration.
     fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
         let text = text.replace("\\\n", " ");
-        let mut found = Found::default();
+        let mut found = ConfiguredPaths::default();
         // In some sections the keys are names of commands.
         let mut section_runs = false;
         for line in text.lines() {
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     fn names(root: &Path, file: &str) -> bool {
-        GitNames::default().names(root, Path::new(file)) == Named::Yes
+        GitNames::default().names(root, Path::new(file)) == GitNaming::Yes
     }
 
     #[test]
@@ -426,7 +426,7 @@ mod tests {
         link("../../scripts/check.sh", ".git/hooks/pre-commit");
         link("../../scripts/missing.sh", ".git/hooks/pre-push");
         let known = GitNames::default();
-        let named = |file: &str| known.names(&root, Path::new(file)) == Named::Yes;
+        let named = |file: &str| known.names(&root, Path::new(file)) == GitNaming::Yes;
         for file in ["check.sh", "real.sh", "missing.sh"] {
             assert!(named(&format!("scripts/{file}")), "{file}");
         }
@@ -477,14 +477,17 @@ mod tests {
         write(".git/config", "[include]\n\tpath = ../extra.cfg\n");
         let known = GitNames::default();
         let named = |file: &str| known.names(root, Path::new(file));
-        assert_eq!(named("x.sh"), Named::No);
+        assert_eq!(named("x.sh"), GitNaming::No);
         write("extra.cfg", "[alias]\n\tx = !./x.sh\n");
-        assert_eq!(named("x.sh"), Named::Yes);
+        assert_eq!(named("x.sh"), GitNaming::Yes);
         write("extra.cfg", "[alias]\n\tx = !./y.sh\n");
-        assert_eq!((named("x.sh"), named("y.sh")), (Named::No, Named::Yes));
+        assert_eq!(
+            (named("x.sh"), named("y.sh")),
+            (GitNaming::No, GitNaming::Yes)
+        );
         let long = " ".repeat(BYTES_MOST as usize + 1);
         write("extra.cfg", &long);
-        assert_eq!(named("x.sh"), Named::Unknown);
+        assert_eq!(named("x.sh"), GitNaming::Unknown);
     }
 
     #[test]
@@ -495,12 +498,12 @@ mod tests {
         std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = f.sh\n").unwrap();
         let known = GitNames::default();
         let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
-        assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
+        assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
         // As if the file had not been changed for a while.
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
         known.last.lock().unwrap().as_mut().unwrap().read_at = later;
         for _ in 0..50 {
-            assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
+            assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
         }
         assert_eq!(read_at(), later);
     }

@@ -13,19 +13,19 @@ pub(super) const INSTALLED: &str = "it is installed, and runs by its name";
 /// Files of one kind, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches the
 /// contents of a directory; any other glob matches only files. A glob that begins with `!` excludes
 /// files or directories from the preceding globs of the same kind.
-pub(super) struct Kind {
+pub(super) struct GuardedKind {
     why: &'static str,
     directories: Gitignore,
     files: Gitignore,
 }
 
-impl Kind {
+impl GuardedKind {
     pub(super) fn new(why: &'static str, globs: &[&str]) -> Self {
         let (directories, files): (Vec<&str>, Vec<&str>) =
             globs.iter().partition(|glob| glob.ends_with('/'));
         // A test parses all globs.
         let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
-        Kind {
+        GuardedKind {
             why,
             directories: read(directories),
             files: read(files),
@@ -40,14 +40,14 @@ impl Kind {
 
 /// Files with certain names, as case-insensitive `.gitignore` globs.
 #[derive(Debug)]
-pub(super) struct Glob(Gitignore);
+pub(super) struct NameGlobs(Gitignore);
 
 /// Parses built-in globs. A test parses all of them.
-pub(super) fn globs(globs: &[&str]) -> Glob {
-    Glob(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
+pub(super) fn globs(globs: &[&str]) -> NameGlobs {
+    NameGlobs(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
 }
 
-impl Glob {
+impl NameGlobs {
     pub(super) fn matches(&self, path: &Path) -> bool {
         self.0.matched(path, false).is_ignore()
     }
@@ -95,9 +95,9 @@ fn is_in_test_folder(path: &Path) -> bool {
 }
 
 /// Starling's own files: those of a project, and those of the user if the root is a home directory.
-pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
+pub(super) static OWN: LazyLock<GuardedKind> = LazyLock::new(|| {
     let globs = [".starling", ".config/starling", ".local/state/starling"];
-    Kind::new(
+    GuardedKind::new(
         "",
         &globs
             .map(|path| format!("**/{path}/"))
@@ -106,9 +106,11 @@ pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
     )
 });
 
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+static KINDS: LazyLock<Vec<GuardedKind>> = LazyLock::new(|| {
     let table = TABLE.iter();
-    table.map(|(why, globs)| Kind::new(why, globs)).collect()
+    table
+        .map(|(why, globs)| GuardedKind::new(why, globs))
+        .collect()
 });
 
 /// Files that run, grouped by the program that runs them. `docs/security.md` explains the choice.
@@ -581,7 +583,7 @@ mod tests {
     #[test]
     fn every_guarded_file_glob_parses() {
         for (why, globs) in TABLE {
-            let kind = Kind::new(why, globs);
+            let kind = GuardedKind::new(why, globs);
             assert_eq!(
                 kind.directories.len() + kind.files.len(),
                 globs.len(),

@@ -85,8 +85,10 @@ impl Workspace {
             return Err(WorkspaceError::FileSystemRoot(root));
         }
         match paths::data_around(&resolved) {
-            Some(paths::Data::Git) => return Err(WorkspaceError::GitDirectory(root)),
-            Some(paths::Data::Other) => return Err(WorkspaceError::VersionControl(root)),
+            Some(paths::VersionControlKind::Git) => return Err(WorkspaceError::GitDirectory(root)),
+            Some(paths::VersionControlKind::Other) => {
+                return Err(WorkspaceError::VersionControl(root));
+            }
             None => {}
         }
         Ok(Workspace {

@@ -422,23 +422,27 @@ pub(super) fn is_repository(directory: &Path) -> bool {
 
 /// Whose data a directory belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Data {
+pub(super) enum VersionControlKind {
     Git,
     Other,
 }
 
 /// Whether a directory is, or lies in, one where version control keeps its data. A work tree that lies
 /// in its own bare repository is none.
-pub(super) fn data_around(directory: &Path) -> Option<Data> {
+pub(super) fn data_around(directory: &Path) -> Option<VersionControlKind> {
     let mut is_work_tree = false;
     for folder in directory.ancestors() {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         if is_version_control(&name) {
             let is_git = name.to_ascii_lowercase().contains("git");
-            return Some(if is_git { Data::Git } else { Data::Other });
+            return Some(if is_git {
+                VersionControlKind::Git
+            } else {
+                VersionControlKind::Other
+            });
         }
         if !is_work_tree && is_repository(folder) {
-            return Some(Data::Git);
+            return Some(VersionControlKind::Git);
         }
         is_work_tree |= folder.join(".git").exists();
     }

@@ -12,10 +12,10 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use super::dependencies::new_source;
 use super::encoding::reads_otherwise;
-use super::git_names::{GitNames, Named, is_tracked};
+use super::git_names::{GitNames, GitNaming, is_tracked};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
 use super::ignore_rules::is_ignored;
-use super::links::Links;
+use super::links::LinkTargets;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use starling_syntax::FilePath;
 
@@ -48,7 +48,7 @@ pub struct PathPolicy {
     allowed: Arc<Gitignore>,
     git_names: GitNames,
     /// The links found by the last listing.
-    links: Arc<Links>,
+    links: Arc<LinkTargets>,
 }
 
 impl PathPolicy {
@@ -65,7 +65,7 @@ impl PathPolicy {
 
     /// Adds links, so that a linked file is also checked under the links' names.
     pub(super) fn with_links(self, links: &[PathBuf]) -> Self {
-        let links = Arc::new(Links::new(&self.root, links));
+        let links = Arc::new(LinkTargets::new(&self.root, links));
         PathPolicy { links, ..self }
     }
 
@@ -190,9 +190,13 @@ impl PathPolicy {
             return WriteRule::Allowed;
         }
         let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
-            Named::No => None,
-            Named::Yes => Some("the repository's configuration or a hook names it: git runs it"),
-            Named::Unknown => Some("the configuration of the repository is too long to be read"),
+            GitNaming::No => None,
+            GitNaming::Yes => {
+                Some("the repository's configuration or a hook names it: git runs it")
+            }
+            GitNaming::Unknown => {
+                Some("the configuration of the repository is too long to be read")
+            }
         };
         let named = names.iter().find_map(in_git);
         let has_other_name = || {

@@ -215,18 +215,18 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    struct Bed {
+    struct TestDirectories {
         dir: tempfile::TempDir,
         base: PathBuf,
     }
 
-    impl Bed {
+    impl TestDirectories {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let base = dir.path().canonicalize().unwrap();
             program(&base.join("project/git"));
             program(&base.join("project/.venv/bin/git"));
-            Bed { dir, base }
+            TestDirectories { dir, base }
         }
 
         fn programs(&self, places: &[&str]) -> HostPrograms {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn project_directories_and_relative_directories_on_path_are_skipped() {
-        let bed = Bed::new();
+        let bed = TestDirectories::new();
         let places = ["", ".", "bin", "project", "project/.venv/bin", "host"];
         let programs = bed.programs(&places);
         assert_eq!(
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn program_link_into_the_project_is_rejected() {
-        let bed = Bed::new();
+        let bed = TestDirectories::new();
         std::fs::create_dir(bed.base.join("host")).unwrap();
         let link = bed.base.join("host/git");
         std::os::unix::fs::symlink(bed.base.join("project/git"), &link).unwrap();
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn absolute_program_path_from_the_user_is_accepted() {
-        let bed = Bed::new();
+        let bed = TestDirectories::new();
         let programs = bed.programs(&[]);
         let own = bed.base.join("project/git");
         assert_eq!(programs.find(own.to_str().unwrap()), Ok(own));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn command_runs_in_the_given_directory_with_a_clean_path() {
-        let bed = Bed::new();
+        let bed = TestDirectories::new();
         program(&bed.base.join("host/tool"));
         let programs = bed.programs(&[".", "project", "host"]);
         let tool = programs.find("tool").unwrap();
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn variable_values_that_point_into_the_project_are_detected() {
-        let bed = Bed::new();
+        let bed = TestDirectories::new();
         let programs = bed.programs(&[]);
         std::os::unix::fs::symlink(bed.base.join("project/.venv"), bed.base.join("env")).unwrap();
         let base = bed.base.display();

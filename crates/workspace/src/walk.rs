@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
-use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
+use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, RuleEffect};
 use super::links::in_hidden;
 use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_version_control};
 use super::regular::open_regular;
@@ -36,16 +36,16 @@ const ENVIRONMENT: &str = "pyvenv.cfg";
 /// Returns the text files below `root`, ordered by path. Excludes files that `.gitignore` and
 /// `.ignore` exclude, hidden files, links, installed environments, secrets, version control data,
 /// binaries and files over 1 MiB.
-pub(super) fn files(root: &Path) -> Listing {
+pub(super) fn files(root: &Path) -> FileListing {
     let walk = Walk {
         root,
-        state: Mutex::new(State {
-            waiting: vec![Directory {
+        state: Mutex::new(WalkState {
+            waiting: vec![PendingDirectory {
                 path: root.to_owned(),
                 rules: IgnoreRules::above(root),
             }],
             busy: 0,
-            found: Listing::default(),
+            found: FileListing::default(),
         }),
         changed: Condvar::new(),
     };
@@ -66,7 +66,7 @@ pub(super) fn files(root: &Path) -> Listing {
 
 /// The result of a walk.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct FileListing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
@@ -79,32 +79,32 @@ pub(super) struct Listing {
 /// A walk that several threads share.
 struct Walk<'a> {
     root: &'a Path,
-    state: Mutex<State>,
+    state: Mutex<WalkState>,
     /// Notified when directories are added, and when the last one is read.
     changed: Condvar,
 }
 
-struct State {
-    waiting: Vec<Directory>,
+struct WalkState {
+    waiting: Vec<PendingDirectory>,
     /// Number of threads that are reading a directory and may add others.
     busy: usize,
-    found: Listing,
+    found: FileListing,
 }
 
 /// A directory to read, with the rules that apply to the directory itself.
-struct Directory {
+struct PendingDirectory {
     path: PathBuf,
     rules: IgnoreRules,
 }
 
 impl Walk<'_> {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WalkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
         while let Some(directory) = self.next() {
-            let (mut inner, mut found) = (Vec::new(), Listing::default());
+            let (mut inner, mut found) = (Vec::new(), FileListing::default());
             self.read(&directory, &mut inner, &mut found);
             let mut state = self.lock();
             state.busy -= 1;
@@ -118,7 +118,7 @@ impl Walk<'_> {
     }
 
     /// Returns the next directory, or `None` when all are read.
-    fn next(&self) -> Option<Directory> {
+    fn next(&self) -> Option<PendingDirectory> {
         let mut state = self.lock();
         loop {
             if let Some(directory) = state.waiting.pop() {
@@ -136,7 +136,12 @@ impl Walk<'_> {
     }
 
     /// Adds the contents of a directory. An unreadable directory counts as empty.
-    fn read(&self, directory: &Directory, inner: &mut Vec<Directory>, found: &mut Listing) {
+    fn read(
+        &self,
+        directory: &PendingDirectory,
+        inner: &mut Vec<PendingDirectory>,
+        found: &mut FileListing,
+    ) {
         let Ok(entries) = fs::read_dir(&directory.path) else {
             return;
         };
@@ -167,9 +172,9 @@ impl Walk<'_> {
                 let skipped = is_secret_path(&path)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
-                if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
+                if !skipped && is_listed(&rules, &path, &name, EntryKind::PendingDirectory) {
                     let rules = rules.clone();
-                    inner.push(Directory { path, rules });
+                    inner.push(PendingDirectory { path, rules });
                 } else if !skipped && name.starts_with('.') {
                     found.links.append(&mut in_hidden(&path));
                 }
@@ -192,9 +197,9 @@ impl Walk<'_> {
 
 fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> bool {
     match rules.verdict(path, kind) {
-        Verdict::Ignored => false,
-        Verdict::Wanted => true,
-        Verdict::NotMentioned => !name.starts_with('.'),
+        RuleEffect::Ignored => false,
+        RuleEffect::Wanted => true,
+        RuleEffect::NotMentioned => !name.starts_with('.'),
     }
 }
 

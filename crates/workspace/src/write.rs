@@ -73,13 +73,13 @@ pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), 
     })?;
     let target = path.canonicalize().unwrap_or(path);
     write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
-        Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
-        Failed::Torn { journal, source } => WriteError::Torn {
+        WriteFailure::ReadOnly => WriteError::ReadOnly(file.clone()),
+        WriteFailure::Torn { journal, source } => WriteError::Torn {
             file: file.clone(),
             journal,
             source,
         },
-        Failed::Io(source) => WriteError::Io {
+        WriteFailure::Io(source) => WriteError::Io {
             file: file.clone(),
             source,
         },
@@ -103,14 +103,16 @@ pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&target);
     }
     written.map_err(|failed| match failed {
-        Failed::ReadOnly => io::Error::new(ErrorKind::PermissionDenied, "the file is read-only"),
-        Failed::Torn { source, .. } | Failed::Io(source) => source,
+        WriteFailure::ReadOnly => {
+            io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")
+        }
+        WriteFailure::Torn { source, .. } | WriteFailure::Io(source) => source,
     })
 }
 
 /// What some file systems lack, and disks refuse. Tests let it fail.
 #[derive(Clone, Copy)]
-struct Calls {
+struct SystemCalls {
     lock: fn(&File) -> Result<(), TryLockError>,
     sync: fn(&File) -> io::Result<()>,
     sync_directory: fn(&Path) -> io::Result<()>,
@@ -118,7 +120,7 @@ struct Calls {
     overwrite: fn(&mut File, &[u8]) -> io::Result<()>,
 }
 
-const SYSTEM: Calls = Calls {
+const SYSTEM: SystemCalls = SystemCalls {
     lock: File::try_lock,
     sync: File::sync_all,
     sync_directory: |directory| File::open(directory)?.sync_all(),
@@ -132,19 +134,19 @@ const SYSTEM: Calls = Calls {
 };
 
 #[derive(Debug)]
-enum Failed {
+enum WriteFailure {
     ReadOnly,
     Torn { journal: PathBuf, source: io::Error },
     Io(io::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for WriteFailure {
     fn from(error: io::Error) -> Self {
-        Failed::Io(error)
+        WriteFailure::Io(error)
     }
 }
 
-fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
+fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), WriteFailure> {
     let directory = target
         .parent()
         .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
@@ -173,23 +175,23 @@ fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
 }
 
 /// A file that nobody may write is not replaced either, not even for an administrator.
-fn require_writable(target: &Path) -> Result<(), Failed> {
+fn require_writable(target: &Path) -> Result<(), WriteFailure> {
     let mode = target.metadata()?.permissions().mode();
     let may_write = rustix::fs::accessat(CWD, target, Access::WRITE_OK, AtFlags::EACCESS);
     match may_write {
         Ok(()) if mode & 0o222 != 0 => Ok(()),
-        Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(Failed::ReadOnly),
+        Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(WriteFailure::ReadOnly),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
 fn write_through(
-    calls: &Calls,
+    calls: &SystemCalls,
     temporary: &Path,
     target: &Path,
     before: Option<File>,
     text: &[u8],
-) -> Result<(), Failed> {
+) -> Result<(), WriteFailure> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -220,12 +222,12 @@ fn write_through(
 
 /// Writes into the file itself, which the temporary file, as a journal, outlives.
 fn write_in_place(
-    calls: &Calls,
+    calls: &SystemCalls,
     temporary: &Path,
     target: &Path,
     mut old: &File,
     text: &[u8],
-) -> Result<(), Failed> {
+) -> Result<(), WriteFailure> {
     let mut before = Vec::new();
     old.read_to_end(&mut before)?;
     let mut file = OpenOptions::new().write(true).open(target)?;
@@ -242,8 +244,8 @@ fn write_in_place(
     }
     match (written, restored) {
         (Ok(()), _) => Ok(()),
-        (Err(source), Ok(())) => Err(Failed::Io(source)),
-        (Err(source), Err(_)) => Err(Failed::Torn { journal, source }),
+        (Err(source), Ok(())) => Err(WriteFailure::Io(source)),
+        (Err(source), Err(_)) => Err(WriteFailure::Torn { journal, source }),
     }
 }
 

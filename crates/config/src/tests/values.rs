@@ -217,7 +217,7 @@ fn environment_and_options_override_a_trusted_project() {
     ] {
         assert_eq!(files.said(loaded.origin(key)), origin, "{key}");
     }
-    assert_eq!(loaded.origin("limits.seconds"), Origin::Default);
+    assert_eq!(loaded.origin("limits.seconds"), ValueOrigin::Default);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn nearest_key_is_found_by_similarity() {
 
 #[test]
 fn limits_have_the_same_units_in_files_variables_and_options() {
-    let limits = |files: Files| files.load().config.limits;
+    let limits = |files: TestFiles| files.load().config.limits;
     let of_file = limits(files("[limits]\ntokens = 5\ndollars = 0.5\n", ""));
     assert_eq!(of_file.tokens, Tokens(5));
     assert_eq!(of_file.dollars, Some(Dollars(0.5)));

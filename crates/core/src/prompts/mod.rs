@@ -409,7 +409,7 @@ impl Prompt for AskOwnerPrompt {
 
 /// A claim that goes back, and what is wrong with it.
 #[derive(Debug, Clone, Serialize)]
-pub struct MendClaim {
+pub struct RejectedClaim {
     pub claim: String,
     pub what: String,
 }
@@ -417,7 +417,7 @@ pub struct MendClaim {
 /// Claims whose citations are wrong or missing.
 #[derive(Debug, Clone, Serialize)]
 pub struct AskMendPrompt {
-    pub claims: Vec<MendClaim>,
+    pub claims: Vec<RejectedClaim>,
 }
 
 impl Prompt for AskMendPrompt {

@@ -196,7 +196,7 @@ fn question_prompts_render() {
     };
     insta::assert_snapshot!(owner.render());
     let mend = AskMendPrompt {
-        claims: vec![MendClaim {
+        claims: vec![RejectedClaim {
             claim: "`f` is fast [a.py:99].".into(),
             what: "a.py has 4 lines, no line 99".into(),
         }],

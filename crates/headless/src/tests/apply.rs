@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::testing::*;
-use starling_core::{ApplyError, Current, DocVersion, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, DocVersion, EditorError, Effect, FileEdit};
 use starling_swarm::StopReason;
 use starling_text::{ByteRange, ChangeSet};
 
-fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
+fn edit(base: &CurrentText, from: &str, to: &str) -> FileEdit {
     let after = base.text.replace(from, to);
     FileEdit {
         file: file("a.py"),
@@ -60,7 +60,7 @@ async fn edit_against_another_base_text_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
-        let other = Current {
+        let other = CurrentText {
             text: Arc::from("older\n"),
             version: Some(DocVersion(1)),
         };
@@ -143,7 +143,7 @@ async fn one_of_two_concurrent_edits_is_stale() {
 /// Creates `pkg/new.py`, deletes it again, and reports both results.
 async fn makes_and_deletes(scene: RunScript) {
     let editor = &scene.outside.editor;
-    let nothing = Current {
+    let nothing = CurrentText {
         text: "".into(),
         version: None,
     };
@@ -185,7 +185,7 @@ async fn edits_can_create_and_delete_a_file() {
     let editor = editor(&folder, makes_and_deletes).await;
     let mut run = editor.run(task("go")).await.unwrap();
     let stale = "pkg/new.py: the text changed meanwhile";
-    let left = "Current { text: \"\", version: None }";
+    let left = "CurrentText { text: \"\", version: None }";
     assert_eq!(story(&mut run).await, ["x = 1\n", stale, left, stale]);
     assert!(!folder.path().join("pkg/new.py").exists());
 }
@@ -195,7 +195,7 @@ async fn deletion_of_a_changed_document_is_stale() {
     let folder = folder(&[("a.py", "x\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
-        let gone = |base: &Current| FileEdit {
+        let gone = |base: &CurrentText| FileEdit {
             file: file("a.py"),
             changes: ChangeSet::between(&base.text, ""),
             base: base.clone(),
@@ -203,7 +203,7 @@ async fn deletion_of_a_changed_document_is_stale() {
             effect: Effect::Delete,
         };
         let current = editor.current(&file("a.py")).await.unwrap();
-        let other = Current {
+        let other = CurrentText {
             text: "y\n".into(),
             ..current.clone()
         };

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::capabilities;
 use crate::testing::*;
-use starling_core::{ApplyError, Current, Effect, FileEdit};
-use starling_rpc::frames::Reader;
+use starling_core::{ApplyError, CurrentText, Effect, FileEdit};
+use starling_rpc::frames::MessageReader;
 use starling_rpc::wire;
 use starling_server::{ExitKind, RunStarter, serve};
 use starling_swarm::StopReason;
@@ -291,7 +291,7 @@ async fn unread_output_does_not_block_a_run() {
     let trajectories = folder.path().join(".trajectories");
     let (ours, theirs) = tokio::io::duplex(4096);
     let (answers, mut ours) = tokio::io::split(ours);
-    let mut answers = Reader::new(answers);
+    let mut answers = MessageReader::new(answers);
     let (input, output) = tokio::io::split(theirs);
     tokio::spawn(serve(input, output, services(start, &trajectories)));
     let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
@@ -337,7 +337,7 @@ fn edits_the_file_itself(effect: Effect) -> RunStarter {
             Effect::Change | Effect::Delete => ("a.py", ""),
         };
         let base = editor.current(&file(name)).await;
-        let base = base.unwrap_or(Current {
+        let base = base.unwrap_or(CurrentText {
             text: "".into(),
             version: None,
         });

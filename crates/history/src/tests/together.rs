@@ -15,11 +15,11 @@ struct FailingEditor {
 
 #[async_trait]
 impl Editor for FailingEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         self.disk.current(file).await
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         if edit.file.as_str() == self.refuses {
             return Err(ApplyError::Refused {
                 file: edit.file,

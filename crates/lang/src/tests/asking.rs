@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::scripted::*;
-use crate::keeper::Keeper;
-use crate::service::{LanguageServers, Wanted};
-use crate::session::About;
-use starling_core::{Answer, Diagnostics, Effort, LanguageService, ProblemKind, Relation};
+use crate::keeper::ServerSupervisor;
+use crate::service::{LanguageServers, ServerSelection};
+use crate::session::ServerSetup;
+use starling_core::{Diagnostics, Effort, LanguageService, LspAnswer, ProblemKind, Relation};
 
 const LONG: Duration = Duration::from_secs(5);
 
@@ -19,8 +19,8 @@ fn ask(text: &str) -> starling_core::TextRequest {
     request("a.py", text, None, LONG)
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn wanted() -> ServerSelection {
+    ServerSelection {
         fast: Vec::new(),
         thorough: Vec::new(),
         stops: [ProblemKind::Other].into(),
@@ -30,7 +30,7 @@ fn wanted() -> Wanted {
 
 #[tokio::test(start_paused = true)]
 async fn crashing_server_is_restarted_with_increasing_delay_and_then_abandoned() {
-    let mut script = Script::good(Manner::Pull);
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
     let mut starts = 0;
@@ -50,7 +50,7 @@ async fn crashing_server_is_restarted_with_increasing_delay_and_then_abandoned()
 
 #[tokio::test(start_paused = true)]
 async fn request_during_the_restart_delay_fails_immediately() {
-    let mut script = Script::good(Manner::Pull);
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
     for _ in 0..2 {
@@ -64,13 +64,13 @@ async fn request_during_the_restart_delay_fails_immediately() {
 
 #[tokio::test(start_paused = true)]
 async fn missing_server_program_is_reported() {
-    let about = About {
+    let about = ServerSetup {
         name: "gone".to_owned(),
         root: "/p".into(),
         settings: json!({}),
         options: json!({}),
     };
-    let keeper = Keeper::new(about, Arc::new(|| Err(io::Error::other("no such file"))));
+    let keeper = ServerSupervisor::new(about, Arc::new(|| Err(io::Error::other("no such file"))));
     let why = keeper.diagnose(ask("x")).await.unwrap_err();
     assert_eq!(why, "gone: it cannot be started: no such file");
     assert_eq!(
@@ -81,8 +81,8 @@ async fn missing_server_program_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn server_that_misses_a_syntax_error_is_not_trusted() {
-    for manner in [Manner::Pull, Manner::Push] {
-        let mut script = Script::good(manner);
+    for manner in [DiagnosticsMode::Pull, DiagnosticsMode::Push] {
+        let mut script = ServerScript::good(manner);
         script.blind = true;
         let keeper = script.keeper(1);
         for _ in 0..3 {
@@ -95,7 +95,7 @@ async fn server_that_misses_a_syntax_error_is_not_trusted() {
 
 #[tokio::test(start_paused = true)]
 async fn unresponsive_server_is_restarted() {
-    let mut script = Script::good(Manner::Push);
+    let mut script = ServerScript::good(DiagnosticsMode::Push);
     script.silent_after = 1;
     let keeper = script.keeper(1);
     for _ in 0..3 {
@@ -109,7 +109,7 @@ async fn unresponsive_server_is_restarted() {
 
 #[tokio::test(start_paused = true)]
 async fn queued_requests_end_by_their_deadline() {
-    let mut script = Script::good(Manner::Pull);
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.silent = 100;
     let keeper = script.keeper(1);
     let began = tokio::time::Instant::now();
@@ -125,7 +125,7 @@ async fn queued_requests_end_by_their_deadline() {
 #[tokio::test(start_paused = true)]
 async fn diagnostics_are_cached_and_marked_as_blocking_by_configuration() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let keeper = Script::good(Manner::Pull).keeper(1);
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper.clone()), None, &[], &wanted());
     for _ in 0..3 {
         let Diagnostics::Known { tool, problems } = servers.diagnostics(ask("x")).await else {
@@ -156,7 +156,7 @@ async fn missing_server_is_reported_with_reasons() {
     assert_eq!(reason, "no language server: ty: not installed; pylsp: no");
     assert_eq!(servers.news(), [reason], "told once in a run");
     assert!(servers.news().is_empty());
-    let keeper = Script::good(Manner::Pull).keeper(1);
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
     let other = request("a.txt", "x", None, LONG);
     let Diagnostics::Unknown { reason } = servers.diagnostics(other).await else {
@@ -167,7 +167,7 @@ async fn missing_server_is_reported_with_reasons() {
 
 #[tokio::test(start_paused = true)]
 async fn language_service_respects_the_configured_timeout() {
-    let mut script = Script::good(Manner::Pull);
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.silent = 100;
     let servers = LanguageServers::of(Some(script.keeper(1)), None, &[], &wanted());
     let began = tokio::time::Instant::now();
@@ -178,20 +178,20 @@ async fn language_service_respects_the_configured_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_about_names_do_not_start_a_server() {
-    let keeper = Script::good(Manner::Pull).keeper(1);
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
-    let Answer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
+    let LspAnswer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
         panic!("known without a server");
     };
     assert_eq!(reason, "scripted: it is not ready");
     servers.diagnostics(ask("x")).await;
-    let Answer::Known { tool, value } = servers.hover(ask("xy"), 0).await else {
+    let LspAnswer::Known { tool, value } = servers.hover(ask("xy"), 0).await else {
         panic!("not known");
     };
     assert_eq!((tool.as_str(), value.as_str()), ("scripted 1.0", "xy|"));
     let text = "a text that is long enough";
     let found = servers.spots(ask(text), 0, Relation::References).await;
-    let Answer::Known { value, .. } = found else {
+    let LspAnswer::Known { value, .. } = found else {
         panic!("{found:?}");
     };
     assert_eq!(value[0].file.as_str(), "a.py");
@@ -200,7 +200,7 @@ async fn requests_about_names_do_not_start_a_server() {
 
 #[tokio::test(start_paused = true)]
 async fn server_that_is_slow_with_names_is_not_restarted() {
-    let mut script = Script::good(Manner::Pull);
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.slow_names = 100;
     let keeper = script.keeper(1);
     keeper.diagnose(ask("x")).await.unwrap();

@@ -13,7 +13,7 @@ pub(super) struct CutCall {
 
 /// How far a JSON text has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Json {
+enum JsonState {
     /// An object, which ends at this byte.
     Whole(usize),
     /// An object may still become of it.
@@ -21,21 +21,21 @@ enum Json {
     Broken,
 }
 
-fn state(text: &str) -> Json {
+fn state(text: &str) -> JsonState {
     let mut values = Deserializer::from_str(text).into_iter::<Value>();
     match values.next() {
-        Some(Ok(Value::Object(_))) => Json::Whole(values.byte_offset()),
-        Some(Ok(_)) => Json::Broken,
-        Some(Err(error)) if error.is_eof() => Json::Open,
-        Some(Err(_)) => Json::Broken,
-        None => Json::Open,
+        Some(Ok(Value::Object(_))) => JsonState::Whole(values.byte_offset()),
+        Some(Ok(_)) => JsonState::Broken,
+        Some(Err(error)) if error.is_eof() => JsonState::Open,
+        Some(Err(_)) => JsonState::Broken,
+        None => JsonState::Open,
     }
 }
 
 impl CutCall {
     /// Takes the last call where its arguments are not whole.
     pub fn take(calls: &mut Vec<ToolCall>) -> Option<Self> {
-        let call = calls.pop_if(|call| !matches!(state(&call.arguments), Json::Whole(_)))?;
+        let call = calls.pop_if(|call| !matches!(state(&call.arguments), JsonState::Whole(_)))?;
         Some(CutCall { call })
     }
 
@@ -44,7 +44,7 @@ impl CutCall {
     }
 
     pub fn is_whole(&self) -> bool {
-        matches!(state(&self.call.arguments), Json::Whole(_))
+        matches!(state(&self.call.arguments), JsonState::Whole(_))
     }
 
     /// Goes on with a piece: the rest as text, or the call made once more. Says whether that helped.
@@ -52,8 +52,8 @@ impl CutCall {
         let before = self.call.arguments.len();
         let again = calls.into_iter().find(|call| call.name == self.call.name);
         if let Some(again) = again {
-            let is_better =
-                matches!(state(&again.arguments), Json::Whole(_)) || again.arguments.len() > before;
+            let is_better = matches!(state(&again.arguments), JsonState::Whole(_))
+                || again.arguments.len() > before;
             if is_better {
                 self.call.arguments = again.arguments;
             }
@@ -72,8 +72,8 @@ impl CutCall {
             arguments.push_str(rest);
         } else {
             let joined = format!("{arguments}{piece}");
-            let is_written_anew =
-                state(&joined) == Json::Broken && matches!(state(from_start), Json::Whole(_));
+            let is_written_anew = state(&joined) == JsonState::Broken
+                && matches!(state(from_start), JsonState::Whole(_));
             *arguments = if is_written_anew {
                 from_start.to_owned()
             } else {
@@ -81,7 +81,7 @@ impl CutCall {
             };
         }
         // A fence or a remark behind the object is no part of it.
-        if let Json::Whole(end) = state(arguments) {
+        if let JsonState::Whole(end) = state(arguments) {
             arguments.truncate(end);
         }
     }

@@ -6,7 +6,7 @@
 //! as often as they like; and where the beginning of a line says too little (a ruler, a number, the same
 //! word twice) the piece is taken as it stands.
 
-use super::fence::{self, Reopened};
+use super::fence::{self, ReopenedFence};
 
 /// The most of an answer that is quoted in the request for its rest.
 const QUOTED_LINES: usize = 3;
@@ -79,15 +79,15 @@ fn last_line_starts(text: &str, breaks: LineBreaks, more: usize) -> Vec<usize> {
 
 /// A text that grows piece by piece.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedText {
     text: String,
     /// A piece of a bare text came in a fence of its own, which its end closes.
     wrapped: bool,
 }
 
-impl Joined {
+impl JoinedText {
     pub fn new(text: String) -> Self {
-        Joined {
+        JoinedText {
             text,
             wrapped: false,
         }
@@ -100,16 +100,16 @@ impl Joined {
     /// Puts a piece behind the text. Says whether that made it longer.
     pub fn push(&mut self, piece: &str) -> bool {
         let (reopened, piece) = match without_repeat(&self.text, piece, LineBreaks::Real) {
-            Some(rest) => (Reopened::No, rest),
+            Some(rest) => (ReopenedFence::No, rest),
             None => fence::without_opening(&self.text, piece),
         };
         let piece = match reopened {
-            Reopened::No => piece,
-            Reopened::Inside | Reopened::Around => {
+            ReopenedFence::No => piece,
+            ReopenedFence::Inside | ReopenedFence::Around => {
                 without_repeat(&self.text, piece, LineBreaks::Real).unwrap_or(piece)
             }
         };
-        self.wrapped |= reopened == Reopened::Around;
+        self.wrapped |= reopened == ReopenedFence::Around;
         self.text.push_str(piece);
         !piece.is_empty()
     }
@@ -211,7 +211,7 @@ mod tests {
         let same = "        value += 1\n".repeat(9);
         let text = format!("{same}\n{same}\n\n{same}");
         for cut in 0..text.len() {
-            let mut joined = Joined::new(text[..cut].to_owned());
+            let mut joined = JoinedText::new(text[..cut].to_owned());
             joined.push(&text[cut..]);
             assert_eq!(joined.as_str(), text, "cut at {cut}");
         }

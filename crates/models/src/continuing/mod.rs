@@ -21,14 +21,14 @@ use starling_core::{
 const MOST_CONTINUATIONS: u32 = 64;
 
 /// Continues the answers of the model inside.
-pub struct Continuing<M> {
+pub struct ContinuingModel<M> {
     inner: M,
     most: u32,
 }
 
-impl<M: ChatModel> Continuing<M> {
+impl<M: ChatModel> ContinuingModel<M> {
     pub fn new(inner: M) -> Self {
-        Continuing {
+        ContinuingModel {
             inner,
             most: MOST_CONTINUATIONS,
         }
@@ -94,7 +94,7 @@ impl<M: ChatModel> Continuing<M> {
         watch: &dyn ChatWatch,
         mut reply: ChatReply,
     ) -> ChatReply {
-        let mut text = join::Joined::new(std::mem::take(&mut reply.text));
+        let mut text = join::JoinedText::new(std::mem::take(&mut reply.text));
         for _ in 0..self.most {
             let next = ask::for_text(request, text.as_str());
             let joined = text.as_str().chars().count();
@@ -156,7 +156,7 @@ impl<M: ChatModel> Continuing<M> {
 }
 
 #[async_trait]
-impl<M: ChatModel> ChatModel for Continuing<M> {
+impl<M: ChatModel> ChatModel for ContinuingModel<M> {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }

@@ -6,7 +6,7 @@ use starling_core::{ChatWatch, Finish, Tokens, ToolCall, Usage};
 
 /// What has arrived so far.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct StreamedAnswer {
     text: String,
     calls: Vec<PartialCall>,
     finish: Option<String>,
@@ -22,7 +22,7 @@ struct PartialCall {
     call: ToolCall,
 }
 
-impl Answer {
+impl StreamedAnswer {
     /// Joins one chunk. The whole answer of a server that does not stream is one chunk too.
     pub fn take(&mut self, chunk: &Value, watch: &dyn ChatWatch) {
         if let Some(usage) = chunk.get("usage").and_then(read_usage) {

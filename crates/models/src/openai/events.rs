@@ -13,20 +13,20 @@ const DONE: &str = "[DONE]";
 
 /// The events of one answer.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct EventStream {
     /// `None` when everything has been read.
     response: Option<Response>,
-    lines: Lines,
+    lines: LineSplitter,
     /// The data of the event under way, with a line break behind each line.
     data: String,
     received: usize,
 }
 
-impl Events {
+impl EventStream {
     pub fn of(response: Response) -> Self {
-        Events {
+        EventStream {
             response: Some(response),
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             data: String::new(),
             received: 0,
         }
@@ -34,9 +34,9 @@ impl Events {
 
     /// Events that have been received whole.
     pub fn whole(body: &str) -> Self {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         lines.push(body.as_bytes());
-        Events {
+        EventStream {
             response: None,
             lines,
             data: String::new(),
@@ -103,7 +103,7 @@ pub(super) fn too_large(what: &str, most: usize) -> HttpFailure {
 
 /// Splits bytes into lines. A line ends with a line feed, a carriage return, or both.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineSplitter {
     bytes: Vec<u8>,
     /// Where the next line begins.
     start: usize,
@@ -113,7 +113,7 @@ struct Lines {
     after_return: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.searched -= self.start;
@@ -164,7 +164,7 @@ mod tests {
                 "id: 1",
                 "data: 3",
             ];
-            let mut events = Events::whole(&format!("{}{end}", lines.join(end)));
+            let mut events = EventStream::whole(&format!("{}{end}", lines.join(end)));
             assert_eq!(events.next().await.unwrap().as_deref(), Some("one\ntwo"));
             assert_eq!(events.next().await.unwrap().as_deref(), Some("3"));
             assert_eq!(events.next().await.unwrap(), None);
@@ -173,14 +173,14 @@ mod tests {
 
     #[tokio::test]
     async fn done_event_ends_the_stream() {
-        let mut events = Events::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
+        let mut events = EventStream::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
         assert_eq!(events.next().await.unwrap().as_deref(), Some("1"));
         assert_eq!(events.next().await.unwrap(), None);
     }
 
     #[test]
     fn lines_split_across_network_chunks_are_joined() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut found = Vec::new();
         for piece in ["da", "ta: ä\r", "\nx", "\n\r", "\n"] {
             lines.push(piece.as_bytes());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::secret::Secrets;
+use super::secret::SecretMasker;
 use super::transport::HttpFailure;
 use starling_core::{ModelError, ModelProfile, Tokens};
 
@@ -14,17 +14,17 @@ const MESSAGE_CHARS: usize = 400;
 const QUOTED_CHARS: usize = 120;
 
 /// Turns failures of one model into errors of the port.
-pub(super) struct Failures {
+pub(super) struct ErrorMapper {
     model: String,
     /// Where the endpoint is, without secrets.
     address: String,
-    secrets: Secrets,
+    secrets: SecretMasker,
     window: Tokens,
 }
 
-impl Failures {
-    pub fn new(profile: &ModelProfile, address: String, secrets: Secrets) -> Self {
-        Failures {
+impl ErrorMapper {
+    pub fn new(profile: &ModelProfile, address: String, secrets: SecretMasker) -> Self {
+        ErrorMapper {
             model: profile.name.clone(),
             address,
             secrets,
@@ -130,7 +130,7 @@ impl Failures {
     }
 
     fn of_status(&self, status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
-        let said = Said::read(body);
+        let said = ServerMessage::read(body);
         let model = self.model.clone();
         let message = match self.shown(&said.message, MESSAGE_CHARS) {
             empty if empty.is_empty() => "the server says nothing more".to_owned(),
@@ -240,14 +240,14 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
 }
 
 /// What a server said, whatever form it chose.
-struct Said {
+struct ServerMessage {
     message: String,
     /// Its codes and types, in small letters.
     kind: String,
 }
 
-impl Said {
-    fn read(body: &str) -> Said {
+impl ServerMessage {
+    fn read(body: &str) -> ServerMessage {
         let json: Value = serde_json::from_str(body).unwrap_or(Value::Null);
         // Some gateways wrap the error in a list.
         let root = json.get(0).unwrap_or(&json);
@@ -268,7 +268,7 @@ impl Said {
             .collect::<Vec<_>>()
             .join(" ")
             .to_lowercase();
-        Said {
+        ServerMessage {
             message: message.to_owned(),
             kind,
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::tests::{EVENTS, JSON, ask, options, request};
 use super::*;
 use starling_core::{Cost, Exchange, NoWatch, Role};
@@ -25,7 +25,9 @@ async fn endless_answer_is_abandoned_at_the_size_limit() {
         (EVENTS, comment, "an answer of over 32 MiB"),
         (JSON, line.clone(), "an answer of over 32 MiB"),
     ] {
-        let error = ask(Script::Endless(head, piece)).await.unwrap_err();
+        let error = ask(ScriptedResponse::Endless(head, piece))
+            .await
+            .unwrap_err();
         assert!(malformed(&error).contains(said), "{error}");
     }
 }
@@ -37,7 +39,7 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
     // The model's own limit of 1,000 tokens is less than what the request asks for.
     let most = 1_000 * 8 + (8 << 10);
     for (piece, bytes) in [(word, 15), (thought, 12)] {
-        let error = ask(Script::Endless(EVENTS, piece.repeat(10)))
+        let error = ask(ScriptedResponse::Endless(EVENTS, piece.repeat(10)))
             .await
             .unwrap_err();
         let ModelError::Endless { output, .. } = &error else {
@@ -58,7 +60,9 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
     }
     let line = "x".repeat(64 << 10);
     for piece in [format!("data: {line}"), format!("data: {line}\n")] {
-        let error = ask(Script::Endless(EVENTS, piece)).await.unwrap_err();
+        let error = ask(ScriptedResponse::Endless(EVENTS, piece))
+            .await
+            .unwrap_err();
         let ModelError::Endless { output, .. } = &error else {
             panic!("{error:?}");
         };
@@ -69,12 +73,12 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
 #[tokio::test]
 async fn redirect_does_not_forward_the_prompt() {
     for status in [301, 302, 303, 307, 308] {
-        let other = Server::start(vec![Script::Raw(vec![JSON, "{}"])]).await;
+        let other = Server::start(vec![ScriptedResponse::Raw(vec![JSON, "{}"])]).await;
         let head = format!(
             "HTTP/1.1 {status} Elsewhere\r\nlocation: {}/x?token=1\r\nconnection: close\r\n\r\n",
             other.url
         );
-        let server = Server::start(vec![Script::Raw(vec![head.leak()])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![head.leak()])]).await;
         let model = OpenAiModel::new(options(&server.url)).unwrap();
         let error = model.chat(&request(), &NoWatch).await.unwrap_err();
         let ModelError::Refused {
@@ -110,7 +114,7 @@ async fn implausible_usage_report_is_replaced_by_the_upper_bound() {
     ] {
         let answer = "{\"choices\":[{\"message\":{\"content\":\"twelve bytes!\"},\"finish_reason\":\"stop\"}],\"usage\":";
         let body = format!("{answer}{usage}}}").leak();
-        let reply = ask(Script::Raw(vec![JSON, body])).await.unwrap();
+        let reply = ask(ScriptedResponse::Raw(vec![JSON, body])).await.unwrap();
         assert_eq!(reply.usage.prompt, worst.prompt, "{usage}");
         assert_eq!(reply.usage.output, Tokens(output), "{usage}");
     }
@@ -118,9 +122,9 @@ async fn implausible_usage_report_is_replaced_by_the_upper_bound() {
 
 /// Keeps what is logged.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -142,7 +146,7 @@ fn leaks(text: &str) -> bool {
 
 #[tokio::test]
 async fn api_key_repeated_by_a_server_appears_in_no_error_or_log() {
-    let log = Log::default();
+    let log = LogBuffer::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -182,7 +186,7 @@ async fn api_key_repeated_by_a_server_appears_in_no_error_or_log() {
         format!("{EVENTS}data: {{\"error\":{{\"message\":\"no key {KEY}!\"}}}}\n\n"),
     ];
     for script in scripts {
-        let server = Server::start(vec![Script::Raw(vec![script.clone().leak()])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![script.clone().leak()])]).await;
         let mut options = options(&server.url);
         options.key = Some(ApiKey(KEY.to_owned()));
         let model = OpenAiModel::new(options).unwrap();

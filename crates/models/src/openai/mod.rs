@@ -23,10 +23,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::probe::{Probe, probe};
+pub use self::probe::{ProbeResult, probe};
 
-use self::answer::Answer;
-use self::failure::Failures;
+use self::answer::StreamedAnswer;
+use self::failure::ErrorMapper;
 use self::transport::{Endpoint, HttpFailure, Transport};
 use super::usage::credible;
 use starling_core::{
@@ -78,7 +78,7 @@ pub struct OpenAiModel {
     /// The server has refused tools.
     has_no_tools: AtomicBool,
     transport: Transport,
-    failures: Failures,
+    failures: ErrorMapper,
 }
 
 impl OpenAiModel {
@@ -95,7 +95,7 @@ impl OpenAiModel {
         Ok(OpenAiModel {
             as_text,
             has_no_tools: AtomicBool::new(false),
-            failures: Failures::new(&options.profile, endpoint.address(), secrets),
+            failures: ErrorMapper::new(&options.profile, endpoint.address(), secrets),
             transport: Transport::new(name, endpoint, "/chat/completions")?,
             options,
         })
@@ -122,7 +122,7 @@ impl OpenAiModel {
         &self,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<StreamedAnswer, ModelError> {
         let body =
             wire::body(self.options(), request).map_err(|error| ModelError::Unavailable {
                 model: self.options.profile.name.clone(),
@@ -130,7 +130,7 @@ impl OpenAiModel {
             })?;
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;
-        let mut answer = Answer::default();
+        let mut answer = StreamedAnswer::default();
         let most = most_bytes(request.max_output.min(self.options.profile.max_output));
         loop {
             let next = if answer.is_finished() {

@@ -10,7 +10,7 @@ use starling_core::ModelError;
 
 /// What an endpoint said to the question for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeResult {
     Answers {
         /// The models that it lists, where the list can be read.
         models: Vec<String>,
@@ -37,22 +37,22 @@ pub async fn probe(
     base_url: &str,
     key: Option<&ApiKey>,
     deadline: Duration,
-) -> Result<Probe, ModelError> {
+) -> Result<ProbeResult, ModelError> {
     let endpoint = Endpoint::new(name, base_url, key)?;
     let transport = Transport::new(name, endpoint, "/models")?;
     let answer = tokio::time::timeout(deadline, transport.get()).await;
     Ok(match answer {
-        Err(_) => Probe::Unreachable {
+        Err(_) => ProbeResult::Unreachable {
             message: format!("no answer within {} s", deadline.as_secs()),
         },
-        Ok(Err(error)) => Probe::Unreachable {
+        Ok(Err(error)) => ProbeResult::Unreachable {
             message: error.to_string(),
         },
-        Ok(Ok((200..300, body))) => Probe::Answers {
+        Ok(Ok((200..300, body))) => ProbeResult::Answers {
             models: listed(&body),
         },
-        Ok(Ok((status @ (401 | 403), _))) => Probe::KeyRefused { status },
-        Ok(Ok((status, _))) => Probe::Unclear { status },
+        Ok(Ok((status @ (401 | 403), _))) => ProbeResult::KeyRefused { status },
+        Ok(Ok((status, _))) => ProbeResult::Unclear { status },
     })
 }
 

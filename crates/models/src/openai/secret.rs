@@ -13,27 +13,27 @@ const LAYERS: usize = 3;
 
 /// The keys that must not be shown.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Vec<Vec<char>>);
+pub(super) struct SecretMasker(Vec<Vec<char>>);
 
 /// One character of a text, and the bytes that stand for it.
-struct Decoded {
+struct DecodedChar {
     char: char,
     bytes: Range<usize>,
 }
 
-impl Secrets {
+impl SecretMasker {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let kept = secrets.into_iter().map(str::trim);
         let kept = kept.filter(|secret| secret.len() >= SHORTEST);
-        Secrets(kept.map(|secret| secret.chars().collect()).collect())
+        SecretMasker(kept.map(|secret| secret.chars().collect()).collect())
     }
 
     /// The text without the keys, however they are escaped in it (percent encoding, JSON, HTML).
     pub fn mask(&self, text: &str) -> String {
         let mut found = Vec::new();
-        let mut decoded: Vec<Decoded> = text
+        let mut decoded: Vec<DecodedChar> = text
             .char_indices()
-            .map(|(at, char)| Decoded {
+            .map(|(at, char)| DecodedChar {
                 char,
                 bytes: at..at + char.len_utf8(),
             })
@@ -60,11 +60,11 @@ impl Secrets {
 }
 
 /// Where a secret stands, or a long beginning of it.
-fn occurrences(text: &[Decoded], secret: &[char], found: &mut Vec<Range<usize>>) {
+fn occurrences(text: &[DecodedChar], secret: &[char], found: &mut Vec<Range<usize>>) {
     let enough = secret.len().min(PREFIX);
     let mut at = 0;
     while at < text.len() {
-        let same = |(one, other): &(&Decoded, &char)| one.char.eq_ignore_ascii_case(other);
+        let same = |(one, other): &(&DecodedChar, &char)| one.char.eq_ignore_ascii_case(other);
         let matching = text[at..].iter().zip(secret).take_while(same).count();
         if matching >= enough {
             found.push(text[at].bytes.start..text[at + matching - 1].bytes.end);
@@ -76,20 +76,20 @@ fn occurrences(text: &[Decoded], secret: &[char], found: &mut Vec<Range<usize>>)
 }
 
 /// The text with one layer of escapes taken away.
-fn unescaped(text: Vec<Decoded>) -> Vec<Decoded> {
+fn unescaped(text: Vec<DecodedChar>) -> Vec<DecodedChar> {
     let mut result = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < text.len() {
         let (char, length) = escape(&text[at..]).unwrap_or((text[at].char, 1));
         let bytes = text[at].bytes.start..text[at + length - 1].bytes.end;
-        result.push(Decoded { char, bytes });
+        result.push(DecodedChar { char, bytes });
         at += length;
     }
     result
 }
 
 /// The character that an escape at the beginning of a text stands for, and the escape's length.
-fn escape(text: &[Decoded]) -> Option<(char, usize)> {
+fn escape(text: &[DecodedChar]) -> Option<(char, usize)> {
     /// The longest escape: `&#x10FFFF;`.
     const MOST: usize = 10;
     let start: String = text.iter().take(MOST).map(|one| one.char).collect();
@@ -136,7 +136,7 @@ mod tests {
     const KEY: &str = "sk-Ab/12+cd=EF&56";
 
     fn masked(text: &str) -> String {
-        Secrets::new([KEY]).mask(text)
+        SecretMasker::new([KEY]).mask(text)
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(masked(text), text);
         }
         assert_eq!(
-            Secrets::new(["none", ""]).mask("there is none"),
+            SecretMasker::new(["none", ""]).mask("there is none"),
             "there is none"
         );
     }

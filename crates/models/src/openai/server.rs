@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// One answer, in the pieces in which it is sent. The connection closes after the last one.
-pub(super) enum Script {
+pub(super) enum ScriptedResponse {
     /// As it stands on the wire, head included.
     Raw(Vec<&'static str>),
     /// Sends this and then nothing more, without closing.
@@ -23,7 +23,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Answers the first request with the first script, and so on.
-    pub async fn start(scripts: Vec<Script>) -> Server {
+    pub async fn start(scripts: Vec<ScriptedResponse>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -51,23 +51,23 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, script: ScriptedResponse, seen: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     seen.lock().unwrap().push(request);
     match script {
-        Script::Raw(pieces) => {
+        ScriptedResponse::Raw(pieces) => {
             for piece in pieces {
                 stream.write_all(piece.as_bytes()).await.unwrap();
                 stream.flush().await.unwrap();
             }
         }
-        Script::Hang(piece) => {
+        ScriptedResponse::Hang(piece) => {
             stream.write_all(piece.as_bytes()).await.unwrap();
             let mut end = [0; 1];
             // The client closes when its call is dropped.
             let _ = stream.read(&mut end).await;
         }
-        Script::Endless(head, piece) => {
+        ScriptedResponse::Endless(head, piece) => {
             stream.write_all(head.as_bytes()).await.unwrap();
             while stream.write_all(piece.as_bytes()).await.is_ok() {}
         }

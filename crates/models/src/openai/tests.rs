@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::*;
 use starling_core::{
     Finish, Message, ModelNotice, NoWatch, Price, Tokens, ToolCall, ToolCalling, ToolSpec,
@@ -56,16 +56,16 @@ pub(super) fn request() -> ChatRequest {
     }
 }
 
-pub(super) async fn ask(script: Script) -> Result<ChatReply, ModelError> {
+pub(super) async fn ask(script: ScriptedResponse) -> Result<ChatReply, ModelError> {
     let server = Server::start(vec![script]).await;
     let model = OpenAiModel::new(options(&server.url)).unwrap();
     model.chat(&request(), &NoWatch).await
 }
 
 #[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
+struct DeltaRecorder(Mutex<Vec<String>>);
 
-impl ChatWatch for Seen {
+impl ChatWatch for DeltaRecorder {
     fn delta(&self, text: &str) {
         self.0.lock().unwrap().push(text.to_owned());
     }
@@ -76,7 +76,7 @@ impl ChatWatch for Seen {
 
 #[tokio::test]
 async fn streamed_deltas_are_reported_and_joined() {
-    let server = Server::start(vec![Script::Raw(vec![
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         EVENTS,
         ": a comment\n\n",
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
@@ -96,7 +96,7 @@ async fn streamed_deltas_are_reported_and_joined() {
         output: 100.0,
     });
     let model = OpenAiModel::new(options).unwrap();
-    let seen = Seen::default();
+    let seen = DeltaRecorder::default();
     let reply = model.chat(&request(), &seen).await.unwrap();
     assert_eq!(reply.text, "Hello wörld");
     assert_eq!(reply.finish, Finish::Stop);
@@ -110,7 +110,7 @@ async fn streamed_deltas_are_reported_and_joined() {
 
 #[tokio::test]
 async fn request_body_contains_all_configured_options() {
-    let server = Server::start(vec![Script::Raw(vec![
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -155,7 +155,7 @@ async fn request_body_contains_all_configured_options() {
 
 #[tokio::test]
 async fn request_without_api_key_has_no_authorization_header() {
-    let server = Server::start(vec![Script::Raw(vec![
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -176,7 +176,7 @@ async fn request_without_api_key_has_no_authorization_header() {
 
 #[tokio::test]
 async fn text_tool_calling_sends_no_tools_and_no_tool_role() {
-    let server = Server::start(vec![Script::Raw(vec![
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -205,7 +205,7 @@ async fn text_tool_calling_sends_no_tools_and_no_tool_role() {
 
 #[tokio::test]
 async fn streamed_tool_call_pieces_are_joined() {
-    let reply = ask(Script::Raw(vec![
+    let reply = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"a\",\
          \"function\":{\"name\":\"read\",\"arguments\":\"{\\\"x\\\":\"}}]}}]}\n\n",
@@ -238,7 +238,7 @@ async fn streamed_tool_call_pieces_are_joined() {
 
 #[tokio::test]
 async fn tool_calls_with_equal_index_and_different_ids_stay_separate() {
-    let reply = ask(Script::Raw(vec![
+    let reply = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"tool_calls\":[\
          {\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}},\
@@ -252,7 +252,7 @@ async fn tool_calls_with_equal_index_and_different_ids_stay_separate() {
 
 #[tokio::test]
 async fn plain_json_answer_without_usage_is_accepted() {
-    let reply = ask(Script::Raw(vec![
+    let reply = ask(ScriptedResponse::Raw(vec![
         JSON,
         "{\n \"choices\": [{\"message\": {\"role\": \"assistant\",\n \"content\": [{\"type\":\"text\",\
          \"text\":\"twelve byte\"}]}, \"finish_reason\": \"eos\"}]\n}",
@@ -273,7 +273,7 @@ async fn finish_reasons_length_and_content_filter_are_distinguished() {
         ("something new", Finish::Stop),
         ("", Finish::Stop),
     ] {
-        let mut answer = Answer::default();
+        let mut answer = StreamedAnswer::default();
         answer.take(
             &json!({"choices": [{"delta": {"content": "x"}, "finish_reason": reason}]}),
             &NoWatch,
@@ -284,7 +284,7 @@ async fn finish_reasons_length_and_content_filter_are_distinguished() {
 
 #[tokio::test]
 async fn event_stream_with_wrong_content_type_is_parsed() {
-    let reply = ask(Script::Raw(vec![
+    let reply = ask(ScriptedResponse::Raw(vec![
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n",
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
     ]))
@@ -296,9 +296,11 @@ async fn event_stream_with_wrong_content_type_is_parsed() {
 #[tokio::test]
 async fn truncated_stream_is_a_transport_error() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
-    let quiet = ask(Script::Raw(vec![EVENTS, piece])).await.unwrap_err();
+    let quiet = ask(ScriptedResponse::Raw(vec![EVENTS, piece]))
+        .await
+        .unwrap_err();
     assert!(matches!(quiet, ModelError::Transport { .. }), "{quiet:?}");
-    let loud = ask(Script::Raw(vec![CHUNKED, "ff\r\n", piece]))
+    let loud = ask(ScriptedResponse::Raw(vec![CHUNKED, "ff\r\n", piece]))
         .await
         .unwrap_err();
     assert!(matches!(loud, ModelError::Transport { .. }), "{loud:?}");
@@ -308,7 +310,7 @@ async fn truncated_stream_is_a_transport_error() {
 #[tokio::test]
 async fn finished_answer_is_returned_although_the_stream_stays_open() {
     tokio::time::timeout(Duration::from_secs(60), async {
-        let reply = ask(Script::Hang(
+        let reply = ask(ScriptedResponse::Hang(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
              data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n",
         ))
@@ -323,9 +325,9 @@ async fn finished_answer_is_returned_although_the_stream_stays_open() {
 #[tokio::test]
 async fn answer_that_is_not_a_chat_completion_is_malformed() {
     for script in [
-        Script::Raw(vec![EVENTS, "data: {\"choices\": [oops\n\n"]),
-        Script::Raw(vec![JSON, "[1, 2]"]),
-        Script::Raw(vec![
+        ScriptedResponse::Raw(vec![EVENTS, "data: {\"choices\": [oops\n\n"]),
+        ScriptedResponse::Raw(vec![JSON, "[1, 2]"]),
+        ScriptedResponse::Raw(vec![
             "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n",
             "<html>log in</html>",
         ]),
@@ -356,9 +358,9 @@ async fn errors_contain_the_endpoint_without_secrets() {
     assert!(!said.contains("hunter"), "{said}");
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
     for script in [
-        Script::Raw(vec![EVENTS, piece]),
-        Script::Raw(vec![JSON, "[1, 2]"]),
-        Script::Raw(vec!["HTTP/1.1 401 No\r\nconnection: close\r\n\r\n", "no"]),
+        ScriptedResponse::Raw(vec![EVENTS, piece]),
+        ScriptedResponse::Raw(vec![JSON, "[1, 2]"]),
+        ScriptedResponse::Raw(vec!["HTTP/1.1 401 No\r\nconnection: close\r\n\r\n", "no"]),
     ] {
         let said = ask(script).await.unwrap_err().to_string();
         assert!(said.contains("http://127.0.0.1:"), "{said}");
@@ -366,7 +368,7 @@ async fn errors_contain_the_endpoint_without_secrets() {
 }
 
 async fn refused(head: &'static str, body: &'static str) -> ModelError {
-    ask(Script::Raw(vec![
+    ask(ScriptedResponse::Raw(vec![
         head,
         "content-type: application/json\r\nconnection: close\r\n\r\n",
         body,
@@ -427,11 +429,11 @@ async fn rate_limit_error_contains_the_requested_wait() {
 #[tokio::test]
 async fn openai_adapter_does_not_retry_server_errors() {
     let server = Server::start(vec![
-        Script::Raw(vec![
+        ScriptedResponse::Raw(vec![
             "HTTP/1.1 529 Overloaded\r\nconnection: close\r\n\r\n",
             "busy",
         ]),
-        Script::Raw(vec!["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"]),
+        ScriptedResponse::Raw(vec!["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"]),
     ])
     .await;
     let model = OpenAiModel::new(options(&server.url)).unwrap();
@@ -482,8 +484,8 @@ async fn refusal_of_tools_switches_to_text_tool_calling() {
         let head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n".to_owned();
         let refusal: &'static str = Box::leak((head + &body).into_boxed_str());
         let server = Server::start(vec![
-            Script::Raw(vec![refusal]),
-            Script::Raw(vec![
+            ScriptedResponse::Raw(vec![refusal]),
+            ScriptedResponse::Raw(vec![
                 JSON,
                 "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
             ]),
@@ -540,7 +542,7 @@ async fn context_length_errors_are_reported_as_too_long() {
 
 #[tokio::test]
 async fn error_event_in_the_stream_fails_the_request() {
-    let error = ask(Script::Raw(vec![
+    let error = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n",
         "data: {\"error\":{\"message\":\"overloaded\",\"code\":\"503\"}}\n\n",
@@ -579,8 +581,11 @@ fn invalid_url_or_key_is_unavailable_and_the_key_is_not_shown() {
 async fn probe_lists_models_without_a_chat_request() {
     let deadline = Duration::from_secs(30);
     let asked = async |head: &'static str| {
-        let server =
-            Server::start(vec![Script::Raw(vec![head, "content-length: 0\r\n\r\n"])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![
+            head,
+            "content-length: 0\r\n\r\n",
+        ])])
+        .await;
         let key = ApiKey("secret-word".to_owned());
         let found = probe("m", &server.url, Some(&key), deadline).await.unwrap();
         let request = server.requests().remove(0).to_lowercase();
@@ -590,24 +595,27 @@ async fn probe_lists_models_without_a_chat_request() {
     };
     assert_eq!(
         asked("HTTP/1.1 200 OK\r\n").await,
-        Probe::Answers { models: Vec::new() }
+        ProbeResult::Answers { models: Vec::new() }
     );
     assert_eq!(
         asked("HTTP/1.1 401 No\r\n").await,
-        Probe::KeyRefused { status: 401 }
+        ProbeResult::KeyRefused { status: 401 }
     );
     assert_eq!(
         asked("HTTP/1.1 404 No\r\n").await,
-        Probe::Unclear { status: 404 }
+        ProbeResult::Unclear { status: 404 }
     );
     let nobody = probe("m", "http://127.0.0.1:1/v1", None, deadline)
         .await
         .unwrap();
-    assert!(matches!(nobody, Probe::Unreachable { .. }), "{nobody:?}");
-    let server = Server::start(vec![Script::Hang("HTTP/1.1 ")]).await;
+    assert!(
+        matches!(nobody, ProbeResult::Unreachable { .. }),
+        "{nobody:?}"
+    );
+    let server = Server::start(vec![ScriptedResponse::Hang("HTTP/1.1 ")]).await;
     let slow = probe("m", &server.url, None, Duration::from_millis(50))
         .await
         .unwrap();
-    assert!(matches!(slow, Probe::Unreachable { .. }), "{slow:?}");
+    assert!(matches!(slow, ProbeResult::Unreachable { .. }), "{slow:?}");
     assert!(probe("m", "no url", None, deadline).await.is_err());
 }

@@ -8,9 +8,9 @@ use reqwest::{Response, Url, redirect};
 use serde_json::{Map, Value};
 
 use super::ApiKey;
-use super::events::{Events, MOST_BYTES, too_large};
+use super::events::{EventStream, MOST_BYTES, too_large};
 use super::failure::causes;
-use super::secret::Secrets;
+use super::secret::SecretMasker;
 use starling_core::ModelError;
 
 /// The most of an error's body that is read.
@@ -72,10 +72,10 @@ impl Endpoint {
     }
 
     /// What must not be shown: the key, and a user or password in the address.
-    pub fn secrets(&self, key: Option<&ApiKey>) -> Secrets {
+    pub fn secrets(&self, key: Option<&ApiKey>) -> SecretMasker {
         let key = key.map(|ApiKey(key)| key.as_str());
         let password = self.base.password();
-        Secrets::new(
+        SecretMasker::new(
             key.into_iter()
                 .chain(password)
                 .chain([self.base.username()]),
@@ -162,7 +162,7 @@ impl Transport {
     }
 
     /// Asks for a chat completion.
-    pub async fn post(&self, body: &Map<String, Value>) -> Result<Events, HttpFailure> {
+    pub async fn post(&self, body: &Map<String, Value>) -> Result<EventStream, HttpFailure> {
         let response = self.send(self.client.post(&self.url).json(body)).await?;
         as_events(response).await
     }
@@ -177,7 +177,7 @@ impl Transport {
     }
 }
 
-async fn as_events(response: Response) -> Result<Events, HttpFailure> {
+async fn as_events(response: Response) -> Result<EventStream, HttpFailure> {
     let status = response.status();
     if status.is_redirection() {
         let location = response.headers().get(LOCATION);
@@ -201,41 +201,41 @@ async fn as_events(response: Response) -> Result<Events, HttpFailure> {
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.starts_with("text/event-stream"));
     if streams {
-        return Ok(Events::of(response));
+        return Ok(EventStream::of(response));
     }
     let (body, rest) = read(response, MOST_BYTES).await?;
-    if rest == Rest::Unread {
+    if rest == UnreadRest::Unread {
         return Err(too_large("an answer", MOST_BYTES));
     }
     let is_events = ["data:", "event:", "id:", "retry:", ":"]
         .iter()
         .any(|start| body.trim_start().starts_with(start));
     if is_events {
-        return Ok(Events::whole(&body));
+        return Ok(EventStream::whole(&body));
     }
     match serde_json::from_str::<Value>(&body) {
-        Ok(whole) if whole.is_object() => Ok(Events::whole(&format!("data: {whole}\n\n"))),
+        Ok(whole) if whole.is_object() => Ok(EventStream::whole(&format!("data: {whole}\n\n"))),
         Ok(_) | Err(_) => Err(HttpFailure::NotChat(body)),
     }
 }
 
 /// What is left of a body behind the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Rest {
+enum UnreadRest {
     #[default]
     Nothing,
     Unread,
 }
 
 /// The body up to `limit` bytes.
-async fn read(mut response: Response, limit: usize) -> Result<(String, Rest), HttpFailure> {
+async fn read(mut response: Response, limit: usize) -> Result<(String, UnreadRest), HttpFailure> {
     let mut bytes = Vec::new();
-    let mut rest = Rest::Nothing;
+    let mut rest = UnreadRest::Nothing;
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > limit {
             bytes.truncate(limit);
-            rest = Rest::Unread;
+            rest = UnreadRest::Unread;
             break;
         }
     }

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::continuing::Continuing;
-use super::resilient::{Attempted, Policy, Resilient};
-use super::sampled::Sampled;
-use super::traced::Traced;
+use super::continuing::ContinuingModel;
+use super::resilient::{ModelWithPolicy, Policy, ResilientModel};
+use super::sampled::SampledModel;
+use super::traced::TracedModel;
 use starling_config::{Config, ModelKind, Network};
 use starling_core::{ChatModel, Dollars, ModelError};
 
@@ -143,7 +143,7 @@ impl Models {
         variables: Variables<'_>,
     ) -> Result<Models, ModelsError> {
         let roles = role_sources(config, choice)?;
-        let mut opening = Opening {
+        let mut opening = ModelOpener {
             network: &config.network,
             temperature: config.run.temperature,
             seed: config.run.seed,
@@ -237,7 +237,7 @@ fn policy(kind: ModelKind, network: &Network) -> Policy {
 }
 
 /// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
-struct Opening<'a> {
+struct ModelOpener<'a> {
     network: &'a Network,
     temperature: Option<f64>,
     seed: Option<u32>,
@@ -246,11 +246,11 @@ struct Opening<'a> {
     unpriced: Vec<String>,
 }
 
-impl Opening<'_> {
+impl ModelOpener<'_> {
     fn chain(&mut self, sources: &[ModelSource]) -> Result<Arc<dyn ChatModel>, ModelsError> {
         let mut models = Vec::new();
         for source in sources {
-            models.push(Attempted {
+            models.push(ModelWithPolicy {
                 model: self.adapter(source)?,
                 policy: policy(source.settings.kind, self.network),
             });
@@ -264,8 +264,8 @@ impl Opening<'_> {
         if first.model.profile().replayed {
             return Ok(first.model);
         }
-        let resilient = Resilient::of_each(first, models.collect());
-        Ok(Arc::new(Continuing::new(resilient)))
+        let resilient = ResilientModel::of_each(first, models.collect());
+        Ok(Arc::new(ContinuingModel::new(resilient)))
     }
 
     fn adapter(&mut self, source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelsError> {
@@ -280,7 +280,7 @@ impl Opening<'_> {
             asked.settings.temperature = None;
         }
         let opened = adapter::open(&asked, self.variables)?;
-        let model = self.sampled(Arc::new(Traced(opened)));
+        let model = self.sampled(Arc::new(TracedModel(opened)));
         self.opened.insert(source.name.clone(), model.clone());
         Ok(model)
     }
@@ -291,7 +291,7 @@ impl Opening<'_> {
         if model.profile().replayed || !asked_otherwise {
             return model;
         }
-        Arc::new(Sampled {
+        Arc::new(SampledModel {
             model,
             temperature: self.temperature.map(|value| value as f32),
             seed: self.seed.unwrap_or_default().into(),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::pulse::Pulse;
-use self::wait::Waits;
+use self::pulse::ActivityMonitor;
+use self::wait::RetryDelays;
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Cost, ModelError, ModelNotice, ModelProfile,
     WorstCase,
@@ -47,38 +47,38 @@ impl Default for Policy {
 
 /// A model and the patience that it is met with.
 #[derive(Clone)]
-pub struct Attempted {
+pub struct ModelWithPolicy {
     pub model: Arc<dyn ChatModel>,
     pub policy: Policy,
 }
 
 /// A list of models that answers as one: the first that can.
-pub struct Resilient {
-    first: Attempted,
-    others: Vec<Attempted>,
-    waits: Waits,
+pub struct ResilientModel {
+    first: ModelWithPolicy,
+    others: Vec<ModelWithPolicy>,
+    waits: RetryDelays,
 }
 
-impl Resilient {
+impl ResilientModel {
     /// Asks `first`, and when it fails the others, in their order; all with the same patience.
     pub fn new(first: Arc<dyn ChatModel>, others: Vec<Arc<dyn ChatModel>>, policy: Policy) -> Self {
-        let attempted = |model| Attempted { model, policy };
+        let attempted = |model| ModelWithPolicy { model, policy };
         let others = others.into_iter().map(attempted).collect();
-        Resilient::of_each(attempted(first), others)
+        ResilientModel::of_each(attempted(first), others)
     }
 
     /// The same, each with a patience of its own.
-    pub fn of_each(first: Attempted, others: Vec<Attempted>) -> Self {
-        Resilient {
+    pub fn of_each(first: ModelWithPolicy, others: Vec<ModelWithPolicy>) -> Self {
+        ResilientModel {
             first,
             others,
-            waits: Waits::random(),
+            waits: RetryDelays::random(),
         }
     }
 
     /// The same with waits that can be foretold.
     pub fn with_seed(mut self, seed: u64) -> Self {
-        self.waits = Waits::seeded(seed);
+        self.waits = RetryDelays::seeded(seed);
         self
     }
 
@@ -86,16 +86,16 @@ impl Resilient {
     /// added to `lost`.
     async fn attempts(
         &self,
-        tried: &Attempted,
+        tried: &ModelWithPolicy,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
         lost: &mut Cost,
     ) -> Result<ChatReply, ModelError> {
-        let Attempted { model, policy } = tried;
+        let ModelWithPolicy { model, policy } = tried;
         let mut attempt = 1;
         let mut sent = request.clone();
         loop {
-            let pulse = Pulse::new(watch);
+            let pulse = ActivityMonitor::new(watch);
             let answer = pulse.answer_in_time(&**model, &sent, policy).await;
             watch.request_ended(answer.as_ref());
             let error = match answer {
@@ -127,7 +127,7 @@ impl Resilient {
 /// The request as the budget allows it to be sent to this model: its answer may be shorter.
 async fn reserved(
     request: &ChatRequest,
-    tried: &Attempted,
+    tried: &ModelWithPolicy,
     watch: &dyn ChatWatch,
 ) -> Option<ChatRequest> {
     let profile = tried.model.profile();
@@ -142,7 +142,7 @@ async fn reserved(
 }
 
 #[async_trait]
-impl ChatModel for Resilient {
+impl ChatModel for ResilientModel {
     /// That of the first model.
     fn profile(&self) -> &ModelProfile {
         self.first.model.profile()

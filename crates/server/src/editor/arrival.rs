@@ -17,7 +17,7 @@ use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, TextError, refus
 use crate::documents::StoreClosed;
 use crate::outgoing::{ClientRequestError, send_request};
 use crate::session::disk_text;
-use starling_core::{ApplyError, Current, Effect};
+use starling_core::{ApplyError, CurrentText, Effect};
 
 /// How long the client may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,9 +79,9 @@ impl SentEdit<'_> {
     /// applied.
     fn settled(
         &self,
-        now: Result<Current, TextError>,
+        now: Result<CurrentText, TextError>,
         message: String,
-    ) -> Result<Current, ApplyError> {
+    ) -> Result<CurrentText, ApplyError> {
         match now {
             Ok(current) if current.text == self.after => Ok(current),
             Ok(current) if *current.text != *self.base => Err(stale(self.file)),
@@ -96,7 +96,7 @@ impl ClientEditor {
         &self,
         sent: &SentEdit<'_>,
         request: ApplyWorkspaceEditParams,
-        mut arrived: oneshot::Receiver<Current>,
+        mut arrived: oneshot::Receiver<CurrentText>,
     ) -> EditOutcome {
         let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
         let reply = tokio::select! {
@@ -134,13 +134,17 @@ impl ClientEditor {
     }
 
     /// Waits until a file is deleted.
-    async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
+    async fn deletion(
+        &self,
+        sent: &SentEdit<'_>,
+        reply: EditReply,
+    ) -> Result<CurrentText, ApplyError> {
         let patience = reply.timeout().min(REFUSAL_TIMEOUT);
         let began = Instant::now();
         loop {
             match tokio::fs::try_exists(sent.path).await {
                 Ok(false) => {
-                    return Ok(Current {
+                    return Ok(CurrentText {
                         text: Arc::clone(&sent.after),
                         version: None,
                     });
@@ -159,8 +163,8 @@ impl ClientEditor {
         &self,
         sent: &SentEdit<'_>,
         reply: EditReply,
-        mut arrived: oneshot::Receiver<Current>,
-    ) -> Result<Current, ApplyError> {
+        mut arrived: oneshot::Receiver<CurrentText>,
+    ) -> Result<CurrentText, ApplyError> {
         let began = Instant::now();
         let mut changes = self.documents.changes();
         loop {
@@ -202,7 +206,7 @@ impl ClientEditor {
         sent: &SentEdit<'_>,
         edit: &ClosedEdit,
         reply: EditReply,
-        mut arrived: oneshot::Receiver<Current>,
+        mut arrived: oneshot::Receiver<CurrentText>,
     ) -> EditOutcome {
         let (began, mut unclear) = (Instant::now(), None);
         let mut changes = self.documents.changes();
@@ -272,7 +276,7 @@ impl ClientEditor {
 impl EditOutcome {
     fn in_place(edit: &ClosedEdit) -> EditOutcome {
         // Text that was typed elsewhere in the file belongs to the user, not to the edit.
-        EditOutcome::Known(Ok(Current {
+        EditOutcome::Known(Ok(CurrentText {
             text: Arc::clone(&edit.after),
             version: None,
         }))

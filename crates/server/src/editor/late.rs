@@ -13,7 +13,7 @@ use super::closed::{ClosedEdit, EditPlacement};
 use super::{ClientEditor, POLL_INTERVAL, SentEdit};
 use crate::documents::StoreClosed;
 use crate::window::seen;
-use starling_core::{ApplyError, Current, Editor, Effect};
+use starling_core::{ApplyError, CurrentText, Editor, Effect};
 use starling_swarm::sending::{self, Purpose};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
@@ -120,7 +120,7 @@ impl ClientEditor {
     pub(super) fn watch_given_up_edit(
         &self,
         sent: &SentEdit<'_>,
-        arrived: oneshot::Receiver<Current>,
+        arrived: oneshot::Receiver<CurrentText>,
     ) {
         let purpose = match sent.effect {
             Effect::Change => Purpose::TakeBack,
@@ -175,7 +175,7 @@ impl ClientEditor {
     async fn wait_for_arrival(
         &self,
         late: &LateEdit,
-        mut arrived: oneshot::Receiver<Current>,
+        mut arrived: oneshot::Receiver<CurrentText>,
     ) -> Option<(Arc<str>, Arc<str>)> {
         let as_sent = (Arc::clone(&late.base), Arc::clone(&late.after));
         let mut changes = self.documents.changes();

@@ -14,7 +14,7 @@ use crate::protocol::{Intent, Propose};
 use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::run_context::RunContext;
-use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Verdict};
+use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer, Verdict};
 
 /// Deadline for a person's decision.
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -25,7 +25,7 @@ pub(crate) async fn decide(
     agent: &AgentState,
     change: &Propose,
     made: &Made,
-) -> (ActorId, Reviewed) {
+) -> (ActorId, ReviewAnswer) {
     let view = ProposalView {
         id: made.id.0,
         symbol: main_symbol(agent, &made.draft),
@@ -46,7 +46,7 @@ pub(crate) async fn ask_about(
     view: ProposalView,
     evidence: &Evidence,
     parts: Vec<FileChange>,
-) -> (ActorId, Reviewed) {
+) -> (ActorId, ReviewAnswer) {
     match run.task.approval {
         Approval::Auto => (ActorId::Starling, Verdict::Accept.into()),
         Approval::Proxy => (ActorId::Proxy, review::by_proxy(run, &view).await.into()),
@@ -80,8 +80,8 @@ pub(crate) async fn ask_about(
 pub(crate) async fn with_needed(
     run: &RunContext,
     needs: &[ProposalId],
-    decision: impl Future<Output = Reviewed>,
-) -> (ActorId, Reviewed) {
+    decision: impl Future<Output = ReviewAnswer>,
+) -> (ActorId, ReviewAnswer) {
     if needs.is_empty() {
         return (ActorId::User, decision.await);
     }
@@ -89,12 +89,12 @@ pub(crate) async fn with_needed(
         biased;
         gone = joint_check::one_is_gone(run, needs) => gone,
         reviewed = decision => match reviewed {
-            Reviewed::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
+            ReviewAnswer::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
                 joint_check::Needed::Applied => return (ActorId::User, reviewed),
                 joint_check::Needed::Gone(gone) => gone,
             },
-            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
-            | Reviewed::Edited(_) => return (ActorId::User, reviewed),
+            ReviewAnswer::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
+            | ReviewAnswer::Edited(_) => return (ActorId::User, reviewed),
         }
     };
     let reason = format!("it passes only with {gone}, {}", why_gone(run, gone));

@@ -30,7 +30,7 @@ use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::proposals::{Accepted, Decision, Landed, Stage};
 use crate::state::run_context::RunContext;
-use starling_core::{Reviewed, TestReport, Verdict};
+use starling_core::{ReviewAnswer, TestReport, Verdict};
 
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
@@ -175,7 +175,7 @@ pub(crate) async fn alone(
     loop {
         let (by, reviewed) = decide(run, agent, &change, &made).await;
         match reviewed {
-            Reviewed::Verdict(verdict) => {
+            ReviewAnswer::Verdict(verdict) => {
                 let known = (made.evidence.tests.clone(), report.clone());
                 let outcome =
                     concluded(run, agent, &change, made.clone(), (by, verdict), known).await;
@@ -191,7 +191,7 @@ pub(crate) async fn alone(
                     .remove(&apply::main_symbol(&made.draft));
                 change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
-            Reviewed::Edited(parts) => {
+            ReviewAnswer::Edited(parts) => {
                 let mut own = vec![(made.id, waiting(agent, &change, made.draft.clone()))];
                 edited::replace(run, &mut own, parts).await;
                 let Some((_, own)) = own.pop() else {

@@ -17,7 +17,7 @@ use crate::proposal::made::{part, tell_checked};
 use crate::proposal::{edited, joint_check, objection};
 use crate::state::proposals::{Accepted, Decision, Landed, Waiting};
 use crate::state::run_context::RunContext;
-use starling_core::{ProposalView, Reviewed, Verdict};
+use starling_core::{ProposalView, ReviewAnswer, Verdict};
 use starling_syntax::SymbolPath;
 
 /// Records the dependencies of a set's parts: on each other, and on proposals that were present
@@ -51,8 +51,8 @@ pub(crate) async fn decide_on_set(
     loop {
         let (by, reviewed) = ask_about_set(&run, lead, &members, together.clone()).await;
         let verdict = match reviewed {
-            Reviewed::Verdict(verdict) => verdict,
-            Reviewed::Edited(parts) => {
+            ReviewAnswer::Verdict(verdict) => verdict,
+            ReviewAnswer::Edited(parts) => {
                 let taken_out = edited::replace(&run, &mut members, parts).await;
                 landed.extend(taken_out.into_iter().map(|id| (id, Landed::TakenOut)));
                 let is_member = members.iter().any(|(id, _)| *id == lead);
@@ -106,7 +106,7 @@ async fn ask_about_set(
     lead: ProposalId,
     members: &[(ProposalId, Waiting)],
     together: Option<JointEvidence>,
-) -> (ActorId, Reviewed) {
+) -> (ActorId, ReviewAnswer) {
     let own = members.iter().find(|(member, _)| *member == lead);
     let Some((own, mut evidence)) = own.and_then(|(_, one)| Some((one, one.evidence.clone()?)))
     else {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::bed::*;
 use crate::*;
 use starling_core::{Approval, ModelError, ModelNotice};
-use starling_models::resilient::{Policy, Resilient};
+use starling_models::resilient::{Policy, ResilientModel};
 
 const SOURCE: &str = "import functools\n\n\n@functools.cache\ndef f(x):\n    # why x\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
@@ -363,7 +363,11 @@ async fn failing(line: Line) -> Ended {
         max_delay: Duration::from_millis(400),
     };
     let mut bed = Bed::new(&[("a.py", SOURCE)], Scripted::native()).begin(&["a.py::f"]);
-    bed.other_model = Some(Arc::new(Resilient::new(inner.clone(), Vec::new(), policy)));
+    bed.other_model = Some(Arc::new(ResilientModel::new(
+        inner.clone(),
+        Vec::new(),
+        policy,
+    )));
     let mut ended = end_of(bed).await;
     ended.calls = inner.calls();
     ended

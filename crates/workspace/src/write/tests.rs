@@ -174,7 +174,7 @@ fn sweep_keeps_files_with_similar_names() {
     assert_eq!(names(&root).len(), 8);
 }
 
-fn calls(change: impl FnOnce(&mut Calls)) -> Calls {
+fn calls(change: impl FnOnce(&mut SystemCalls)) -> SystemCalls {
     let mut calls = SYSTEM;
     change(&mut calls);
     calls
@@ -218,7 +218,7 @@ fn failed_flush_keeps_the_old_file() {
     fs::write(&path, "old").unwrap();
     let broken = calls(|calls| calls.sync = |_| Err(Errno::IO.into()));
     let failed = write_with(&broken, &path, b"new");
-    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert!(matches!(failed, Err(WriteFailure::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
 }
@@ -321,12 +321,13 @@ fn full_disk_during_in_place_write_restores_the_old_text() {
         };
     });
     let failed = write_with(&full, &path, b"new, and longer");
-    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert!(matches!(failed, Err(WriteFailure::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
     // If neither text fits on the disk, the journal keeps the new text.
     fs::write(&path, "also longer").unwrap();
-    let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer") else {
+    let Err(WriteFailure::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer")
+    else {
         panic!("neither text fits");
     };
     assert_eq!(fs::read_to_string(journal).unwrap(), "new, and longer");
