@@ -1,5 +1,5 @@
-//! Not a model: answers made of a change that is known beforehand. It proves the path from a task to a
-//! graded patch without a model; what comes of it says nothing about any.
+//! A stand-in for a model that proposes a known change. It tests the path from a task to a graded
+//! patch without a model; its results say nothing about any model.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,47 +15,48 @@ use starling_core::{
 };
 use starling_workspace::read_given;
 
-/// A longer list of changes is not read.
+/// Maximum size of a list of changes in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A part that comes back is proposed again, as a model would, but so many times at most.
+/// Maximum number of proposals of one part. A rejected part is proposed again, as a model would do.
 const TRIES: u32 = 6;
-/// How the answer to a proposal that went through ends.
+/// The last words of the answer to a proposal that was applied.
 const APPLIED: &str = "was accepted and applied.";
 
-/// What it is called wherever models are named.
+/// The model name that is shown for the oracle.
 const NAME: &str = "oracle (answers are made of the known change)";
 
-/// One owner's part of the known change; parts of one owner come in their order.
+/// One part of the known change, for one owner (the agent of a symbol). The parts of one owner are
+/// in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownChange {
     /// Symbol path of the owner.
     pub symbol: String,
-    /// The arguments of `propose`, without a reason.
+    /// The arguments of the `propose` tool, without a reason.
     pub propose: Value,
 }
 
 pub struct Oracle {
     profile: ModelProfile,
     changes: Vec<KnownChange>,
-    /// How far each conversation is.
+    /// The progress of each conversation, by conversation name.
     progress: Mutex<HashMap<String, OwnerProgress>>,
 }
 
-/// How far an owner is with its parts.
+/// The progress of an owner through its parts.
 #[derive(Debug, Clone, Copy, Default)]
 struct OwnerProgress {
-    /// The part that is its turn.
+    /// Index of the current part.
     part: usize,
-    /// How many times that one was proposed.
+    /// How many times the current part was proposed.
     tries: u32,
 }
 
 impl Oracle {
-    /// Reads a list of [`KnownChange`] as JSON.
+    /// Reads a JSON list of [`KnownChange`]s.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when the file cannot be read or is none.
+    /// [`ModelError::Unavailable`] if the file cannot be read or parsed.
     pub fn open(profile: ModelProfile, path: &Path) -> Result<Self, ModelError> {
         let unavailable = |message: String| ModelError::Unavailable {
             model: profile.name.clone(),
@@ -105,7 +106,8 @@ impl Oracle {
         now.tries += 1;
         let mut arguments = part.propose.clone();
         arguments["reason"] = "the known change".into();
-        // What upstream did is meant, and its tests come later.
+        // The known change is intentional, even if it breaks tests that the known solution changes
+        // as well.
         arguments["intended_losses"] = true.into();
         arguments["insist"] = true.into();
         arguments["more"] = (now.part + 1 < parts.len()).into();
@@ -115,7 +117,7 @@ impl Oracle {
         OracleAnswer::Call(call_id(now.part), "propose", arguments)
     }
 
-    /// Each owner once.
+    /// Returns the arguments that select each owner once.
     fn picks(&self) -> Vec<Value> {
         let mut owners: Vec<&str> = Vec::new();
         for change in &self.changes {
@@ -130,7 +132,7 @@ impl Oracle {
 
 enum OracleAnswer {
     Text(&'static str),
-    /// With the id of the call.
+    /// A tool call: id, tool name and arguments.
     Call(String, &'static str, Value),
 }
 
@@ -138,7 +140,7 @@ fn call_id(part: usize) -> String {
     format!("part {part}")
 }
 
-/// Whether the last answer to a part says that it was applied.
+/// Whether the last tool result for a part says that the part was applied.
 fn was_applied(request: &ChatRequest, part: usize) -> bool {
     let wanted = call_id(part);
     let answer = request
@@ -211,7 +213,7 @@ mod tests {
         told(oracle, conversation, tools, &[]).await
     }
 
-    /// Asks after some answers to proposals.
+    /// Requests the next answer after these tool results.
     async fn told(
         oracle: &Oracle,
         conversation: &str,
@@ -311,7 +313,7 @@ mod tests {
         }
         let next = told(&oracle, "agent a.py::f", &tools, &back).await;
         assert!(call(&next).1["add"].is_array());
-        // One that was applied, then woken again, has nothing to add.
+        // An agent whose part was applied has nothing to add when it is woken again.
         let done = [(1, APPLIED)];
         for _ in 0..2 {
             let last = told(&oracle, "agent a.py::f", &tools, &done).await;

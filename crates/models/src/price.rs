@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use starling_core::Price;
 
-/// The list price of a well-known model, by the name that its provider gives it. A vendor in front
-/// (`openai/gpt-4o`) and a release behind (`gpt-4o-2024-11-20`) make no difference.
+/// Returns the list price of a well-known model by its provider's name. A vendor prefix
+/// (`openai/gpt-4o`) and a release suffix (`gpt-4o-2024-11-20`) are ignored.
 pub fn list_price(model: &str) -> Option<Price> {
     let name = model.rsplit('/').next().unwrap_or(model);
     table()
@@ -16,7 +16,7 @@ pub fn list_price(model: &str) -> Option<Price> {
         .map(|entry| entry.price)
 }
 
-/// The models in the table.
+/// Returns the names of all models in the price table.
 pub fn priced_models() -> impl Iterator<Item = &'static str> {
     table()
         .iter()

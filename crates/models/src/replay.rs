@@ -1,4 +1,4 @@
-//! Answers from a recorded trajectory, in the order in which each conversation had them.
+//! Replays the answers of a recorded trajectory, in order for each conversation.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -13,17 +13,17 @@ use starling_core::{
 };
 use starling_workspace::read_given;
 
-/// A longer trajectory is not read.
+/// Maximum size of a trajectory in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The recorded model.
+/// A model that returns recorded answers.
 pub struct Replay {
     profile: ModelProfile,
     replies: HashMap<(String, u32), Result<ChatReply, ModelError>>,
     next: Mutex<HashMap<String, u32>>,
 }
 
-/// A line of a trajectory as far as it matters here.
+/// The fields of a trajectory line that a replay needs.
 #[derive(Deserialize)]
 struct RecordedLine {
     exchange: Option<Exchange>,
@@ -33,7 +33,7 @@ impl Replay {
     /// Reads a trajectory file.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when the file cannot be read or is no trajectory.
+    /// [`ModelError::Unavailable`] if the file cannot be read or is not a trajectory.
     pub fn open(profile: ModelProfile, path: &Path) -> Result<Self, ModelError> {
         let wrong =
             |error: &dyn Display| unavailable(&profile, format!("{}: {error}", path.display()));
@@ -42,11 +42,11 @@ impl Replay {
         Replay::parse(profile, &text)
     }
 
-    /// Reads the text of a trajectory.
+    /// Parses the text of a trajectory.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when a line is unreadable, no line holds an exchange, or two hold
-    /// the same one.
+    /// [`ModelError::Unavailable`] if a line cannot be parsed, no line contains an exchange, or two
+    /// lines contain the same one.
     pub fn parse(profile: ModelProfile, text: &str) -> Result<Self, ModelError> {
         let mut replies = HashMap::new();
         let mut capability = None;
@@ -58,7 +58,7 @@ impl Replay {
         {
             let exchange = match serde_json::from_str::<RecordedLine>(line) {
                 Ok(line) => line.exchange,
-                // A process that was killed leaves half a line.
+                // The last line can be incomplete if its writer was killed.
                 Err(error) if error.is_eof() && index + 1 == lines.len() => None,
                 Err(error) => {
                     let message = format!("line {} of the trajectory: {error}", index + 1);
@@ -118,7 +118,7 @@ impl ChatModel for Replay {
         &self.profile
     }
 
-    /// Whether the recorded model did.
+    /// Returns whether the recorded model filled holes.
     fn fills(&self) -> bool {
         let mut conversations = self.replies.keys().map(|(conversation, _)| conversation);
         conversations.any(|conversation| conversation.starts_with(FILLING))

@@ -1,4 +1,4 @@
-//! One sample among several: the same model, asked with a temperature and a seed of the sample's own.
+//! Samples: the same model with a different temperature and seed for each sample.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use async_trait::async_trait;
 
 use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile};
 
-/// Keeps the seeds of samples apart from those of the requests in one conversation.
+/// Factor that keeps the seeds of samples distinct from the seeds within one conversation.
 const APART: u64 = 1_000_003;
 
 pub(super) struct SampledModel {
     pub(super) model: Arc<dyn ChatModel>,
-    /// In place of the temperature of a request.
+    /// Overrides the temperature of every request.
     pub(super) temperature: Option<f32>,
     pub(super) seed: u64,
 }
@@ -51,7 +51,7 @@ mod tests {
     use crate::testing::{profile, reply, request};
     use starling_core::{Finish, NoWatch};
 
-    /// Keeps what it is asked with.
+    /// A model that records the temperature and seed of each request.
     struct RequestRecorder {
         profile: ModelProfile,
         asked: Mutex<Vec<(f32, Option<u64>)>>,

@@ -1,5 +1,5 @@
-//! Answers from another process of this machine, over a socket file: the request as a line of JSON, the
-//! reply as another. So does an environment for training put its policy in the place of a model.
+//! Gets answers from another process on this machine over a Unix socket: the request is one line of
+//! JSON, the reply another. A training environment uses this to serve its policy as a model.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Tokens, WorstCase,
 };
 
-/// A longer reply is none.
+/// Maximum length of a reply in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 pub struct SocketModel {

@@ -1,18 +1,18 @@
-//! Whether a report of used tokens can be believed. A report that cannot be true would let a request
-//! pass the budget for nothing, or use all of it up.
+//! Checks whether a usage report is plausible. An impossible report could let a request pass the
+//! budget for free, or exhaust the budget.
 
 use starling_core::{Tokens, Usage, WorstCase};
 
-/// No vocabulary has tokens of more bytes than sixteen on average: eight times fewer tokens than
-/// [`Tokens::at_most`] counts.
+/// A report with fewer than 1/8 of the tokens of [`Tokens::at_most`] is too low, because no
+/// vocabulary averages more than sixteen bytes per token.
 const TOO_FEW: u64 = 8;
-/// A report this many times over the upper bound is an error of the server.
+/// A report of more than 8 times the upper bound is a server error.
 const TOO_MANY: u64 = 8;
-/// Room for what a provider adds to a prompt by itself.
+/// Number of tokens that a provider may add to a prompt.
 const ADDED: u64 = 16_384;
 
-/// The reported usage of one request, where it can be true; else the upper bounds. `received` is an
-/// upper bound of what arrived.
+/// Returns the reported usage of a request if it is plausible, otherwise the upper bounds.
+/// `received` is an upper bound of the received tokens.
 pub(super) fn credible(reported: Option<Usage>, worst: &WorstCase, received: Tokens) -> Usage {
     let reported = reported.unwrap_or_default();
     let is_likely = |count: Tokens, least: Tokens, most: Tokens| {

@@ -1,4 +1,5 @@
-//! Judges a change by the problem and by itself: a model with a rubric, or an endpoint that gives a score.
+//! Scores a change by its problem statement and its patch, with a model and a rubric or with a
+//! scoring endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +11,23 @@ use serde_json::json;
 use starling_core::prompts::{Prompt, VerifyPrompt, VerifySystem};
 use starling_core::{ChatModel, ChatRequest, ChatWatch, Message, Tokens, WorstCase};
 
-/// How long one judgement may take.
+/// Maximum time for one score.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// The longest answer that is asked for.
+/// Maximum length of the model's answer.
 const LONGEST: Tokens = Tokens(2048);
-/// Of a longer change, the beginning is read.
+/// Maximum length of the patch in bytes; a longer one is cut.
 const MOST_BYTES: usize = 60_000;
-/// The longest answer of an endpoint that is read.
+/// Maximum length of an endpoint's answer in bytes.
 const MOST_ANSWER_BYTES: usize = 1 << 20;
-/// What the rubric gives at most.
+/// The maximum score of the rubric.
 const MOST_POINTS: f64 = 10.0;
 
-/// Who gives scores.
+/// A source of scores.
 #[derive(Clone)]
 pub enum Verifier {
     Model(Arc<dyn ChatModel>),
-    /// Takes `{"problem", "patch"}` by POST and answers `{"score"}`, from 0 to 1.
+    /// An endpoint that receives `{"problem", "patch"}` by POST and answers `{"score"}` with a
+    /// number from 0 to 1.
     Endpoint(String),
 }
 
@@ -35,8 +37,8 @@ struct ScoreResponse {
 }
 
 impl Verifier {
-    /// The most that the first request for a score can cost; `None` for an endpoint, whose cost is not
-    /// known here.
+    /// Returns the maximum cost of the first request for a score. Returns `None` for an endpoint,
+    /// whose cost is unknown.
     pub fn worst_case(&self, problem: &str, patch: &str) -> Option<WorstCase> {
         match self {
             Verifier::Model(model) => {
@@ -47,11 +49,11 @@ impl Verifier {
         }
     }
 
-    /// Judges one change, from 0 to 1. A model is asked for an answer of at most `max_output` tokens;
-    /// `watch` keeps the account.
+    /// Scores one change from 0 to 1. A model's answer is limited to `max_output` tokens; `watch`
+    /// receives the cost.
     ///
     /// # Errors
-    /// There is no score, and why.
+    /// The reason why there is no score.
     pub async fn score(
         &self,
         problem: &str,
@@ -139,12 +141,12 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
     }
 }
 
-/// The address without what may be secret in it.
+/// Returns the address without parts that may be secret.
 fn shown(url: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(url) else {
         return "the verifier".to_owned();
     };
-    // Neither can fail where there is a host.
+    // Both calls only fail for a URL without a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -152,7 +154,7 @@ fn shown(url: &str) -> String {
     url.into()
 }
 
-/// The last line with points, as a share of the most.
+/// Parses the last line with a score and returns it as a fraction of the maximum.
 fn points(text: &str) -> Option<f64> {
     let said = |line: &str| {
         let line = line.trim_matches([' ', '*', '`']);
@@ -190,12 +192,13 @@ mod tests {
         assert_eq!(points("good"), None);
     }
 
-    /// Answers one request with this body; the address, and what was asked.
+    /// Starts an endpoint that answers one request with this body. Returns its address and the
+    /// received request.
     async fn endpoint(body: &'static str) -> (String, tokio::task::JoinHandle<String>) {
         answering("200 OK", body).await
     }
 
-    /// The same with another status and more lines of the head.
+    /// Like [`endpoint`], with a status line and more header lines.
     async fn answering(
         head: &'static str,
         body: &'static str,

@@ -1,20 +1,21 @@
-//! Code fences that a model opens anew when it goes on.
+//! Handles code fences that a model opens again at the start of a continuation.
 
-/// What a piece did before it went on.
+/// Whether a continuation began with a superfluous code fence, and which kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReopenedFence {
     No,
-    /// It opened the fence again that is open already.
+    /// The continuation repeated the opening line of the fence that is still open.
     Inside,
-    /// It put the rest of a bare text into a fence.
+    /// The continuation put the rest of a text that is not in a fence into a new fence.
     Around,
 }
 
-/// The piece without the opening of a fence that cannot be meant.
+/// Removes an opening fence from a continuation if the fence cannot be intended.
 ///
-/// Within an open fence, a line that opens one of the same kind with the same language can only be that
-/// fence again: a closing line names no language. In the middle of a line of bare text no fence can
-/// stand. A bare fence within a fence closes it, and stays.
+/// Within an open fence, a line that opens a fence of the same kind and language can only repeat
+/// the opening line, because a closing line names no language. In the middle of a line of bare
+/// text, a fence is impossible. A fence without a language within an open fence closes the fence,
+/// so it is kept.
 pub(super) fn without_opening<'a>(text: &str, piece: &'a str) -> (ReopenedFence, &'a str) {
     let Some((line, rest)) = piece.split_once('\n') else {
         return (ReopenedFence::No, piece);
@@ -38,7 +39,7 @@ pub(super) fn without_opening<'a>(text: &str, piece: &'a str) -> (ReopenedFence,
     }
 }
 
-/// The line that opens or closes a block of code.
+/// The opening or closing line of a code block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CodeFence<'a> {
     mark: char,
@@ -67,7 +68,7 @@ impl<'a> CodeFence<'a> {
     }
 }
 
-/// The fence in which the text ends.
+/// Returns the fence that is still open at the end of the text.
 fn open_fence(text: &str) -> Option<CodeFence<'_>> {
     let mut open: Option<CodeFence<'_>> = None;
     for fence in text.lines().filter_map(CodeFence::of_line) {

@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::{profile, reply, request};
 use starling_core::{Dollars, Message, NoWatch, Tokens, ToolCall, WorstCase};
 
-/// A source of choices for the tests: splitmix64.
+/// A deterministic pseudo-random generator (splitmix64).
 struct TestRng(u64);
 
 impl TestRng {
@@ -27,11 +27,11 @@ impl TestRng {
     }
 }
 
-/// What the model does beside going on where it stopped.
+/// How exactly a scripted model continues its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContinuationStyle {
     Exact,
-    /// Sometimes writes the unfinished line again, sometimes opens the fence again.
+    /// Sometimes repeats the unfinished line and sometimes opens the code fence again.
     Sloppy,
 }
 
@@ -41,13 +41,13 @@ enum AnswerForm {
     Call,
 }
 
-/// A model that has one long answer in mind and is cut every so many characters.
+/// A model that has one long answer and is cut after a random number of bytes.
 struct AuthorModel {
     profile: ModelProfile,
     answer: String,
     form: AnswerForm,
     manners: ContinuationStyle,
-    /// Bounds of the length of a piece, in bytes.
+    /// Minimum and maximum length of a part, in bytes.
     piece: (usize, usize),
     dice: Mutex<TestRng>,
 }
@@ -64,7 +64,7 @@ impl AuthorModel {
         }
     }
 
-    /// How much of the answer the request shows; everything shown must be true.
+    /// Returns how many bytes of the answer the request quotes. The quote must match the answer.
     fn written(&self, request: &ChatRequest) -> usize {
         let Some(Message::Assistant { text, tool_calls }) = request.messages.iter().rev().nth(1)
         else {
@@ -117,7 +117,7 @@ impl AuthorModel {
     }
 }
 
-/// The beginnings of lines that a reader would know again.
+/// Whether the start of a line is one that a reader would recognize.
 fn says_which_line(partial: &str) -> bool {
     ["return", "self.", "def ", "value", "class "]
         .iter()
@@ -166,8 +166,8 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-/// Source with what makes joining hard: the same lines many times, rulers, tables, lines of one word,
-/// odd letters, fences in a docstring.
+/// Returns source code that is difficult to join: repeated lines, rulers, tables, lines of one
+/// word, unusual characters, code fences in a docstring.
 fn source(lines: usize, dice: &mut TestRng) -> String {
     const LINES: [&str; 16] = [
         "        pass\n",
@@ -289,7 +289,7 @@ async fn pieces_of_tool_arguments_are_joined_into_one_call() {
     }
 }
 
-/// Gives these replies one after the other and keeps the requests.
+/// Returns these replies in order and records the requests.
 struct ScriptedReplies {
     profile: ModelProfile,
     replies: Mutex<Vec<Result<ChatReply, ModelError>>>,
@@ -546,7 +546,7 @@ async fn failed_continuation_returns_the_partial_answer_as_cut() {
     assert_eq!(first.chat(&request(), &NoWatch).await, Err(lost()));
 }
 
-/// Has room for so many continuations, each with a shorter answer.
+/// A budget with room for a limited number of continuations, each with a shorter answer.
 struct LimitedBudget(std::sync::Mutex<u32>);
 
 #[async_trait]

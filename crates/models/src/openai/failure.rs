@@ -1,4 +1,4 @@
-//! What went wrong, in the words of the port.
+//! Converts HTTP and server errors to [`ModelError`].
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::secret::SecretMasker;
 use super::transport::HttpFailure;
 use starling_core::{ModelError, ModelProfile, Tokens};
 
-/// The most of a server's message that is kept.
+/// Maximum number of characters kept of a server's error message.
 const MESSAGE_CHARS: usize = 400;
-/// The most of an unreadable answer that is quoted.
+/// Maximum number of characters quoted of an unreadable answer.
 const QUOTED_CHARS: usize = 120;
 
-/// Turns failures of one model into errors of the port.
+/// Converts the failures of one model to [`ModelError`]s, without secrets.
 pub(super) struct ErrorMapper {
     model: String,
-    /// Where the endpoint is, without secrets.
+    /// The address of the endpoint, without secrets.
     address: String,
     secrets: SecretMasker,
     window: Tokens,
@@ -65,12 +65,12 @@ impl ErrorMapper {
         }
     }
 
-    /// A piece of an answer that is no JSON.
+    /// Returns the error for a chunk that is not valid JSON.
     pub fn unreadable(&self, error: &serde_json::Error, piece: &str) -> ModelError {
         self.malformed(format!("{error} in {:?}", self.shown(piece, QUOTED_CHARS)))
     }
 
-    /// The answer has gone on far beyond the limit that was asked for.
+    /// Returns the error for an answer that far exceeds the requested limit.
     pub fn endless(&self, received: Tokens) -> ModelError {
         ModelError::Endless {
             model: self.model.clone(),
@@ -83,9 +83,9 @@ impl ErrorMapper {
         }
     }
 
-    /// The text of a server as it may be shown: without the key, and cut.
+    /// Returns a server's text for display: with keys masked, and shortened.
     fn shown(&self, text: &str, most: usize) -> String {
-        // Masked first: a cut could leave a part of the key.
+        // Mask before shortening, because a cut could leave a part of the key.
         self.secrets.mask(text).trim().chars().take(most).collect()
     }
 
@@ -105,7 +105,7 @@ impl ErrorMapper {
         )
     }
 
-    /// An error object in place of a chunk.
+    /// Returns the error for an error object that the server sent instead of a chunk.
     pub fn in_stream(&self, error: &Value) -> ModelError {
         let status = ["code", "status", "status_code"]
             .iter()
@@ -124,7 +124,7 @@ impl ErrorMapper {
         )
     }
 
-    /// The stream ended before the model said why.
+    /// Returns the error for a stream that ended before the model stopped.
     pub fn cut(&self) -> ModelError {
         self.transport("the stream ended in the middle of the answer")
     }
@@ -190,7 +190,7 @@ impl ErrorMapper {
     }
 }
 
-/// The prompt's length is known to the caller alone.
+/// Adds the estimated prompt length to an error, because only the caller knows it.
 pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
     match error {
         ModelError::TooLong {
@@ -228,7 +228,7 @@ fn hint(status: u16) -> Option<&'static str> {
     }
 }
 
-/// An error with all its causes: the outermost alone says little.
+/// Returns an error message with all its causes, because the outermost error alone is not helpful.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -239,10 +239,10 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What a server said, whatever form it chose.
+/// An error message from a server, parsed from any of the known formats.
 struct ServerMessage {
     message: String,
-    /// Its codes and types, in small letters.
+    /// The error's codes and types in lower case.
     kind: String,
 }
 
@@ -274,8 +274,8 @@ impl ServerMessage {
         }
     }
 
-    /// Whether the server refuses a request because of its tools, in the words of Ollama, vLLM,
-    /// llama.cpp, OpenRouter and others.
+    /// Whether the server refuses the request because of its tools. The phrases are those of
+    /// Ollama, vLLM, llama.cpp, OpenRouter and others.
     fn is_without_tools(&self) -> bool {
         const WORDS: [&str; 10] = [
             "does not support tool",

@@ -1,4 +1,5 @@
-//! Servers that answer without end, redirect, report nonsense or repeat the key.
+//! Tests with hostile servers: endless answers, redirects, false usage reports, and errors that
+//! repeat the key.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -36,7 +37,7 @@ async fn endless_answer_is_abandoned_at_the_size_limit() {
 async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_part() {
     let word = "data: {\"choices\":[{\"delta\":{\"content\":\"word word word \"}}]}\n\n";
     let thought = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm hm hm hm \"}}]}\n\n";
-    // The model's own limit of 1,000 tokens is less than what the request asks for.
+    // The model's own limit of 1,000 tokens is lower than the requested one.
     let most = 1_000 * 8 + (8 << 10);
     for (piece, bytes) in [(word, 15), (thought, 12)] {
         let error = ask(ScriptedResponse::Endless(EVENTS, piece.repeat(10)))
@@ -45,7 +46,7 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
         let ModelError::Endless { output, .. } = &error else {
             panic!("{error:?}");
         };
-        // Pieces of an odd length are rounded up.
+        // Chunks with an odd number of bytes are rounded up.
         let pieces = u64::div_euclid(most, bytes) + 1;
         assert_eq!(output.0, pieces * bytes.div_ceil(2), "{error}");
         let said = error.to_string();
@@ -120,7 +121,7 @@ async fn implausible_usage_report_is_replaced_by_the_upper_bound() {
     }
 }
 
-/// Keeps what is logged.
+/// A writer that keeps the log output in memory.
 #[derive(Clone, Default)]
 struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -135,7 +136,7 @@ impl Write for LogBuffer {
     }
 }
 
-/// Whether a text holds the key, or enough of it to guess the rest.
+/// Whether a text contains the key or a large part of it.
 fn leaks(text: &str) -> bool {
     let text = text.to_lowercase();
     let unescaped = text.replace("%2f", "/").replace("%2b", "+");

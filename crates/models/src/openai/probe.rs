@@ -1,4 +1,4 @@
-//! Whether an endpoint is there, without spending a token.
+//! Checks whether an endpoint is reachable, without spending tokens.
 
 use std::time::Duration;
 
@@ -8,18 +8,19 @@ use super::ApiKey;
 use super::transport::{Endpoint, Transport};
 use starling_core::ModelError;
 
-/// What an endpoint said to the question for its models.
+/// The result of requesting an endpoint's list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeResult {
     Answers {
-        /// The models that it lists, where the list can be read.
+        /// The listed models; empty if the list cannot be parsed.
         models: Vec<String>,
     },
-    /// It is there, and wants another key.
+    /// The endpoint is reachable but rejects the key.
     KeyRefused {
         status: u16,
     },
-    /// Something is there; not every server lists its models.
+    /// The endpoint is reachable, but its answer is inconclusive. Not every server lists its
+    /// models.
     Unclear {
         status: u16,
     },
@@ -28,10 +29,10 @@ pub enum ProbeResult {
     },
 }
 
-/// Asks an endpoint for its models.
+/// Requests the list of models of an endpoint.
 ///
 /// # Errors
-/// [`ModelError::Unavailable`] for an URL or key that cannot be sent.
+/// [`ModelError::Unavailable`] if the URL or the key is invalid.
 pub async fn probe(
     name: &str,
     base_url: &str,
@@ -56,7 +57,7 @@ pub async fn probe(
     })
 }
 
-/// The names of models in a list as `GET /models` answers it.
+/// Parses the model names in the answer to `GET /models`.
 fn listed(body: &str) -> Vec<String> {
     let list: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let models = list.get("data").and_then(Value::as_array);

@@ -1,21 +1,23 @@
-//! Takes keys out of texts that are shown or kept: a server may repeat the key in what it says.
+//! Masks API keys in texts that are shown or stored, because a server may repeat the key in an
+//! error message.
 
 use std::ops::Range;
 
-/// Shown in place of a key.
+/// The text that replaces a key.
 const MASK: &str = "[key]";
-/// A shorter key is no secret (`none`, `test`), and masking it would garble other words.
+/// Minimum length of a key to be masked. A shorter key is a placeholder (`none`, `test`), and
+/// masking it would garble other words.
 const SHORTEST: usize = 6;
-/// A beginning of a key that is at least this long is masked too.
+/// Minimum length of a key's prefix to be masked as well.
 const PREFIX: usize = 12;
-/// How often a text is unescaped: a server may quote a text that quotes the key.
+/// Maximum levels of escaping to undo: a server may quote a text that itself quotes the key.
 const LAYERS: usize = 3;
 
-/// The keys that must not be shown.
+/// The keys to mask.
 #[derive(Clone, Default)]
 pub(super) struct SecretMasker(Vec<Vec<char>>);
 
-/// One character of a text, and the bytes that stand for it.
+/// A character of a text after unescaping, and its byte range in the original text.
 struct DecodedChar {
     char: char,
     bytes: Range<usize>,
@@ -28,7 +30,8 @@ impl SecretMasker {
         SecretMasker(kept.map(|secret| secret.chars().collect()).collect())
     }
 
-    /// The text without the keys, however they are escaped in it (percent encoding, JSON, HTML).
+    /// Returns the text with all keys masked, even if they are percent-encoded or escaped as JSON
+    /// or HTML.
     pub fn mask(&self, text: &str) -> String {
         let mut found = Vec::new();
         let mut decoded: Vec<DecodedChar> = text
@@ -59,7 +62,7 @@ impl SecretMasker {
     }
 }
 
-/// Where a secret stands, or a long beginning of it.
+/// Finds the ranges of a secret, or of a long prefix of it, in a text.
 fn occurrences(text: &[DecodedChar], secret: &[char], found: &mut Vec<Range<usize>>) {
     let enough = secret.len().min(PREFIX);
     let mut at = 0;
@@ -75,7 +78,7 @@ fn occurrences(text: &[DecodedChar], secret: &[char], found: &mut Vec<Range<usiz
     }
 }
 
-/// The text with one layer of escapes taken away.
+/// Undoes one level of escaping.
 fn unescaped(text: Vec<DecodedChar>) -> Vec<DecodedChar> {
     let mut result = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -88,9 +91,9 @@ fn unescaped(text: Vec<DecodedChar>) -> Vec<DecodedChar> {
     result
 }
 
-/// The character that an escape at the beginning of a text stands for, and the escape's length.
+/// Decodes an escape at the start of a text. Returns the character and the escape's length.
 fn escape(text: &[DecodedChar]) -> Option<(char, usize)> {
-    /// The longest escape: `&#x10FFFF;`.
+    /// Length of the longest escape: `&#x10FFFF;`.
     const MOST: usize = 10;
     let start: String = text.iter().take(MOST).map(|one| one.char).collect();
     let fixed = |prefix: &str, digits: usize| {

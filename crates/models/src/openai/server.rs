@@ -1,28 +1,28 @@
-//! A small HTTP server that answers as a test says, on a port of its own.
+//! A small HTTP server for tests. It sends scripted answers on its own port.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One answer, in the pieces in which it is sent. The connection closes after the last one.
+/// One answer, sent in pieces. The connection closes after the last piece.
 pub(super) enum ScriptedResponse {
-    /// As it stands on the wire, head included.
+    /// The raw bytes of the answer, including the HTTP head.
     Raw(Vec<&'static str>),
-    /// Sends this and then nothing more, without closing.
+    /// Sends this text and keeps the connection open without sending more.
     Hang(&'static str),
-    /// Sends the first and then the second for as long as the client reads.
+    /// Sends the first text once, then repeats the second one until the client disconnects.
     Endless(&'static str, String),
 }
 
-/// The server and what it was asked.
+/// A running test server and the requests that it received.
 pub(super) struct Server {
     pub url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Answers the first request with the first script, and so on.
+    /// Starts a server that answers each request with the next script.
     pub async fn start(scripts: Vec<ScriptedResponse>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -37,12 +37,12 @@ impl Server {
         Server { url, requests }
     }
 
-    /// Head and body of every request so far.
+    /// Returns the head and body of every request received so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The body of the only request.
+    /// Returns the body of the only request.
     pub fn body(&self) -> serde_json::Value {
         let requests = self.requests();
         assert_eq!(requests.len(), 1);
@@ -64,7 +64,7 @@ async fn serve(mut stream: TcpStream, script: ScriptedResponse, seen: Arc<Mutex<
         ScriptedResponse::Hang(piece) => {
             stream.write_all(piece.as_bytes()).await.unwrap();
             let mut end = [0; 1];
-            // The client closes when its call is dropped.
+            // The client closes the connection when its call is dropped.
             let _ = stream.read(&mut end).await;
         }
         ScriptedResponse::Endless(head, piece) => {

@@ -1,4 +1,5 @@
-//! The one layer for deadlines, retries and fallbacks. Whatever it does is told to the watch.
+//! The layer for deadlines, retries and fallbacks. Each of its actions is reported to the
+//! [`ChatWatch`].
 
 mod pulse;
 mod wait;
@@ -18,18 +19,18 @@ use starling_core::{
     WorstCase,
 };
 
-/// How patient to be with each model of a list.
+/// The timeouts and retries of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// For one attempt as a whole.
+    /// Maximum time of one attempt.
     pub timeout: Duration,
-    /// Between two signs of life, once the first has come.
+    /// Maximum time between two signs of life, after the first one.
     pub idle_timeout: Duration,
-    /// Attempts with each model; at least one is made.
+    /// Number of attempts with each model; at least one is made.
     pub attempts: u32,
-    /// The longest first wait; it doubles with each attempt.
+    /// Maximum delay before the second attempt. The maximum doubles with each attempt.
     pub base_delay: Duration,
-    /// No wait is longer, whatever a server asks for.
+    /// Maximum delay before any attempt, even if a server requests more.
     pub max_delay: Duration,
 }
 
@@ -45,14 +46,14 @@ impl Default for Policy {
     }
 }
 
-/// A model and the patience that it is met with.
+/// A model and its timeouts and retries.
 #[derive(Clone)]
 pub struct ModelWithPolicy {
     pub model: Arc<dyn ChatModel>,
     pub policy: Policy,
 }
 
-/// A list of models that answers as one: the first that can.
+/// A list of models that acts as one model: the first model that succeeds answers.
 pub struct ResilientModel {
     first: ModelWithPolicy,
     others: Vec<ModelWithPolicy>,
@@ -60,14 +61,14 @@ pub struct ResilientModel {
 }
 
 impl ResilientModel {
-    /// Asks `first`, and when it fails the others, in their order; all with the same patience.
+    /// Tries `first`, then the others in order, all with the same policy.
     pub fn new(first: Arc<dyn ChatModel>, others: Vec<Arc<dyn ChatModel>>, policy: Policy) -> Self {
         let attempted = |model| ModelWithPolicy { model, policy };
         let others = others.into_iter().map(attempted).collect();
         ResilientModel::of_each(attempted(first), others)
     }
 
-    /// The same, each with a patience of its own.
+    /// Like [`ResilientModel::new`], with a separate policy for each model.
     pub fn of_each(first: ModelWithPolicy, others: Vec<ModelWithPolicy>) -> Self {
         ResilientModel {
             first,
@@ -76,14 +77,14 @@ impl ResilientModel {
         }
     }
 
-    /// The same with waits that can be foretold.
+    /// Makes the retry delays deterministic.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.waits = RetryDelays::seeded(seed);
         self
     }
 
-    /// All attempts with one model. The first request is reserved already; failed requests are
-    /// added to `lost`.
+    /// Makes all attempts with one model. The first request is already reserved in the budget; the
+    /// cost of failed requests is added to `lost`.
     async fn attempts(
         &self,
         tried: &ModelWithPolicy,
@@ -124,7 +125,7 @@ impl ResilientModel {
     }
 }
 
-/// The request as the budget allows it to be sent to this model: its answer may be shorter.
+/// Reserves budget for the request. The returned request may have a lower output limit.
 async fn reserved(
     request: &ChatRequest,
     tried: &ModelWithPolicy,
@@ -143,7 +144,7 @@ async fn reserved(
 
 #[async_trait]
 impl ChatModel for ResilientModel {
-    /// That of the first model.
+    /// Returns the profile of the first model.
     fn profile(&self) -> &ModelProfile {
         self.first.model.profile()
     }
@@ -166,7 +167,7 @@ impl ChatModel for ResilientModel {
                 Ok(reply) => return Ok(with_lost(reply, lost)),
                 Err(error) => error,
             };
-            // The first model is asked again by the caller, in another form.
+            // The caller repeats the request to the first model without native tools.
             let is_first = std::ptr::eq(tried, &self.first);
             if is_first && let ModelError::NoTools { .. } = error {
                 return Err(error);
@@ -188,7 +189,7 @@ impl ChatModel for ResilientModel {
     }
 }
 
-/// A reply that covers the requests which were lost before it.
+/// Adds the cost of the failed requests to a reply.
 fn with_lost(mut reply: ChatReply, lost: Cost) -> ChatReply {
     if lost.calls > 0 {
         reply.calls = reply.calls.max(1) + lost.calls;

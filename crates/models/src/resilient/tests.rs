@@ -6,18 +6,18 @@ use crate::testing::{profile, reply, request};
 use starling_core::{Finish, NoWatch, Price, Tokens};
 use tokio::time::Instant;
 
-/// What a scripted model does with one request.
+/// The reaction of a scripted model to one request.
 enum ScriptedAction {
     Answer(&'static str),
     Fail(ModelError),
-    /// Says each piece after so many seconds, then nothing more.
+    /// Sends a delta after each of these delays in seconds, then nothing more.
     Mumble(Vec<u64>),
 }
 
 struct ScriptedModel {
     profile: ModelProfile,
     acts: Mutex<VecDeque<ScriptedAction>>,
-    /// The longest answer that each request asked for.
+    /// The output limit of each request.
     asked_for: Mutex<Vec<Tokens>>,
 }
 
@@ -197,7 +197,7 @@ async fn stalled_answer_fails_after_the_idle_timeout() {
         attempts: 1,
         ..Policy::default()
     };
-    // The first word may take its time; the pauses after it may not.
+    // The idle timeout does not apply before the first delta.
     let tired = scripted("a", vec![ScriptedAction::Mumble(vec![200, 100, 100])]);
     let error = ResilientModel::new(tired, Vec::new(), policy)
         .chat(&request(), &NoWatch)
@@ -229,7 +229,8 @@ async fn interrupted_answer_is_charged_its_worst_case_cost() {
     assert_eq!(answered.usage, whole.usage + worst.usage());
 }
 
-/// Has room for so many requests beyond the first, and keeps what was reported and reserved.
+/// A budget with room for a limited number of requests after the first. Records all reports and
+/// reservations.
 struct LimitedBudget {
     left: Mutex<u32>,
     told: Mutex<Vec<String>>,
@@ -262,7 +263,7 @@ impl ChatWatch for LimitedBudget {
     }
 }
 
-/// A model whose answers cost so much.
+/// Creates a model with a price per million output tokens.
 fn priced(name: &str, output: f64, acts: Vec<ScriptedAction>) -> Arc<ScriptedModel> {
     let mut model = ScriptedModel {
         profile: profile(name),

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt: exponential, with full jitter.
+//! Computes the delay before the next attempt: exponential backoff with full jitter.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Policy;
 use starling_core::ModelError;
 
-/// A source of waits that spread many callers over time.
+/// A generator of random delays, so that many callers do not retry at the same time.
 pub(super) struct RetryDelays(AtomicU64);
 
 impl RetryDelays {
@@ -19,8 +19,8 @@ impl RetryDelays {
         RetryDelays(AtomicU64::new(seed))
     }
 
-    /// The wait after this failed attempt, counted from 1. A server that names a wait is given that,
-    /// and a little more, so that its callers do not all come back at once.
+    /// Returns the delay after a failed attempt, counted from 1. If the server requests a delay,
+    /// returns that delay plus a small random part, so that not all callers retry at once.
     pub fn before_retry(&self, error: &ModelError, attempt: u32, policy: &Policy) -> Duration {
         let doubled = 2u32.saturating_pow(attempt.saturating_sub(1));
         let jitter = |most: Duration| most.min(policy.max_delay).mul_f64(self.fraction());
@@ -46,7 +46,7 @@ impl RetryDelays {
         wait.min(policy.max_delay)
     }
 
-    /// The next number of splitmix64, from 0 up to 1.
+    /// Returns the next pseudo-random number (splitmix64) in the range from 0 to 1, exclusive.
     fn fraction(&self) -> f64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);

@@ -1,13 +1,13 @@
-//! The weights that can be fetched by name.
+//! The model weights that can be downloaded by name.
 
 use std::path::Path;
 
 use super::WeightsError;
 
-/// The model that is used when nothing else is configured.
+/// The model that is used if no model is configured.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m";
 
-/// Weights that can be fetched by name.
+/// Model weights that can be downloaded by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownModel {
     pub name: &'static str,
@@ -15,32 +15,33 @@ pub struct KnownModel {
     /// The licence of the weights.
     pub licence: &'static str,
     pub bytes: u64,
-    /// In hexadecimal. Some sources are third parties, so it is always checked.
+    /// The SHA-256 of the file in hexadecimal. It is always checked, because some sources are third
+    /// parties.
     pub sha256: &'static str,
-    /// Prompt and answer together, in tokens.
+    /// Context window in tokens: prompt and answer together.
     pub context: u64,
     pub(super) hub: Option<HubFile>,
     pub(super) wheels: WheelPieces,
 }
 
-/// The file's home on the model hub.
+/// The location of the file on the model hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HubFile {
     pub repository: &'static str,
     pub file: &'static str,
 }
 
-/// Packages of the Python package registry that hold the file in pieces.
+/// Packages in the Python package registry that contain the file in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WheelPieces {
-    /// The package's name; more than one package: the name before its number.
+    /// The package's name, or its part before the number if there are several packages.
     pub package: &'static str,
     pub version: &'static str,
-    /// How many packages, numbered from 1.
+    /// Number of packages, numbered from 1.
     pub count: usize,
-    /// How the name of the one file in each package ends.
+    /// Suffix of the name of the piece in each package.
     pub member: &'static str,
-    /// The size of every piece but the last.
+    /// Size in bytes of every piece except the last.
     pub piece: u64,
 }
 
@@ -82,7 +83,7 @@ const KNOWN: [KnownModel; 2] = [
     },
 ];
 
-/// All weights that can be fetched by name; the default first.
+/// Returns all models that can be downloaded by name, the default model first.
 pub fn known() -> &'static [KnownModel] {
     &KNOWN
 }
@@ -102,7 +103,8 @@ impl KnownModel {
         format!("{}.gguf", self.name)
     }
 
-    /// Whether the whole file is there. Only checked files get this name, so its size is enough.
+    /// Returns whether the complete file exists. Only verified files get this name, so the size
+    /// check is sufficient.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         path.metadata()
             .is_ok_and(|found| found.is_file() && found.len() == self.bytes)
@@ -110,7 +112,7 @@ impl KnownModel {
 }
 
 impl WheelPieces {
-    /// What to ask the package client for, piece by piece.
+    /// Returns the requirement of each package, in the order of the pieces.
     #[cfg(any(test, feature = "weights"))]
     pub fn requirements(&self) -> impl Iterator<Item = String> + '_ {
         (1..=self.count).map(|number| match self.count {

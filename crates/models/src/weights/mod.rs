@@ -1,4 +1,4 @@
-//! Weights of local models: which are known, where they lie, and how they come there.
+//! Weights of local models: the catalogue, their location on disk, and how they are downloaded.
 
 mod catalogue;
 mod command;
@@ -16,10 +16,10 @@ pub use pull::{Progress, pull};
 
 use starling_workspace::ProgramError;
 
-/// Names the directory that is used instead of the user's cache directory.
+/// Environment variable with a directory to use instead of the user's cache directory.
 pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 
-/// Why weights are not there.
+/// Why weights are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
     #[error("no model is called `{name}`: use one of {}, or the path of a GGUF file", .known.join(", "))]
@@ -57,21 +57,21 @@ impl WeightsError {
     }
 }
 
-/// A known model and whether it is here.
+/// A known model and the location of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
     pub name: &'static str,
     pub about: &'static str,
-    /// The size of the whole file.
+    /// The size of the complete file.
     pub bytes: u64,
-    /// The file, when it is here and whole.
+    /// The path of the file if it is complete.
     pub path: Option<PathBuf>,
 }
 
-/// All known models.
+/// Lists all known models.
 ///
 /// # Errors
-/// When there is no cache directory.
+/// There is no cache directory.
 pub fn list() -> Result<Vec<ListedModel>, WeightsError> {
     let directory = directory()?;
     let listed = known().iter().map(|model| {
@@ -86,10 +86,10 @@ pub fn list() -> Result<Vec<ListedModel>, WeightsError> {
     Ok(listed.collect())
 }
 
-/// The file of a model: a known name, or the path of a GGUF file of the user's own.
+/// Returns the file of a model: a known name, or the path of a GGUF file.
 ///
 /// # Errors
-/// When the name is unknown or its weights are not here; the error says what to do.
+/// The name is unknown, or its weights were not downloaded. The message says what to do.
 pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
     let own = Path::new(name);
     if own
@@ -112,7 +112,7 @@ pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
     }
 }
 
-/// The directory of all weights.
+/// Returns the directory of all weights.
 fn directory() -> Result<PathBuf, WeightsError> {
     if let Some(root) = std::env::var_os(CACHE_VARIABLE).filter(|root| !root.is_empty()) {
         return Ok(PathBuf::from(root).join("models"));

