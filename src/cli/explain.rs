@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             text(&["limits.calls=20"], "limits.calls"),
             "limits.calls = 20\n  from option -c; default 60; integer\n  \
-             Requests to models, retries and continuations included.\n"
+             Maximum number of requests to models, including retries and continuations.\n"
         );
         let unset = text(&[], "limits.dollars");
         assert!(

@@ -1,4 +1,4 @@
-//! What a value of the right type can still get wrong.
+//! Checks values that have the right type but are not valid.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use super::settings::{ModelConfig, ModelKind};
 use starling_core::Dollars;
 use starling_workspace::PathPolicy;
 
-/// The longest wait that can be configured: a day.
+/// Maximum configurable wait in seconds: one day.
 const MOST_SECONDS: u64 = 86_400;
 
-/// Finds the first value that makes no sense.
+/// Returns an error for the first invalid value.
 pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let wrong = |key: String, message: String| ConfigError::Value {
         origin: loaded.origin(&key),
@@ -116,7 +116,8 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     .map(|(key, _)| (key, "must be at least 1".to_owned()))
 }
 
-/// A key has no spaces, too, so length and letters have to tell.
+/// Whether a text looks like the name of an environment variable and not like an API key. A key
+/// contains no spaces either, so its length and characters decide.
 fn is_variable_name(text: &str) -> bool {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let starts_well = text

@@ -1,11 +1,11 @@
-//! What is wrong with a configuration, where, and what to do.
+//! Errors and warnings of a configuration. Each says what is wrong, where, and what to do.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::layer::ValueOrigin;
 
-/// Why there is no configuration.
+/// Why the configuration cannot be loaded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{}: cannot be read: {message}", .path.display())]
@@ -32,7 +32,7 @@ pub enum ConfigError {
     },
 }
 
-/// Something that was left out of the configuration.
+/// A setting or file that was ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConfigWarning {
     UnknownKey {
@@ -40,11 +40,11 @@ pub enum ConfigWarning {
         key: String,
         nearest: Option<String>,
     },
-    /// A project may not set it, or not to more than the user allows.
+    /// A project file may not set this key, or may not raise the limit.
     NotForProjects { origin: ValueOrigin, key: String },
-    /// The project's file was not read.
+    /// The project's file was ignored because the project is not trusted.
     NotTrusted { path: PathBuf },
-    /// The project's file is another than the one that was trusted.
+    /// The project's file was ignored because it changed since it was trusted.
     ChangedSinceTrusted { path: PathBuf },
 }
 

@@ -1,4 +1,4 @@
-//! One source of settings, read into single values that know where they come from.
+//! Reads one configuration source into single values, each with its origin.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::error::ConfigError;
 use super::key::{is_section, key_info, keys, nearest};
 use super::settings::Config;
 
-/// Where a value comes from.
+/// The source of a configuration value, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueOrigin {
     Default,
@@ -19,9 +19,9 @@ pub enum ValueOrigin {
         path: PathBuf,
         line: usize,
     },
-    /// An environment variable.
+    /// An environment variable, by name.
     Variable(String),
-    /// `-c` on the command line.
+    /// The `-c` option on the command line.
     Option,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// One value under its dotted key.
+/// A configuration value with its dotted key and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ConfigValue {
     pub key: String,
@@ -44,7 +44,7 @@ pub(super) struct ConfigValue {
     pub origin: ValueOrigin,
 }
 
-/// The values of a file. Unknown keys are among them.
+/// Reads the values of a file, including those with unknown keys.
 pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<ConfigValue>, ConfigError> {
     let syntax = |error: toml::de::Error| ConfigError::Syntax {
         path: path.to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<ConfigValue>, Confi
         message: error.message().trim().to_owned(),
     };
     let values: Table = toml::from_str(text).map_err(syntax)?;
-    // The types are checked on the text, where the place of an error is known.
+    // Check the types on the text first, because then an error has a line number.
     toml::from_str::<Config>(text).map_err(syntax)?;
     let places = DeTable::parse(text).map_err(syntax)?;
     if let Some((start, message)) = dotted(places.get_ref()) {
@@ -78,7 +78,8 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<ConfigValue>, Confi
     Ok(leaves.into_iter().map(leaf).collect())
 }
 
-/// Where a name holds a dot, and what is wrong with it: dotted keys could not tell its parts.
+/// Finds a quoted name that contains a dot, which dotted keys cannot represent. Returns its offset
+/// and the error message.
 fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
     let find = |table: &DeTable<'_>| {
         let mut names = table.iter().map(|(name, _)| name);
@@ -112,7 +113,7 @@ fn collect(
         };
         match (value, Spanned::get_ref(place)) {
             (Value::Table(inner), DeValue::Table(places)) if key_info(&key).is_none() => {
-                // A section that nobody knows is one unknown key, not many.
+                // An unknown section is reported as one unknown key.
                 if is_section(&key) {
                     collect(&key, inner, places, found);
                 } else {
@@ -129,7 +130,7 @@ fn line_at(text: &str, offset: usize) -> usize {
     before.matches('\n').count() + 1
 }
 
-/// The value of `-c key=value`.
+/// Parses the value of `-c key=value`.
 pub(super) fn of_option(text: &str) -> Result<ConfigValue, ConfigError> {
     let (key, value) = text
         .split_once('=')
@@ -147,8 +148,8 @@ pub(super) fn of_option(text: &str) -> Result<ConfigValue, ConfigError> {
     read_value(key, value.trim(), ValueOrigin::Option)
 }
 
-/// The values of variables named `STARLING_<SECTION>_<KEY>`. Variables that name no section of the
-/// configuration are another's.
+/// Reads the variables named `STARLING_<SECTION>_<KEY>`. Variables that name no known section are
+/// ignored because they belong to something else.
 pub(super) fn of_variables(
     variables: &[(String, String)],
 ) -> Result<Vec<ConfigValue>, ConfigError> {
@@ -176,7 +177,8 @@ pub(super) fn of_variables(
     Ok(leaves)
 }
 
-/// `limits_calls` is `limits.calls`; `models_my_box_base_url` is `models.my_box.base_url`.
+/// Converts the name of a variable: `limits_calls` to `limits.calls`, `models_my_box_base_url` to
+/// `models.my_box.base_url`.
 fn key_of_variable(name: &str) -> Option<String> {
     keys().iter().find_map(|info| {
         let flat = info.key.replace('.', "_");
@@ -191,7 +193,7 @@ fn key_of_variable(name: &str) -> Option<String> {
     })
 }
 
-/// A value as a person types it: TOML, or a bare text, or a list with commas.
+/// Parses a value as a person types it: TOML, unquoted text, or a list with commas.
 fn read_value(key: &str, text: &str, origin: ValueOrigin) -> Result<ConfigValue, ConfigError> {
     let typed = toml::from_str::<Table>(&format!("value = {text}"))
         .ok()
@@ -226,14 +228,14 @@ fn read_value(key: &str, text: &str, origin: ValueOrigin) -> Result<ConfigValue,
     })
 }
 
-/// The table that holds one value under a dotted key.
+/// Returns nested tables that contain one value at a dotted key.
 fn nested(key: &str, value: Value) -> Table {
     let mut table = Table::new();
     insert(&mut table, key, value);
     table
 }
 
-/// Puts a value under a dotted key.
+/// Inserts a value into a table at a dotted key.
 pub(super) fn insert(table: &mut Table, key: &str, value: Value) {
     match key.split_once('.') {
         None => {

@@ -1,7 +1,7 @@
-//! The configuration: what can be set, where it comes from, and what is wrong with it.
+//! The configuration: its keys, its sources and its errors.
 //!
-//! Layers, later wins: defaults, the user's file, the project's file (after trust), the environment,
-//! `-c key=value`.
+//! Later sources override earlier ones: defaults, the user's file, the project's file if it is
+//! trusted, environment variables, `-c key=value`.
 
 mod check;
 mod error;

@@ -1,4 +1,5 @@
-//! A project's own configuration file, read once: what is trusted is what is loaded.
+//! A project's own configuration file. It is read only once, so that the loaded contents are the
+//! trusted contents.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use super::layer::of_file;
 use starling_text::ContentHash;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// The file as it was when it was read.
+/// The configuration file of a project, with the contents at the time of reading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectFile {
     path: PathBuf,
@@ -23,42 +24,42 @@ pub(super) enum FileContent {
     Unreadable(String),
 }
 
-/// The content of a project's file, as trust remembers it: a SHA-256 in hexadecimal, or a word where
-/// there is no file.
+/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a word
+/// if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of no content: whoever was trusted with it is asked about again.
+    /// Returns a fingerprint that matches no contents, so that the user is asked again.
     pub(super) fn unknown() -> Self {
         Fingerprint(String::new())
     }
 }
 
-/// Where a program runs.
+/// Whether a program runs in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsIn {
     Sandbox,
-    /// As the user, with the user's rights.
+    /// The program runs with the user's rights, outside the sandbox.
     Open,
 }
 
-/// A setting of the file that starts a program.
+/// A setting in a project's file that starts a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramSetting {
-    /// As in the file: `tests.command = "make test"`.
+    /// The setting as written in the file, for example `tests.command = "make test"`.
     pub setting: String,
     pub runs_in: RunsIn,
 }
 
 impl ProjectFile {
-    /// Reads the file of the project at `root`.
+    /// Reads the configuration file of the project at `root`.
     pub fn of(root: &Path) -> Self {
         Self::at(root.join(".starling").join("config.toml"))
     }
 
-    /// Reads the file at this path.
+    /// Reads the configuration file at this path.
     pub fn at(path: PathBuf) -> Self {
         let content = match read_text(&path, MAX_FILE_BYTES) {
             Ok(text) => FileContent::Text(text),
@@ -78,7 +79,7 @@ impl ProjectFile {
         &self.content
     }
 
-    /// The text, where there is one.
+    /// Returns the contents of the file, if it could be read.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             FileContent::Text(text) => Some(text),
@@ -86,7 +87,7 @@ impl ProjectFile {
         }
     }
 
-    /// What trust in this file is bound to; `None` where the file cannot be read.
+    /// Returns the fingerprint to which trust is bound, or `None` if the file cannot be read.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
             FileContent::Absent => Some(Fingerprint("no file".to_owned())),
@@ -95,7 +96,7 @@ impl ProjectFile {
         }
     }
 
-    /// The settings of the file that start programs.
+    /// Returns the settings of the file that start programs.
     pub fn starters(&self) -> Vec<ProgramSetting> {
         let leaves = of_file(&self.path, self.text().unwrap_or_default());
         let starter = |leaf: &super::layer::ConfigValue| {

@@ -10,7 +10,7 @@ struct TestFiles {
     sources: Sources,
 }
 
-/// Files with these texts; an empty text is no file.
+/// Creates configuration files with these texts; no file is created for an empty text.
 fn files(user: &str, project: &str) -> TestFiles {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
@@ -48,7 +48,7 @@ impl TestFiles {
         load(&self.sources).unwrap()
     }
 
-    /// What is said, without the directory's name.
+    /// Returns a text without the name of the temporary directory.
     fn said(&self, text: impl ToString) -> String {
         let dir = format!("{}/", self.dir.path().display());
         text.to_string().replace(&dir, "")
@@ -356,7 +356,7 @@ fn json_schema_file_is_up_to_date() {
     assert!(kept == fresh, "run the tests once with UPDATE_DOCS=1");
 }
 
-/// The table of all keys, as the manual shows it.
+/// Returns the table of all keys for the manual.
 fn table() -> String {
     let mut table = "\n| key | type | default | |\n|---|---|---|---|\n".to_owned();
     for info in keys() {

@@ -1,5 +1,5 @@
-//! Which projects the user trusts to bring a configuration of their own: a list in the user's state
-//! directory, by the root of the project. Trust is bound to the content of the configuration.
+//! The projects whose own configuration the user trusts: a list in the user's state directory, by
+//! project root. Trust is bound to the contents of the configuration file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::project::Fingerprint;
 use starling_workspace::replace_private_file;
 
-/// What the user said about a project.
+/// The user's decision about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// With a configuration of this content.
+    /// The configuration with these contents is trusted.
     Trusted(Fingerprint),
-    /// Asked, and refused: not asked again.
+    /// The user refused to trust the project and is not asked again.
     Refused,
 }
 
-/// A decision as it stands in the list.
+/// A decision as stored in the list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredDecision {
@@ -30,7 +30,7 @@ enum StoredDecision {
     LegacyDecision(LegacyDecision),
 }
 
-/// Earlier versions did not keep the content.
+/// A decision stored by an earlier version, without the contents of the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LegacyDecision {
@@ -48,7 +48,7 @@ impl From<StoredDecision> for Decision {
     }
 }
 
-/// Why the list cannot be used.
+/// Why the list of trusted projects cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("there is no home directory to keep the list of trusted projects in")]
@@ -61,14 +61,16 @@ pub enum TrustError {
     Unnameable(PathBuf),
 }
 
-/// The list, in its file. It is read anew for each question: other processes write it, too.
+/// The list of trusted projects in its file. The file is read again for each request because other
+/// processes write it as well.
 #[derive(Debug, Clone)]
 pub struct TrustList {
     path: PathBuf,
 }
 
 impl TrustList {
-    /// The list of this user: `starling/trusted.json` in `$XDG_STATE_HOME`, else in `~/.local/state`.
+    /// Returns the list of the current user: `starling/trusted.json` in `$XDG_STATE_HOME`, or else
+    /// in `~/.local/state`.
     ///
     /// # Errors
     /// [`TrustError::NoHome`].
@@ -82,19 +84,19 @@ impl TrustList {
         TrustList { path }
     }
 
-    /// What the user said about the project at `root`.
+    /// Returns the user's decision about the project at `root`.
     ///
     /// # Errors
-    /// The list is there and cannot be read.
+    /// The list exists and cannot be read.
     pub fn decision(&self, root: &Path) -> Result<Option<Decision>, TrustError> {
         let mut all = self.all()?;
         Ok(root.to_str().and_then(|root| all.remove(root)))
     }
 
-    /// Everything that was decided, by the roots of the projects.
+    /// Returns all decisions by project root.
     ///
     /// # Errors
-    /// The list is there and cannot be read.
+    /// The list exists and cannot be read.
     pub fn all(&self) -> Result<BTreeMap<String, Decision>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -110,7 +112,7 @@ impl TrustList {
         Ok(decisions.collect())
     }
 
-    /// Keeps a decision, or forgets it.
+    /// Stores a decision, or removes it if `decision` is `None`.
     ///
     /// # Errors
     /// The list cannot be read or written.
@@ -126,7 +128,7 @@ impl TrustList {
         self.write(&all).map_err(|source| self.io(source))
     }
 
-    /// In one step: a reader sees the list before it or after it.
+    /// Writes the list atomically: a reader sees either the old or the new list.
     fn write(&self, all: &BTreeMap<String, Decision>) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;

@@ -1,4 +1,5 @@
-//! The only traits of Starling: what the swarm needs from the outside world, without naming any adapter.
+//! The ports of Starling: traits for everything that the swarm needs from the outside, such as
+//! editors, models, language servers and test runners. No adapter is named here.
 
 mod approver;
 mod cost;

@@ -14,7 +14,7 @@ use super::keeper::{BLIND, ServerSupervisor, ToolResult};
 use super::known::{options, settings};
 use super::names;
 use super::process;
-use super::session::{ServerSetup, Session};
+use super::session::{ServerSetup, ServerSession};
 use starling_core::{
     Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
     Severity, TextRequest,
@@ -129,7 +129,7 @@ pub async fn version(
         .map_err(|error| format!("it cannot be started: {error}"))?;
     let about = about(program, places);
     let deadline = Instant::now() + GREETING;
-    match Session::open(link, &about, deadline).await {
+    match ServerSession::open(link, &about, deadline).await {
         Ok(mut session) => match session.sees_errors(deadline).await {
             Ok(true) => Ok(session.tool),
             Ok(false) => Err(BLIND.to_owned()),

@@ -9,7 +9,7 @@ use tokenizers::Tokenizer;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::CachedSequence;
+use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use super::file::ModelFile;
 use super::template::{CHATML, ChatTemplate};
@@ -65,7 +65,7 @@ impl Vocabulary {
                 Digits::new(true).into(),
                 ByteLevel::new(false, true, true).into(),
             ];
-            tokenizer.with_pre_tokenizer(Some(CachedSequence::new(parts)));
+            tokenizer.with_pre_tokenizer(Some(Sequence::new(parts)));
         }
         let hole = HOLE.map(|text| tokenizer.token_to_id(text));
         let hole = match hole {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Module, Result, Tensor, bail};
 
-use super::gemv::{self, Blocks};
+use super::gemv::{self, BlockMatrix};
 use super::mapped::TensorSpan;
 
 /// A matrix of the network.
@@ -65,7 +65,7 @@ impl WeightMatrix {
         if x.elem_count() != x.dims().last().copied().unwrap_or(0) || !x.device().is_cpu() {
             return Ok(None);
         }
-        let blocks: Option<Vec<Blocks>> = weights
+        let blocks: Option<Vec<BlockMatrix>> = weights
             .iter()
             .map(|weight| {
                 weight

@@ -172,7 +172,7 @@ impl Walk<'_> {
                 let skipped = is_secret_path(&path)
                     || is_version_control(&name)
                     || matches!(&*name, "__pycache__" | "node_modules");
-                if !skipped && is_listed(&rules, &path, &name, EntryKind::PendingDirectory) {
+                if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
                     let rules = rules.clone();
                     inner.push(PendingDirectory { path, rules });
                 } else if !skipped && name.starts_with('.') {

@@ -1,4 +1,4 @@
-//! Values as they are written, and what a project may not write.
+//! Values in every notation, and keys that a project may not set.
 
 use super::*;
 use starling_core::Driver;
