@@ -58,7 +58,7 @@ impl DiskEditor {
         }
     }
 
-    /// Removes a file. A link is never followed.
+    /// Deletes a file. Links are not followed.
     fn remove(&self, file: &FilePath) -> Result<(), ApplyError> {
         let real = self.policy.may_read(file);
         let real = real.map_err(|error| ApplyError::Forbidden {

@@ -20,7 +20,7 @@ use starling_syntax::{FilePath, carry_lines};
 use starling_text::{ChangeSet, ContentHash};
 use starling_workspace::{private_file, read_text, remove_empty_directories};
 
-/// How often a file is planned again when its text changes meanwhile.
+/// Maximum number of times that a file is planned again because its text changed in the meantime.
 const MAX_TRIES: u32 = 8;
 /// Maximum size in bytes of a journal. A longer file was not written by Starling.
 const MAX_JOURNAL_BYTES: u64 = 1 << 20;
@@ -251,8 +251,8 @@ fn undone(proposals: &[ProposalId]) -> Vec<Event> {
     proposals.iter().map(event).collect()
 }
 
-/// A file beside the trajectory while `starling undo` is running. If the undo is killed, the next
-/// one reads from the journal how far it came.
+/// A file next to the trajectory while `starling undo` is running. If the undo is killed, the next
+/// one reads the progress from this journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct UndoJournal {
     /// All proposals that the user chose to undo.

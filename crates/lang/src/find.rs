@@ -1,4 +1,4 @@
-//! Which language servers are here, where they were found, and why one is not used.
+//! Finds installed language servers, and reports why a server is not used.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,32 +8,32 @@ use std::path::PathBuf;
 use super::known::KNOWN;
 use starling_workspace::HostPrograms;
 
-/// Whether programs that lie in the project may be started.
+/// Whether programs inside the project may be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnPrograms {
     Allowed,
     Refused,
 }
 
-/// Where programs are looked for.
+/// The directories in which programs are searched.
 #[derive(Debug, Clone)]
 pub struct ProgramSearch {
     pub root: PathBuf,
     pub own_programs: OwnPrograms,
-    /// As in `$PATH`.
+    /// The value of `$PATH`.
     pub path: OsString,
-    /// As in `$VIRTUAL_ENV`.
+    /// The value of `$VIRTUAL_ENV`.
     pub virtual_env: Option<PathBuf>,
 }
 
-/// A server that can be started.
+/// A language server program that can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerProgram {
-    /// As people know it.
+    /// The server's name for display.
     pub name: String,
     pub path: PathBuf,
     pub arguments: Vec<String>,
-    /// The programs that it may start by their names.
+    /// The programs that the server may start by name.
     pub others: HostPrograms,
 }
 
@@ -49,7 +49,7 @@ pub enum NotUsed {
 }
 
 impl ProgramSearch {
-    /// Those of this process.
+    /// Returns the search directories of the current process.
     pub fn of_process(root: PathBuf, own_programs: OwnPrograms) -> Self {
         ProgramSearch {
             root,
@@ -59,7 +59,7 @@ impl ProgramSearch {
         }
     }
 
-    /// Finds a server: one that is known by its name, else a command with its arguments.
+    /// Finds a server by its built-in name, or else parses the entry as a command with arguments.
     ///
     /// # Errors
     /// See [`NotUsed`].
@@ -87,14 +87,16 @@ impl ProgramSearch {
         })
     }
 
-    /// The project's Python: servers read the packages that are installed with it, and some run it.
+    /// Returns the project's Python interpreter. Servers read the packages that are installed for
+    /// it, and some servers start it.
     pub fn python(&self) -> Option<PathBuf> {
         let mut homes = self.homes();
         homes.find_map(|home| self.usable(home.join("bin/python"))?.ok())
     }
 
-    /// The interpreter that a server may start to look at packages: the project's Python; where that may
-    /// not be started, the server's own or one of the host, so that the server looks for none itself.
+    /// Returns the interpreter that a server may start to inspect packages: the project's
+    /// interpreter, or, if that may not be started, the interpreter next to the server or on the
+    /// host's `PATH`. Servers without a setting would search for one themselves.
     pub(super) fn interpreter(&self, server: &ServerProgram) -> Option<PathBuf> {
         let of_host = || {
             let own = server.path.with_file_name("python");
@@ -108,7 +110,7 @@ impl ProgramSearch {
         }
     }
 
-    /// Virtual environments, the project's own first.
+    /// Returns the virtual environments, the project's own first.
     fn homes(&self) -> impl Iterator<Item = PathBuf> {
         let own = [".venv", "venv"].map(|name| self.root.join(name));
         own.into_iter().chain(self.virtual_env.clone())
@@ -119,7 +121,7 @@ impl ProgramSearch {
             vec![self.root.join(program)]
         } else {
             let environments = self.homes().map(|home| home.join("bin"));
-            // What stands relative in the path would be looked for in the project.
+            // A relative entry in `PATH` would be resolved inside the project.
             let path = env::split_paths(&self.path).filter(|place| place.is_absolute());
             let places = environments.chain(path);
             places.map(|place| place.join(program)).collect()
@@ -136,7 +138,7 @@ impl ProgramSearch {
         }))
     }
 
-    /// The path if a program is there, unless it may not be started.
+    /// Returns the path if it is a program, or an error if the program may not be started.
     fn usable(&self, path: PathBuf) -> Option<Result<PathBuf, NotUsed>> {
         let found = path.metadata().ok()?;
         if !found.is_file() || found.permissions().mode() & 0o111 == 0 {

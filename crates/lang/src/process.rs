@@ -1,5 +1,5 @@
-//! The process of a language server: started in a group of its own, its last words kept, killed with
-//! all that it started.
+//! The process of a language server: it is started in its own process group, the end of its error
+//! output is kept, and it is killed together with all processes that it started.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,13 +19,13 @@ use super::find::ServerProgram;
 use super::link::ServerLink;
 use starling_workspace::{HostPrograms, Variables};
 
-/// How long one that says nothing more is waited for.
+/// Maximum time to wait for a process that has closed its pipes.
 const GRACE: Duration = Duration::from_millis(500);
-/// What is kept of its standard error.
+/// Maximum number of bytes kept of the error output.
 const LAST_WORDS: usize = 2 << 10;
 
-/// What a server gets to see of the environment: enough to find itself and the project's packages,
-/// and no secrets.
+/// Environment variables that a server receives: enough to find itself and the project's packages,
+/// but no secrets.
 const PASSED_ON: [&str; 12] = [
     "HOME",
     "USER",
@@ -41,8 +41,8 @@ const PASSED_ON: [&str; 12] = [
     "PYENV_VERSION",
 ];
 
-/// The variables that a server gets: none that names something in a project that is not trusted, for a
-/// server starts the interpreter that `VIRTUAL_ENV` or `CONDA_PREFIX` names.
+/// Returns the environment of a server. Variables that point into an untrusted project are left
+/// out, because a server starts the interpreter that `VIRTUAL_ENV` or `CONDA_PREFIX` names.
 fn passed_on(
     others: &HostPrograms,
     value_of: impl Fn(&str) -> Option<OsString>,
@@ -54,10 +54,10 @@ fn passed_on(
         .collect()
 }
 
-/// Starts a server. Its caches are kept below `cache`.
+/// Starts a server. Its cache directory is below `cache`.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub(super) fn start(program: &ServerProgram, root: &Path, cache: &Path) -> io::Result<ServerLink> {
     let programs = &program.others;
     let passed_on = passed_on(programs, |name| std::env::var_os(name));
@@ -107,7 +107,7 @@ async fn listen(mut errors: impl AsyncRead + Unpin, words: ErrorOutput) {
     }
 }
 
-/// A running server; dropped, it and all that it started are killed.
+/// A running server. Dropping it kills the server and all processes that it started.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     child: Child,
@@ -117,14 +117,15 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// How it ended, if it did, and the last line that it said. What it left behind is killed.
+    /// Returns how the process ended and the last line of its error output. Kills all remaining
+    /// child processes.
     pub async fn end(&mut self) -> String {
         let status = match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(_)) | Err(_) => "it closed its pipes".to_owned(),
         };
         self.kill_group();
-        // All that could say more are dead.
+        // All processes that could write to the pipe are dead.
         let _ = timeout(GRACE, &mut self.listener).await;
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let words: Vec<u8> = words.iter().copied().collect();
@@ -137,7 +138,7 @@ impl ServerProcess {
 
     fn kill_group(&mut self) {
         if let Some(group) = self.group.take() {
-            // Already gone is fine.
+            // The process group may already be gone.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -165,7 +166,7 @@ mod tests {
         start(&program, Path::new("/"), Path::new("/nowhere")).unwrap()
     }
 
-    /// Everything that it says.
+    /// Reads all output of the server.
     async fn said(link: &mut ServerLink) -> String {
         let mut text = String::new();
         link.input.read_to_string(&mut text).await.unwrap();
@@ -183,7 +184,7 @@ mod tests {
 
     #[tokio::test]
     async fn server_environment_has_a_cache_and_no_secrets() {
-        // Cargo sets it for tests; nobody lists it.
+        // Cargo sets this variable for tests, and it is not in the list of passed variables.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let seen = said(&mut shell("env")).await;
         assert!(seen.contains("XDG_CACHE_HOME=/nowhere"), "{seen}");
@@ -219,7 +220,7 @@ mod tests {
         let mut started = [0; 8];
         link.input.read_exact(&mut started).await.unwrap();
         drop(link.process.take());
-        // The pipe ends when the last of them is dead.
+        // The pipe closes when the last child process is dead.
         let end = timeout(Duration::from_secs(100), said(&mut link)).await;
         assert_eq!(end.unwrap(), "");
     }

@@ -1,4 +1,4 @@
-//! The language service of a run: which servers answer, and what they said of texts before.
+//! The language service of a run: selects the servers and caches their results.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -23,35 +23,35 @@ use starling_syntax::FilePath;
 use starling_text::ContentHash;
 use starling_workspace::Snapshot;
 
-/// How long a server may take to tell its version.
+/// Maximum time for a server to report its version.
 const GREETING: Duration = Duration::from_secs(20);
-/// Answers of one run that are remembered.
+/// Maximum number of cached results per run.
 const MOST: usize = 512;
 
-/// Which servers are wanted: names that are known, or commands.
+/// The configured servers, by built-in name or as commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSelection {
-    /// In order: the first that is here answers.
+    /// Servers in order of preference; the first one that is installed is used.
     pub fast: Vec<String>,
-    /// For a second look.
+    /// Servers for a second, more thorough check, in order of preference.
     pub thorough: Vec<String>,
-    /// Errors that must be mended.
+    /// Kinds of problems that must be fixed before a review.
     pub stops: BTreeSet<ProblemKind>,
-    /// The longest that one question may take.
+    /// Maximum time for one request.
     pub deadline: Duration,
 }
 
-/// What a server is started as: where, which, and with whose packages.
+/// The identity of a started server: project root, program, and Python interpreter.
 type ServerKey = (PathBuf, ServerProgram, Option<PathBuf>);
 
-/// The servers of a process. They outlive a run: the next one finds them warm.
+/// The servers of this process. They keep running between runs, so that later runs start faster.
 pub struct ServerPool {
     cache: PathBuf,
     keepers: Mutex<HashMap<ServerKey, ServerSupervisor>>,
 }
 
 impl ServerPool {
-    /// A pool without servers; what they store goes below `cache`.
+    /// Creates an empty pool. The servers' caches are stored below `cache`.
     pub fn new(cache: PathBuf) -> Self {
         ServerPool {
             cache,
@@ -59,7 +59,8 @@ impl ServerPool {
         }
     }
 
-    /// The service of a run over a snapshot. Nothing is started before the first question.
+    /// Creates the language service of a run over a snapshot. No server starts before the first
+    /// request.
     pub fn service(
         &self,
         snapshot: &Snapshot,
@@ -80,7 +81,8 @@ impl ServerPool {
         let fast = chosen(&wanted.fast);
         let thorough = chosen(&wanted.thorough);
         let servers = LanguageServers::of(fast, thorough, &in_words(&refused), wanted);
-        // What nobody asked for is not missed in each run; `starling doctor` says what to install.
+        // Missing default servers are not reported in each run; `starling doctor` shows what to
+        // install.
         let is_missing = |(_, why): &(String, NotUsed)| matches!(why, NotUsed::Missing { .. });
         let is_default = wanted.fast == super::known_servers() && wanted.thorough.is_empty();
         if is_default && refused.iter().all(is_missing) {
@@ -105,7 +107,7 @@ impl ServerPool {
     }
 }
 
-/// What a server is told of itself and the project.
+/// Returns the setup of a server in this project.
 fn about(program: &ServerProgram, places: &ProgramSearch) -> ServerSetup {
     let (python, interpreter) = (places.python(), places.interpreter(program));
     ServerSetup {
@@ -116,10 +118,10 @@ fn about(program: &ServerProgram, places: &ProgramSearch) -> ServerSetup {
     }
 }
 
-/// Starts a server, to know its name and version, and ends it.
+/// Starts a server to get its name and version, then stops it.
 ///
 /// # Errors
-/// Why it is of no use.
+/// The reason why the server cannot be used.
 pub async fn version(
     program: &ServerProgram,
     places: &ProgramSearch,
@@ -144,23 +146,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 type AnswerKey = (Effort, FilePath, ContentHash);
-/// What tools found in texts.
+/// Cached results: the tool and its problems, by text.
 type AnswerCache = Arc<Mutex<HashMap<AnswerKey, (String, Vec<Problem>)>>>;
 
-/// Servers as one service.
+/// A language service that forwards requests to the selected servers.
 pub struct LanguageServers {
     fast: Option<ServerSupervisor>,
     thorough: Option<ServerSupervisor>,
-    /// Why there is none.
+    /// The reason why there is no server.
     none: String,
-    /// Whether that was told.
+    /// Whether this reason was already reported.
     told: AtomicBool,
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
     known: AnswerCache,
 }
 
-/// Why servers are not used. Those that are not installed share one reason, which says what to do.
+/// Returns the reasons why servers are not used. Servers that are not installed share one reason
+/// with an instruction.
 fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
@@ -218,7 +221,8 @@ impl LanguageServers {
         keeper.clone().ok_or_else(|| self.none.clone())
     }
 
-    /// Questions about names start nothing: the index answers them as well.
+    /// Returns the server if it is ready. Requests about names do not start a server, because the
+    /// index can answer them as well.
     fn ready(&self, request: &TextRequest) -> Result<ServerSupervisor, String> {
         let keeper = self.keeper(request)?;
         match keeper.is_ready() {
@@ -235,7 +239,7 @@ fn answer<T>(said: ToolResult<T>) -> LspAnswer<T> {
     }
 }
 
-/// Whether the servers know the language of a file.
+/// Whether the servers support the language of a file.
 fn is_known(file: &FilePath) -> bool {
     let ending = file.as_str().rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|ending| matches!(ending, "py" | "pyi"))
@@ -259,7 +263,8 @@ async fn diagnose(
     Ok(found)
 }
 
-/// Of all texts that an answer depends on and that may change in a run.
+/// Returns the cache key of a request. It covers all texts that the result depends on and that may
+/// change during a run.
 fn key(request: &TextRequest) -> AnswerKey {
     let mut all = String::new();
     let mut others: Vec<_> = request

@@ -1,16 +1,17 @@
-//! The text of an answer as it grows: whole characters only, ending before any stop text.
+//! Builds the text of an answer from tokens: only complete characters are streamed, and the answer
+//! ends before any stop text.
 
-/// An answer in the making.
+/// An answer that is being generated.
 pub struct AnswerText<'a> {
     stops: &'a [String],
-    /// Bytes of a character that is not complete yet.
+    /// The bytes of an incomplete character.
     partial: Vec<u8>,
     text: String,
-    /// How much of `text` was given out; the rest may be the beginning of a stop text.
+    /// Length of the part of `text` that was streamed. The rest may be the start of a stop text.
     given: usize,
 }
 
-/// Whether the answer goes on.
+/// Whether the answer continues or has reached a stop text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerState {
     Open,
@@ -18,7 +19,8 @@ pub enum AnswerState {
 }
 
 impl<'a> AnswerText<'a> {
-    /// An answer that begins with a text, in which nothing stops it.
+    /// Creates an answer that begins with a given text. Stop texts within this beginning are
+    /// ignored.
     pub fn new(stops: &'a [String], beginning: &str) -> Self {
         Self {
             stops,
@@ -28,7 +30,7 @@ impl<'a> AnswerText<'a> {
         }
     }
 
-    /// Takes the bytes of the next token; returns the text that is now certain.
+    /// Adds the bytes of a token. Returns the text that can be streamed now.
     pub fn push(&mut self, bytes: &[u8]) -> (&str, AnswerState) {
         self.partial.extend_from_slice(bytes);
         self.decode();
@@ -52,7 +54,7 @@ impl<'a> AnswerText<'a> {
         (&self.text[from..certain], flow)
     }
 
-    /// Ends the answer: the whole text, and the part of it that was not given out yet.
+    /// Ends the answer. Returns the complete text and the part that was not streamed yet.
     pub fn finish(mut self, flow: AnswerState) -> (String, String) {
         if flow == AnswerState::Open && !self.partial.is_empty() {
             self.text.push(char::REPLACEMENT_CHARACTER);
@@ -85,7 +87,7 @@ impl<'a> AnswerText<'a> {
     }
 }
 
-/// How many bytes at the end of `text` are the beginning of `stop`.
+/// Returns the length of the longest suffix of `text` that is a prefix of `stop`.
 fn overlap(text: &str, stop: &str) -> usize {
     let longest = stop.len().min(text.len() + 1).saturating_sub(1);
     (1..=longest)
@@ -98,7 +100,8 @@ fn overlap(text: &str, stop: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Feeds the text in pieces of `width` bytes; what was streamed, the whole text, the flow.
+    /// Adds the text in pieces of `width` bytes. Returns the streamed text, the complete text, and
+    /// the state.
     fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, AnswerState) {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let mut answer = AnswerText::new(&stops, "");

@@ -1,18 +1,18 @@
-//! One activation row times quantised weights, read straight from the file's blocks.
+//! Multiplies one activation row by quantised weights directly from the file's blocks.
 //!
-//! Generating a token is bound by the bytes of weights that pass through memory. The blocks of the
-//! file are a quarter smaller than the tiles that candle packs for long prompts, and are read in one
-//! stream. Only for CPUs with AVX-512 VNNI; elsewhere `BlockMatrix::new` declines and candle's own
-//! kernels run.
+//! The speed of generating a token is limited by reading the weights from memory. The file's blocks
+//! are a quarter smaller than the tiles that candle packs for long prompts, and are read
+//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockPlan::new` returns `None`
+//! and candle's own kernels are used.
 
 use candle_core::quantized::GgmlDType;
 
 use super::threads;
 
-/// Weights in one block.
+/// Number of weights in one block.
 const BLOCK: usize = 256;
 
-/// The layouts that can be read in place.
+/// The supported block layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockLayout {
     Q4K,
@@ -28,7 +28,7 @@ impl BlockLayout {
     }
 }
 
-/// A matrix of quantised weights; each row is a whole number of blocks.
+/// A matrix of quantised weights. Each row is a whole number of blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockMatrix<'a> {
     layout: BlockLayout,
@@ -36,7 +36,7 @@ pub struct BlockMatrix<'a> {
     columns: usize,
 }
 
-/// A matrix's shape and layout, checked once.
+/// The layout and width of a supported matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockPlan {
     layout: BlockLayout,
@@ -44,7 +44,7 @@ pub struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// `None` when the CPU or the layout needs another way.
+    /// Returns `None` if the CPU or the layout is not supported.
     pub fn new(dtype: GgmlDType, columns: usize) -> Option<Self> {
         let layout = match dtype {
             GgmlDType::Q4K => BlockLayout::Q4K,
@@ -67,7 +67,7 @@ impl BlockPlan {
         fits.then_some(Self { layout, columns })
     }
 
-    /// The matrix in these bytes.
+    /// Interprets bytes as the blocks of a matrix.
     pub fn of(self, bytes: &[u8]) -> BlockMatrix<'_> {
         BlockMatrix {
             layout: self.layout,
@@ -100,7 +100,7 @@ fn available() -> bool {
         && is_x86_feature_detected!("f16c")
 }
 
-/// The products of `x` with each matrix. `None` when `x` has not one value for each column.
+/// Multiplies each matrix by `x`. Returns `None` if the length of `x` is not the number of columns.
 pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     if matrices.iter().any(|matrix| matrix.columns != x.len()) {
         return None;
@@ -114,7 +114,7 @@ pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
         let base = output.as_mut_ptr() as usize;
         threads::for_rows(matrix.rows(), |range| {
             let start = (base as *mut f32).wrapping_add(range.start);
-            // SAFETY: ranges do not overlap, lie in the rows of `output`, and end before it does.
+            // SAFETY: the ranges do not overlap and are within the rows of `output`.
             let part = unsafe { std::slice::from_raw_parts_mut(start, range.len()) };
             let width = matrix.row_bytes();
             let bytes = &matrix.bytes[range.start * width..range.end * width];
@@ -124,7 +124,8 @@ pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     Some(outputs)
 }
 
-/// A block of activations as signed bytes with their scale, and sums that weights' offsets need.
+/// A block of activations as signed bytes with their scale, and the sums that are needed for the
+/// weights' offsets.
 struct ActivationBlock {
     quants: [i8; BLOCK],
     scale: f32,
@@ -140,7 +141,7 @@ impl ActivationBlock {
         let mut quants = [0i8; BLOCK];
         let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
         for (quant, value) in quants.iter_mut().zip(values) {
-            // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+            // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
             *quant = ((value * factor + 12_582_912.0) - 12_582_912.0) as i8;
         }
         let sum = |quants: &[i8]| quants.iter().map(|quant| i32::from(*quant)).sum();
@@ -180,7 +181,7 @@ fn rows(
     x: &[ActivationBlock],
     output: &mut [f32],
 ) {
-    // SAFETY: a plan is only made where `available` found the features.
+    // SAFETY: a plan is only created if `available` has detected the CPU features.
     unsafe {
         match layout {
             BlockLayout::Q4K => avx512::q4k_rows(bytes, width, x, output),
@@ -217,12 +218,14 @@ mod avx512 {
         }
     }
 
-    /// 256 weights of 4 bits in 8 groups, each with a scale and a minimum of 6 bits.
+    /// Computes a Q4_K block: 256 weights of 4 bits in 8 groups, each with a scale and a minimum of
+    /// 6 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
     fn q4k_block(block: &[u8; 144], x: &ActivationBlock, sum: __m512) -> __m512 {
         let nibble = _mm512_set1_epi8(0x0f);
-        // Groups of the low and the high half of a register, for the first pair of groups.
+        // Lane indices of the first pair of groups: one for the low half of a register, one for the
+        // high half.
         let first = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
         let scales = q4k_scales(block);
         let mut total = _mm512_setzero_si512();
@@ -247,7 +250,7 @@ mod avx512 {
         _mm512_fnmadd_ps(_mm512_cvtepi32_ps(minima), minimum, sum)
     }
 
-    /// The eight scales, then the eight minima.
+    /// Unpacks the eight scales and the eight minima.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn q4k_scales(block: &[u8; 144]) -> __m512i {
@@ -262,7 +265,8 @@ mod avx512 {
         _mm512_cvtepu8_epi32(_mm_set_epi64x(high as i64, low as i64))
     }
 
-    /// 256 weights of 6 bits, less 32, in 16 groups with a scale of 8 bits each.
+    /// Computes a Q6_K block: 256 weights of 6 bits with an offset of 32, in 16 groups with a scale
+    /// of 8 bits each.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
     fn q6k_block(block: &[u8; 210], x: &ActivationBlock, sum: __m512) -> __m512 {
@@ -311,7 +315,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load(bytes: &[u8]) -> __m512i {
         let bytes = &bytes[..64];
-        // SAFETY: 64 bytes are there.
+        // SAFETY: the slice has 64 bytes.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 
@@ -319,7 +323,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load_256(bytes: &[u8]) -> __m256i {
         let bytes = &bytes[..32];
-        // SAFETY: 32 bytes are there.
+        // SAFETY: the slice has 32 bytes.
         unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
     }
 
@@ -327,16 +331,16 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load_128(bytes: &[u8]) -> __m128i {
         let bytes = &bytes[..16];
-        // SAFETY: 16 bytes are there.
+        // SAFETY: the slice has 16 bytes.
         unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     }
 
-    /// The first 32 quants of each, side by side.
+    /// Loads the first 32 quants of both slices into one register.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn two(low: &[i8], high: &[i8]) -> __m512i {
         let (low, high) = (&low[..32], &high[..32]);
-        // SAFETY: 32 bytes are there, twice.
+        // SAFETY: both slices have 32 bytes.
         unsafe {
             let low = _mm256_loadu_si256(low.as_ptr().cast());
             let high = _mm256_loadu_si256(high.as_ptr().cast());
@@ -365,7 +369,7 @@ mod tests {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
-            // CPUs without the instructions take candle's way, which is not under test here.
+            // CPUs without the instructions use candle's kernels, which are not tested here.
             let Some(plan) = BlockPlan::new(dtype, COLUMNS) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The element-wise loops that cost most on a CPU, written so that the compiler vectorises them:
+//! The most expensive element-wise loops on a CPU, written so that the compiler vectorises them:
 //! softmax over the visible part of each row, the gate of the feed-forward layer, and the attention
 //! of a single position.
 
@@ -10,17 +10,17 @@ use candle_core::{
 
 use super::threads;
 
-/// Lanes of the running maxima and sums: a multiple of every vector width.
+/// Number of parallel accumulators: a multiple of every vector width.
 const LANES: usize = 16;
 
-/// `e^x` to about 2e-7 relative, without branches or calls.
+/// Computes `e^x` with a relative error of about 2e-7, without branches or calls.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+    // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
     const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 88.0);
     let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
-    // ln 2 in two parts, the first exact for these n.
+    // ln 2 is split in two parts; the first is exact for these values of n.
     let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     for c in [
@@ -75,9 +75,9 @@ fn gate_row(gate: &mut [f32], up: &[f32]) {
     }
 }
 
-/// One key head's part in the attention of a single position.
+/// The inputs of one key head for the attention of a single position.
 struct SinglePositionAttention<'a> {
-    /// The queries that share the key head, one after another.
+    /// The consecutive queries that share the key head.
     queries: &'a [f32],
     /// One row for each position.
     keys: &'a [f32],
@@ -123,7 +123,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// Compiles a loop a second time for AVX2 and picks at run time.
+/// Compiles a loop a second time for AVX2 and selects the version at run time.
 macro_rules! widest {
     ($name:ident, $wide:ident, $body:ident, ($($arg:ident: $kind:ty),*)) => {
         #[cfg(target_arch = "x86_64")]
@@ -135,7 +135,7 @@ macro_rules! widest {
         fn $name($($arg: $kind),*) {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: the features that the function is compiled for are present.
+                // SAFETY: the CPU features that the function needs were detected.
                 return unsafe { $wide($($arg),*) };
             }
             $body($($arg),*)
@@ -148,11 +148,12 @@ widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
 
 widest!(attend, attend_avx2, attend_body, (single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]));
 
-/// Attention of a single position: `queries` is (heads, head), `keys` and `values` are (key heads,
-/// room, head), of which the first `len` positions count. The answer is (heads, head).
+/// Computes the attention of a single position. `queries` has the shape (heads, head size); `keys`
+/// and `values` have the shape (key heads, capacity, head size), of which the first `len` positions
+/// are used. The result has the shape (heads, head size).
 ///
 /// # Errors
-/// When the tensors are not contiguous floats on the CPU or do not fit together.
+/// The tensors are not contiguous floats on the CPU, or their shapes do not match.
 pub fn attend_single(
     queries: &Tensor,
     keys: &Tensor,
@@ -199,10 +200,11 @@ fn seen<'a>((storage, layout): &'a (impl Deref<Target = Storage>, &Layout)) -> R
     }
 }
 
-/// Softmax of scaled scores in place. The tensor is (heads, queries, keys) with the queries of
-/// one key head one after another; query `i` of the last `queries` positions sees all keys up to its own.
+/// Computes the softmax of scaled scores in place. The tensor has the shape (heads, queries, keys),
+/// with the queries of one key head consecutive. Query `i` of the last `queries` positions sees all
+/// keys up to its own position.
 pub struct CausalSoftmax {
-    /// Positions in this step.
+    /// Number of positions in this step.
     pub queries: usize,
     pub scale: f32,
 }
@@ -226,7 +228,7 @@ impl InplaceOp1 for CausalSoftmax {
     }
 }
 
-/// `silu(gate) * up`, in place of `gate`.
+/// Computes `silu(gate) * up` and stores the result in `gate`.
 pub struct SiluGate;
 
 impl InplaceOp2 for SiluGate {
@@ -270,7 +272,7 @@ fn for_each_row(values: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32
     threads::for_rows(rows, |range| {
         for index in range {
             let start = (base as *mut f32).wrapping_add(index * width);
-            // SAFETY: rows do not overlap, each index is given out once, and `values` outlives the call.
+            // SAFETY: rows do not overlap, each index is used once, and `values` outlives the call.
             let row = unsafe { std::slice::from_raw_parts_mut(start, width) };
             work(index, row);
         }

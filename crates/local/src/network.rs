@@ -15,7 +15,7 @@ pub struct Network {
     dimensions: Dimensions,
     window: usize,
     device: Device,
-    /// Stays quantised: only the rows of the tokens at hand are ever unpacked.
+    /// The embedding table stays quantised; only the rows of the current tokens are unpacked.
     embedding: QTensor,
     layers: Vec<NetworkLayer>,
     norm: Tensor,
@@ -40,7 +40,7 @@ struct LinearLayer {
     bias: Option<Tensor>,
 }
 
-/// Cosines and sines of every position, computed once.
+/// Cosines and sines of the rotary embedding, computed once for all positions.
 struct RotaryTables {
     cosines: Tensor,
     sines: Tensor,
@@ -50,11 +50,11 @@ impl Network {
     /// Loads the network for sequences of at most `window` tokens.
     ///
     /// # Errors
-    /// When tensors are missing or damaged.
+    /// Tensors are missing or damaged.
     pub fn load(file: &ModelFile, window: usize, device: &Device) -> Result<Self> {
         let dimensions = file.dimensions()?;
         let embedding = file.tensor("token_embd.weight", device)?;
-        // Many small networks score tokens by the table that also embeds them.
+        // Many small networks use their embedding table as the output matrix.
         let head = match file.has("output.weight") {
             true => "output.weight",
             false => "token_embd.weight",
@@ -74,24 +74,25 @@ impl Network {
         })
     }
 
-    /// The most tokens of one sequence.
+    /// Returns the maximum number of tokens in a sequence.
     pub fn window(&self) -> usize {
         self.window
     }
 
-    /// An empty cache for one sequence.
+    /// Creates an empty cache for one sequence.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Out of memory.
     pub fn cache(&self) -> Result<KeyValueCache> {
         KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
-    /// Runs the tokens behind those of the cache, which grows by them. On an error the cache
-    /// is as before.
+    /// Runs the network on tokens after those in the cache, and adds them to the cache. After an
+    /// error, the cache is unchanged.
     ///
     /// # Errors
-    /// When a token is outside the vocabulary, the window is full, or memory runs out.
+    /// A token is outside the vocabulary, the context window is full, or the device is out of
+    /// memory.
     pub fn extend(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
         if tokens.is_empty() {
             bail!("no tokens to run")
@@ -108,10 +109,10 @@ impl Network {
         Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
     }
 
-    /// The score of every token of the vocabulary as the next one.
+    /// Returns the score of every token as the next one.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Out of memory.
     pub fn scores(&self, hidden: &HiddenState) -> Result<Vec<f32>> {
         let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
         self.head.forward(&normed)?.flatten_all()?.to_vec1()
@@ -138,7 +139,7 @@ impl Network {
         layer.output.forward(&mixed)
     }
 
-    /// (new, heads * head) to (heads, new, head).
+    /// Reshapes (new, heads * head size) to (heads, new, head size).
     fn split(&self, x: &Tensor) -> Result<Tensor> {
         let (new, width) = x.dims2()?;
         let head = self.dimensions.head;
@@ -158,7 +159,7 @@ impl Network {
     }
 }
 
-/// What the network knows after the last token, before it is turned into scores.
+/// The network's output for the last token, before it is converted to scores.
 pub struct HiddenState(Tensor);
 
 impl LinearLayer {
@@ -203,7 +204,7 @@ impl RotaryTables {
         device: &Device,
     ) -> Result<Self> {
         let half = dimensions.head / 2;
-        // Llama 3 stretches some frequencies by factors of its own.
+        // Llama 3 scales some frequencies by factors from the file.
         let factors = match file.tensor_if_present("rope_freqs.weight", &Device::Cpu)? {
             Some(factors) => factors.dequantize(&Device::Cpu)?.to_vec1::<f32>()?,
             None => vec![1.0; half],

@@ -1,4 +1,4 @@
-//! The same networks in the plainest possible way, to compare with.
+//! A simple implementation of the networks as a reference for tests.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::fixture::{EPSILON, HEAD, HEADS, KV_HEADS, LAYERS, ROTARY_BASE};
 
 type Matrix = Vec<Vec<f32>>;
 
-/// A file's tensors as plain numbers.
+/// The tensors of a file as plain numbers.
 struct ReferenceTensors(ModelFile);
 
 impl ReferenceTensors {
@@ -23,7 +23,7 @@ impl ReferenceTensors {
         tensor.dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
     }
 
-    /// All rows times a weight of the layer, and its bias where there is one.
+    /// Multiplies all rows by a weight matrix of the layer and adds its bias, if any.
     fn project(&self, layer: usize, part: &str, rows: &Matrix) -> Matrix {
         let weight = self.matrix(&format!("blk.{layer}.{part}.weight"));
         let bias = format!("blk.{layer}.{part}.bias");
@@ -42,7 +42,7 @@ impl ReferenceTensors {
     }
 }
 
-/// The scores after the last of the tokens.
+/// Returns the scores after the last token.
 pub fn scores(path: &Path, tokens: &[u32]) -> Vec<f32> {
     let file = ReferenceTensors(ModelFile::open(path).unwrap());
     let rotation = file.0.dimensions().unwrap().rotation;

@@ -1,4 +1,5 @@
-//! The whole model over a tiny file: the network against plain arithmetic, then requests.
+//! Tests of the complete model with a tiny file: first the network against the reference, then
+//! requests.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -23,7 +24,7 @@ fn network(path: &Path) -> Network {
     Network::load(&ModelFile::open(path).unwrap(), 512, &Device::Cpu).unwrap()
 }
 
-/// Scores after the tokens, run in steps of these lengths.
+/// Returns the scores after the tokens, processed in steps of these lengths.
 fn scores(network: &Network, tokens: &[u32], steps: &[usize]) -> Vec<f32> {
     let mut cache = network.cache().unwrap();
     let mut rest = tokens;
@@ -56,7 +57,7 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 fn qwen2_and_llama_networks_match_the_reference() {
     let directory = TempDir::new().unwrap();
     for architecture in ["qwen2", "llama"] {
-        // How far quantised activations may lead astray; scores range over some 3 to either side.
+        // The error bound of quantised activations; scores range from about -3 to 3.
         for (dtype, error) in [
             (GgmlDType::F32, 1e-4),
             (GgmlDType::Q8_0, 0.1),
@@ -144,7 +145,7 @@ fn cached_sequences_share_one_context_window() {
         ("a", &long[..200], 0),
         ("b", &other[..200], 0),
         ("a", &long[..200], 198),
-        // Now both would be over the window of 512 tokens: only this one stays.
+        // Both sequences together would exceed the window of 512 tokens, so only this one is kept.
         ("b", &other[..], 200),
         ("a", &long[..200], 0),
     ] {
@@ -307,7 +308,7 @@ async fn answer_ends_at_the_end_token() {
     )
     .await
     .text;
-    // The same weights, but one of the tokens that they choose now ends the turn.
+    // The weights are the same, but a token that they generate now ends the answer.
     let (at, byte) = whole.bytes().enumerate().skip(1).find(u8_is_ascii).unwrap();
     let ending = TestModelRecipe {
         end: u32::from(byte),
@@ -349,7 +350,7 @@ async fn prompt_over_the_window_is_rejected_with_its_length() {
 #[tokio::test]
 async fn dropping_a_call_stops_the_generation() {
     let directory = TempDir::new().unwrap();
-    // Without cancelling, the first answer would take many minutes.
+    // Without cancellation, the first answer would take many minutes.
     let recipe = TestModelRecipe {
         window: 200_000,
         ..TestModelRecipe::default()
@@ -397,7 +398,7 @@ async fn error_for_a_damaged_model_file_names_the_file() {
         let error = attempt(&whole[..cut]).err().unwrap().to_string();
         assert!(error.contains(".gguf"), "{error}");
     }
-    // The metadata is whole, so only the first request finds out.
+    // The metadata is complete, so the error occurs only at the first request.
     let model = attempt(&whole[..whole.len() - 5000]).unwrap();
     let error = model
         .chat(&request("hello", 3), &NoWatch)
@@ -428,7 +429,7 @@ fn unsupported_network_architecture_is_named_in_the_error() {
     );
 }
 
-/// Runs over real weights where the variable names a file of Qwen2.5-Coder-Instruct.
+/// Runs with real weights if the variable contains the path of a Qwen2.5-Coder-Instruct file.
 #[tokio::test]
 async fn real_weights_fix_a_function() {
     let Some(path) = std::env::var_os("STARLING_TEST_WEIGHTS") else {

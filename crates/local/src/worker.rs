@@ -17,26 +17,27 @@ use starling_core::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
 };
 
-/// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
+/// Number of prompt tokens per step. Between two steps, the worker checks whether the caller still
+/// waits.
 const STEP: usize = 128;
 
-/// Opens and closes a code block.
+/// The mark that opens and closes a code block.
 const FENCE: &str = "```";
 
-/// One request and where its answer goes. The caller gave up when `events` is closed.
+/// A request and the channel for its answer. A closed channel means that the caller gave up.
 pub struct WorkerJob {
     pub request: ChatRequest,
     pub events: UnboundedSender<WorkerEvent>,
 }
 
-/// What the worker tells the caller.
+/// A message from the worker to the caller.
 pub enum WorkerEvent {
     Notice(ModelNotice),
     Delta(String),
     Done(Box<Result<ChatReply, ModelError>>),
 }
 
-/// What the worker needs to know of its model.
+/// The model that the worker loads.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub name: String,
@@ -46,7 +47,7 @@ pub struct Source {
 
 /// Why a request ended without a reply.
 enum RequestEnd {
-    /// Nobody waits any more.
+    /// The caller no longer waits.
     Abandoned,
     Refused(ModelError),
     /// Loading or running the network failed.
@@ -59,14 +60,14 @@ impl From<candle_core::Error> for RequestEnd {
     }
 }
 
-/// Everything that is loaded.
+/// The loaded network with its vocabulary and cached sequences.
 struct LoadedModel {
     network: Network,
     vocabulary: Vocabulary,
     sequences: SequenceCache,
 }
 
-/// Answers jobs until the last sender is gone.
+/// Processes jobs until the last sender is dropped.
 pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
     let mut engine = None;
     while let Some(job) = jobs.blocking_recv() {
@@ -84,7 +85,7 @@ pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
             Err(RequestEnd::Broken(error)) => Err(source.unavailable("failed", &error)),
             Err(RequestEnd::Abandoned) => continue,
         };
-        // The caller may have left in this very moment, which is no one's fault.
+        // The caller may have given up at this moment, which is not an error.
         let _ = job.events.send(WorkerEvent::Done(Box::new(reply)));
     }
 }
@@ -108,7 +109,7 @@ fn load(source: &Source, events: &UnboundedSender<WorkerEvent>) -> Result<Loaded
     let device = device();
     let network = Network::load(&file, source.window, &device)?;
     let vocabulary = Vocabulary::load(&file)?;
-    // The kernels for prompts repack all weights on first use: better now than within an answer.
+    // The prompt kernels repack all weights on first use, so do this before the first answer.
     let mut cache = network.cache()?;
     network.extend(&[0, 0], &mut cache)?;
     let place = if device.is_cpu() { "CPU" } else { "GPU" };
@@ -121,7 +122,7 @@ fn load(source: &Source, events: &UnboundedSender<WorkerEvent>) -> Result<Loaded
     })
 }
 
-/// An NVIDIA GPU where the program was built for one and one is present, else the CPU.
+/// Returns an NVIDIA GPU if the program supports it and one is present, otherwise the CPU.
 fn device() -> Device {
     Device::cuda_if_available(0).unwrap_or(Device::Cpu)
 }
@@ -145,7 +146,8 @@ fn answer(
     let mut rest = &known[cached..];
     while !rest.is_empty() {
         job.check()?;
-        // No single token is left over: it would take other kernels, which round differently.
+        // Avoid a last step with a single token, because it would use other kernels with different
+        // rounding.
         let step = if rest.len() > STEP + 1 {
             STEP
         } else {
@@ -177,7 +179,7 @@ fn answer(
     })
 }
 
-/// What the network reads before it writes.
+/// Encodes the prompt of a request.
 fn known(
     source: &Source,
     vocabulary: &Vocabulary,
@@ -197,14 +199,14 @@ fn known(
     })
 }
 
-/// An answer's text, its length, and why it ended.
+/// The generated text, its number of tokens, and why it ended.
 struct GeneratedAnswer {
     text: String,
     tokens: usize,
     finish: Finish,
 }
 
-/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
+/// Generates an answer of at most `limit` tokens after the prompt that ended in `hidden`.
 fn write(
     network: &Network,
     vocabulary: &Vocabulary,
@@ -217,7 +219,7 @@ fn write(
     let request = &job.request;
     let fills = !request.following.is_empty();
     let beginning = if fills { "" } else { &request.beginning };
-    // The backticks of a block that it opens.
+    // The backticks with which the given beginning opens a code block.
     let plain = beginning.trim_start_matches('`');
     let fence = &beginning[..beginning.len() - plain.len()];
     let opens_block = fence.len() >= FENCE.len();
@@ -279,7 +281,7 @@ impl WorkerJob {
 }
 
 impl Source {
-    /// Whether a prompt leaves room for an answer.
+    /// Checks that the prompt leaves room for an answer.
     fn check(&self, prompt: &[u32]) -> Result<(), RequestEnd> {
         if prompt.is_empty() {
             let error =
@@ -297,7 +299,7 @@ impl Source {
         }))
     }
 
-    /// The model cannot be used, and why.
+    /// Returns the error for a model that cannot be used.
     pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
         let path = self.path.display();
         ModelError::Unavailable {

@@ -1,5 +1,5 @@
-//! The files of a project that its repository's own configuration names: hooks, monitors, filters,
-//! included configurations. Git runs them, or what they name, at the user's next command.
+//! Finds the project files that git's own configuration names: hooks, monitors, filters, included
+//! configurations. Git runs these files, or the commands in them, at the user's next git command.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -10,15 +10,15 @@ use std::time::SystemTime;
 use super::Stamp;
 use super::regular::{read_regular, read_text};
 
-/// Longer indexes are not read.
+/// Maximum size of an index in bytes; a larger one is not read.
 const INDEX_MOST: u64 = 64 << 20;
-/// A configuration is read up to here.
+/// Maximum number of bytes read of a configuration file.
 const BYTES_MOST: u64 = 1 << 20;
-/// How deep configurations that include others are followed.
+/// Maximum depth of configurations that include others.
 const DEPTH_MOST: u32 = 4;
-/// How many hooks are looked at in one directory.
+/// Maximum number of hooks to examine in one directory.
 const HOOKS_MOST: usize = 1000;
-/// How many configurations are read at most.
+/// Maximum number of configuration files to read.
 const FILES_MOST: usize = 64;
 
 /// Whether git's configuration names a file.
@@ -26,47 +26,48 @@ const FILES_MOST: usize = 64;
 pub(super) enum GitNaming {
     No,
     Yes,
-    /// A configuration is too long, or there are too many.
+    /// Unknown, because a configuration is too long or there are too many.
     Unknown,
 }
 
-/// What the configurations of a repository name. They are read again when one of them was changed.
+/// The files that a repository's configurations name. The configurations are read again when one of
+/// them changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GitNames {
     last: Arc<Mutex<Option<GitConfiguration>>>,
 }
 
-/// The configurations of a repository as they were read.
+/// The parsed configurations of a repository.
 #[derive(Debug)]
 struct GitConfiguration {
     repository: GitRepository,
-    /// The files, those that were missing among them, as they were before they were read.
+    /// The configuration files, including missing ones, with their state before they were read.
     files: Vec<(PathBuf, Option<Stamp>)>,
     read_at: SystemTime,
-    /// Without repeats.
+    /// The named paths, without duplicates.
     named: BTreeSet<PathBuf>,
     is_whole: bool,
 }
 
-/// Where a repository is.
+/// The directories of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct GitRepository {
-    /// The top of the work tree.
+    /// The root of the work tree.
     top: PathBuf,
-    /// The data that all its work trees share.
+    /// The git directory that all work trees share.
     git: PathBuf,
-    /// The data of this work tree alone; the same as `git` unless the work tree is a linked one.
+    /// The git directory of this work tree. It differs from `git` only for a linked work tree.
     own: PathBuf,
 }
 
 impl GitRepository {
-    /// Where git looks for hooks unless it is told another place.
+    /// Returns the default directories for hooks.
     fn hooks(&self) -> [PathBuf; 2] {
         [self.git.join("hooks"), self.own.join("hooks")]
     }
 
-    /// The files of git's own configuration, there or not. A linked work tree has a
-    /// `config.worktree` of its own.
+    /// Returns the paths of git's configuration files, whether or not they exist. A linked work
+    /// tree has its own `config.worktree`.
     fn configurations(&self) -> Vec<PathBuf> {
         let mut files = vec![self.git.join("config"), self.git.join("config.worktree")];
         if self.own != self.git {
@@ -77,8 +78,8 @@ impl GitRepository {
 }
 
 impl GitNames {
-    /// Whether the configuration of the repository that holds `root` names `file`, or a directory that
-    /// holds it.
+    /// Returns whether the configuration of the repository that contains `root` names `file` or a
+    /// directory above it.
     pub(super) fn names(&self, root: &Path, file: &Path) -> GitNaming {
         let Some(repository) = repository(root) else {
             return GitNaming::No;
@@ -142,7 +143,7 @@ impl GitConfiguration {
         }
     }
 
-    /// Whether nothing was changed since.
+    /// Whether nothing changed since the configuration was read.
     fn holds(&self, repository: &GitRepository) -> bool {
         let is_same = |(path, known): &(PathBuf, Option<Stamp>)| {
             stamp(path) == *known && known.is_none_or(|known| known.is_settled(self.read_at))
@@ -151,8 +152,8 @@ impl GitConfiguration {
     }
 }
 
-/// What the links in a directory of hooks lead to, and the directory where it is itself a link: git runs
-/// the file, whatever its name.
+/// Returns the targets of the links in a hook directory, and of the directory itself if it is a
+/// link. Git runs the target of a link, whatever its name.
 fn linked_from(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let links = entries.map(|entry| entry.path()).take(HOOKS_MOST);
@@ -161,7 +162,7 @@ fn linked_from(directory: &Path) -> Vec<PathBuf> {
         let Ok(target) = link.read_link() else {
             continue;
         };
-        // The file may be missing yet, and it may be a link again.
+        // The target may not exist yet, or may be another link.
         found.push(plain(&link.parent().unwrap_or(directory).join(target)));
         found.extend(link.canonicalize());
     }
@@ -172,8 +173,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     path.metadata().ok().map(|found| Stamp::of(&found))
 }
 
-/// The nearest directory upward with a repository, and the repository's data that all its work trees
-/// share.
+/// Returns the nearest repository at or above `root`.
 fn repository(root: &Path) -> Option<GitRepository> {
     let top = root
         .ancestors()
@@ -190,13 +190,13 @@ fn repository(root: &Path) -> Option<GitRepository> {
     Some(GitRepository { top, git, own })
 }
 
-/// The files of git's own configuration of the repository that holds `root`, there or not.
+/// Returns the paths of git's configuration files for `root`, whether or not they exist.
 pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
 }
 
-/// Whether the index of the repository that holds `root` lists a file. The name is looked for as it
-/// stands there; an index that cannot be read lists none.
+/// Whether the git index of the repository that contains `root` lists a file. The index is searched
+/// for the literal name; an unreadable index lists no files.
 pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     let Some(found) = repository(root) else {
         return false;
@@ -209,12 +209,12 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     index.windows(name.len()).any(|part| part == name)
 }
 
-/// Whether a repository holds `root`.
+/// Whether a repository contains `root`.
 pub(super) fn has_repository(root: &Path) -> bool {
     repository(root).is_some()
 }
 
-/// What the keys have in their names whose values are paths or commands.
+/// Parts of the names of keys whose values are paths or commands.
 const KEYS: [&str; 24] = [
     "askpass",
     "browser",
@@ -242,26 +242,26 @@ const KEYS: [&str; 24] = [
     "tunnel",
 ];
 
-/// Sections all of whose values are commands.
+/// Sections in which all values are commands.
 const SECTIONS: [&str; 2] = ["pager", "alias"];
 
-/// The paths in the values of one configuration.
+/// The paths found in one configuration.
 #[derive(Debug, Default)]
 struct ConfiguredPaths {
     named: Vec<PathBuf>,
-    /// Those that are configurations themselves.
+    /// Paths of other configurations that are included.
     included: Vec<PathBuf>,
     /// Directories of hooks.
     hooks: Vec<PathBuf>,
 }
 
 impl ConfiguredPaths {
-    /// Each word of a value that is a path, a command or an alias may be a path, from the top of the
-    /// work tree or from beside the configuration.
+    /// Extracts possible paths: each word of a value that is a path, a command or an alias,
+    /// relative to the root of the work tree or to the directory of the configuration.
     fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
         let text = text.replace("\\\n", " ");
         let mut found = ConfiguredPaths::default();
-        // In some sections the keys are names of commands.
+        // In some sections, the keys are names of commands.
         let mut section_runs = false;
         for line in text.lines() {
             if let Some(section) = line.trim().strip_prefix('[') {
@@ -297,9 +297,9 @@ impl ConfiguredPaths {
     }
 }
 
-/// What may be a path in a value: each word, in quotation marks or not; what stands behind a variable or
-/// behind what another command says (`$(git rev-parse --show-toplevel)/tools/x.sh`), as if that were the
-/// top; and the files of a module that Python runs (`-m tools.x`).
+/// Returns the words of a value that may be paths: quoted or unquoted words; the text after a
+/// variable or a command substitution (`$(git rev-parse --show-toplevel)/tools/x.sh`), relative to
+/// the root; and the files of a module that Python runs (`-m tools.x`).
 fn words(value: &str) -> Vec<String> {
     let is_border = |c: char| c.is_whitespace() || "\"'`\\;&|!(){}<>=,".contains(c);
     let mut found = Vec::new();
@@ -320,7 +320,7 @@ fn words(value: &str) -> Vec<String> {
     found
 }
 
-/// The path without `.` and `..`.
+/// Returns the path with `.` and `..` resolved lexically.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -374,7 +374,7 @@ mod tests {
         ] {
             assert!(!is_named(file), "{file}");
         }
-        // A project below the top of its repository.
+        // A project directory below the root of its repository.
         std::fs::create_dir_all(root.join("tools")).unwrap();
         assert!(names(&root.join("tools"), "fsm.sh"));
         assert!(!names(&root.join("tools"), "a.py"));
@@ -499,7 +499,7 @@ mod tests {
         let known = GitNames::default();
         let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
         assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
-        // As if the file had not been changed for a while.
+        // Simulate that the file has not changed for a while.
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
         known.last.lock().unwrap().as_mut().unwrap().read_at = later;
         for _ in 0..50 {

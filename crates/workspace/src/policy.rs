@@ -688,7 +688,7 @@ mod tests {
         write(".git/index", "DIRC....a/tracked.dump\0....");
         let only = ["local/creds.txt", "a/x.dump"];
         all_are(&policy, &only, "needs a person");
-        // A new file overwrites nothing.
+        // A new file cannot overwrite anything.
         let free = ["local/new.txt", "a/kept.dump", "a/tracked.dump", "a/b.py"];
         all_are(&policy, &free, "allowed");
         let allowing = policy.allowing(&["local/".to_owned()]).unwrap();

@@ -40,11 +40,11 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Replaces a file that only this user can access, in one step: it has the old content or the new
-/// one. A killed writer leaves a file beside it whose name ends in `.new`.
+/// Atomically replaces a file that only this user can access. A writer that is killed leaves a file
+/// next to it whose name ends in `.new`.
 ///
 /// # Errors
-/// The directory is missing or refuses. Then the file is as it was.
+/// The directory is missing or cannot be written. The file is then unchanged.
 pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let mut file = tempfile::Builder::new()

@@ -1,6 +1,6 @@
-//! Starting programs of the host. A program is named by an absolute path outside the project, runs in
-//! a directory that its caller chose, and finds nothing of the project on its `PATH`: otherwise a
-//! project could bring a `git` of its own, and asking for the version of git would run it.
+//! Starts programs of the host. A program has an absolute path outside the project, runs in a
+//! directory that the caller chooses, and has no project directory in its `PATH`. Otherwise a
+//! project could contain its own `git`, and even `git --version` would run it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,8 @@ use std::process::Command;
 
 use super::git_names::plain;
 
-/// Variables that a program gets in [`Variables::Clean`]: the user, the language, where caches and
-/// settings lie, and how the network is reached.
+/// Variables that a program gets with [`Variables::Clean`]: the user, the language, the locations
+/// of caches and settings, and the network proxies.
 const CLEAN: [&str; 24] = [
     "HOME",
     "USER",
@@ -37,7 +37,7 @@ const CLEAN: [&str; 24] = [
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
 ];
-/// Beginnings of further ones: the locale, and the settings of `pip` and `hf`.
+/// Prefixes of further variables: the locale, and the settings of `pip` and `hf`.
 const CLEAN_PREFIXES: [&str; 3] = ["LC_", "PIP_", "HF_"];
 
 /// Why a program cannot be started.
@@ -49,16 +49,16 @@ pub enum ProgramError {
     InProject(PathBuf),
 }
 
-/// What a program sees of this process's environment, apart from `PATH`.
+/// The environment variables of this process that a program inherits, apart from `PATH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variables {
-    /// Only what every program needs.
+    /// Only the variables that every program needs.
     Clean,
-    /// All of it, without the variables that redirect git.
+    /// All variables except those that redirect git.
     Inherited,
 }
 
-/// The programs of the host that do not come from a project.
+/// The programs of the host outside the project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPrograms {
     project: Option<PathBuf>,
@@ -66,15 +66,15 @@ pub struct HostPrograms {
 }
 
 impl HostPrograms {
-    /// The programs on this process's `PATH` that lie outside the project at `root`.
+    /// Returns the programs on this process's `PATH` outside the project at `root`.
     pub fn outside(root: &Path) -> Self {
         HostPrograms::on(&std::env::var_os("PATH").unwrap_or_default(), root)
     }
 
-    /// The programs on a `PATH` that lie outside the project at `root`.
+    /// Returns the programs on a `PATH` outside the project at `root`.
     pub fn on(path: &OsStr, root: &Path) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        // In the home directory or above it lie the user's own programs.
+        // If the root is the home directory or above it, its programs belong to the user.
         let is_above_home = std::env::home_dir().is_some_and(|home| home.starts_with(&root));
         let mut programs = HostPrograms {
             project: Some(root).filter(|_| !is_above_home),
@@ -86,7 +86,7 @@ impl HostPrograms {
         programs
     }
 
-    /// The same with the programs of the project, which the user trusts.
+    /// Returns the programs on a `PATH` including those inside the project, which the user trusts.
     pub fn with_project(path: &OsStr) -> Self {
         let places = std::env::split_paths(path).filter(|place| place.is_absolute());
         HostPrograms {
@@ -95,8 +95,8 @@ impl HostPrograms {
         }
     }
 
-    /// The programs on this process's `PATH` for a command without a project: those outside the
-    /// current directory, which may be anyone's.
+    /// Returns the programs on this process's `PATH` for a command without a project. The current
+    /// directory is excluded because its contents may not be trusted.
     pub fn outside_current_directory() -> Self {
         HostPrograms::outside(&std::env::current_dir().unwrap_or_default())
     }
@@ -109,8 +109,8 @@ impl HostPrograms {
         path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
     }
 
-    /// Whether the value of a variable names something in the project: a path, one of several, or a path
-    /// behind other text. A relative path is one from the root, where servers of the project run.
+    /// Whether the value of a variable contains a path into the project: alone, in a list, or after
+    /// other text. Relative paths are resolved at the root, where the project's servers run.
     pub fn is_named_in(&self, value: &OsStr) -> bool {
         let Some(root) = &self.project else {
             return false;
@@ -123,7 +123,7 @@ impl HostPrograms {
         });
         let is_list = whole.contains(&b':');
         let leads_inside = |part: PathBuf| match part.as_os_str().is_empty() {
-            // In a list it is the directory of the program.
+            // In a list, an empty entry means the current directory of the program.
             true => is_list,
             false if part.is_absolute() => {
                 self.is_in_project(&part) || plain(&part).starts_with(root)
@@ -136,18 +136,19 @@ impl HostPrograms {
         holds_root || std::env::split_paths(value).any(leads_inside)
     }
 
-    /// Directories in which programs are looked for, and that programs get as their `PATH`.
+    /// Returns the directories in which programs are searched, which is also the `PATH` of started
+    /// programs.
     pub fn path(&self) -> &OsStr {
         &self.path
     }
 
-    /// The absolute path of a program on `PATH`, or of one that a person named by a path.
+    /// Returns the absolute path of a program on `PATH`, or of one that a person named by a path.
     ///
     /// # Errors
-    /// There is no such program, or only one that lies in the project.
+    /// The program does not exist, or only inside the project.
     pub fn find(&self, name: &str) -> Result<PathBuf, ProgramError> {
         if name.contains('/') {
-            // A person who names a path means that file, wherever it lies.
+            // A person who names a path means exactly that file, even inside the project.
             let path = std::path::absolute(name).ok();
             let path = path.filter(|path| is_executable(path));
             return path.ok_or_else(|| ProgramError::Missing(name.to_owned()));
@@ -166,7 +167,7 @@ impl HostPrograms {
         Err(refused.unwrap_or_else(|| ProgramError::Missing(name.to_owned())))
     }
 
-    /// A command that runs the program at an absolute path in `directory`.
+    /// Returns a command that runs the program at an absolute path in `directory`.
     pub fn command(&self, program: &Path, variables: Variables, directory: &Path) -> Command {
         debug_assert!(program.is_absolute(), "{}", program.display());
         let mut command = Command::new(program);
@@ -187,7 +188,7 @@ impl HostPrograms {
     }
 }
 
-/// Whether a byte goes on with the name of a file.
+/// Whether a byte can be part of a file name.
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || !byte.is_ascii()
 }
@@ -289,7 +290,7 @@ mod tests {
             said.trim(),
             format!("{}|{}", host.display(), bed.base.display())
         );
-        // Cargo sets it for tests; nobody lists it.
+        // Cargo sets this variable for tests, and it is not in the list of passed variables.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let clean: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
         assert!(!clean.contains(&OsStr::new("CARGO_PKG_NAME")), "{clean:?}");

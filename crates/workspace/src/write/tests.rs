@@ -88,7 +88,7 @@ fn sweep_removes_temporary_files_of_dead_writers() {
     assert_eq!(names(&root).len(), 3);
 }
 
-/// Creates the temporary file that a killed process leaves beside `target`.
+/// Creates the temporary file that a killed process leaves next to `target`.
 fn left_by_a_dead_process(target: &Path) -> PathBuf {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let process = child.id();
