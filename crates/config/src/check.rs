@@ -45,7 +45,7 @@ pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {
             return Err(wrong(key.to_owned(), "must be at least 1".to_owned()));
         }
         if key.ends_with("seconds") && value > MOST_SECONDS {
-            let message = format!("is more than a day ({MOST_SECONDS})");
+            let message = format!("must be at most {MOST_SECONDS} (one day)");
             return Err(wrong(key.to_owned(), message));
         }
     }
@@ -78,7 +78,7 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     if let Some(url) = &model.base_url
         && url.split('/').nth(2).is_some_and(|host| host.contains('@'))
     {
-        return say("base_url", "holds a user or a password; use api_key_env");
+        return say("base_url", "contains a user name or password; use api_key_env instead");
     }
     let is_read = matches!(
         model.kind,
@@ -87,7 +87,7 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     if is_read && model.path.is_none() {
         return say(
             "path",
-            "is missing: a replay, an oracle or a socket has a file",
+            "is missing: a replay, an oracle or a socket needs the path of its file",
         );
     }
     let prices = [

@@ -62,18 +62,18 @@ impl fmt::Display for ConfigWarning {
             ),
             ConfigWarning::NotForProjects { origin, key } => write!(
                 f,
-                "{origin}: a project may not set {key} so, ignored; set it in your own file"
+                "{origin}: {key} is ignored: a project may not set it to this value; set it in your own file"
             ),
             ConfigWarning::NotTrusted { path } => write!(
                 f,
                 "{}: not read: the project is not trusted; look at the file, then run \
-                 `starling trust`, or use --trust for this time",
+                 `starling trust`, or use --trust to trust it once",
                 path.display()
             ),
             ConfigWarning::ChangedSinceTrusted { path } => write!(
                 f,
                 "{}: not read: it changed since the project was trusted; look at the file, then run \
-                 `starling trust` again, or use --trust for this time",
+                 `starling trust` again, or use --trust to trust it once",
                 path.display()
             ),
         }

@@ -87,13 +87,13 @@ fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
         Some(found.span().start)
     };
     if let Some(start) = find(places) {
-        return Some((start, "a key in quotes holds no dot: take the quotes away"));
+        return Some((start, "a quoted key must not contain a dot: remove the quotes"));
     }
     let DeValue::Table(models) = places.get("models")?.get_ref() else {
         return None;
     };
     let message =
-        "a model's name here holds no dot: choose another, and give the endpoint's name as `model`";
+        "a model's name must not contain a dot: choose another name, and set `model` to the endpoint's name";
     Some((find(models)?, message))
 }
 

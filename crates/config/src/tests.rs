@@ -114,7 +114,7 @@ fn untrusted_project_file_is_ignored() {
     assert_eq!(
         files.warnings(),
         [
-            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust for this time"
+            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust to trust it once"
         ]
     );
 }
@@ -155,13 +155,13 @@ fn project_file_cannot_set_models_network_or_approval() {
     assert_eq!(
         files.warnings(),
         [
-            "project.toml:2: a project may not set models.evil.base_url so, ignored; set it in your own file",
-            "project.toml:3: a project may not set models.evil.api_key_env so, ignored; set it in your own file",
-            "project.toml:5: a project may not set run.approve so, ignored; set it in your own file",
-            "project.toml:6: a project may not set run.allow_write so, ignored; set it in your own file",
-            "project.toml:9: a project may not set network.attempts so, ignored; set it in your own file",
-            "project.toml:10: a project may not set telemetry so, ignored; set it in your own file",
-            "project.toml:13: a project may not set sandbox.missing so, ignored; set it in your own file",
+            "project.toml:2: models.evil.base_url is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:3: models.evil.api_key_env is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:5: run.approve is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:6: run.allow_write is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:9: network.attempts is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:10: telemetry is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:13: sandbox.missing is ignored: a project may not set it to this value; set it in your own file",
         ]
     );
 }
@@ -224,7 +224,7 @@ fn configuration_errors_name_file_line_and_key() {
     );
     check(
         "[limits]\nseconds = 99999999999\n",
-        "user.toml:2: limits.seconds: is more than a day",
+        "user.toml:2: limits.seconds: must be at most 86400",
     );
     check(
         "[limits]\ndollars = -1.0\n",
@@ -240,7 +240,7 @@ fn configuration_errors_name_file_line_and_key() {
     );
     check(
         "[models.a]\nbase_url = \"http://me:pw@host/v1\"\n",
-        "user.toml:2: models.a.base_url: holds a user",
+        "user.toml:2: models.a.base_url: contains a user",
     );
     check(
         "[models.a]\nprice_prompt = 1.0\n",
@@ -248,7 +248,7 @@ fn configuration_errors_name_file_line_and_key() {
     );
     check(
         "[models.\"a.b\"]\nmodel = \"x\"\n",
-        "user.toml:1: a model's name here holds no dot",
+        "user.toml:1: a model's name must not contain a dot",
     );
     let option = |text: &str| files("", "").options(&[text]).error();
     assert!(option("limits.calls").starts_with("-c limits.calls: write it as key=value"));

@@ -51,13 +51,13 @@ impl From<StoredDecision> for Decision {
 /// Why the list of trusted projects cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("there is no home directory to keep the list of trusted projects in")]
+    #[error("there is no home directory for the list of trusted projects; set HOME")]
     NoHome,
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{}: not a list of trusted projects ({message}); remove the file to begin anew", .path.display())]
+    #[error("{}: not a list of trusted projects ({message}); delete the file to start a new list", .path.display())]
     Malformed { path: PathBuf, message: String },
-    #[error("{}: its path is not UTF-8, so that it cannot be kept in the list", .0.display())]
+    #[error("{}: the path is not UTF-8, so the project cannot be added to the list of trusted projects; rename its directory", .0.display())]
     Unnameable(PathBuf),
 }
 

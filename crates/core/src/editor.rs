@@ -52,7 +52,7 @@ pub enum EditorError {
     /// The path policy forbids access to the file.
     #[error("{why}")]
     Forbidden { why: String },
-    #[error("the editor is gone")]
+    #[error("the editor has closed the connection")]
     Gone,
 }
 
@@ -74,9 +74,9 @@ pub enum ApplyError {
     #[error("{why}")]
     Forbidden { why: String },
     /// The edit was withdrawn before it was sent.
-    #[error("the run ended before it was sent to the editor")]
+    #[error("the run ended before the edit was sent to the editor")]
     Withdrawn,
-    #[error("the editor is gone")]
+    #[error("the editor has closed the connection")]
     Gone,
 }
 

@@ -283,8 +283,9 @@ pub enum ModelError {
     /// The server rejects requests with tools. The adapter has changed its profile to
     /// [`ToolCalling::Text`], so the caller can retry with the text protocol.
     #[error(
-        "{model}: the model has no tool calling, says the server ({message}); from now on it is asked by \
-         the text protocol, as with models.NAME.tool_calling = \"text\""
+        "{model}: the server reports that the model does not support tool calling \
+         ({message}); from now on tools are offered as text, as with \
+         models.NAME.tool_calling = \"text\""
     )]
     NoTools { model: String, message: String },
     /// The answer is not a valid chat completion.
@@ -314,14 +315,14 @@ fn said(message: &str) -> String {
 fn too_long(prompt: Tokens, window: Tokens, message: &str) -> String {
     match message {
         "" if prompt > window => {
-            format!("the prompt of {prompt} tokens is over the context window of {window}")
+            format!("the prompt of {prompt} tokens exceeds the context window of {window}")
         }
         "" => format!(
             "the prompt of {prompt} tokens leaves no room for an answer in the context window of {window}"
         ),
         message => format!(
             "the server says that the prompt is too long: {message}; set models.NAME.context_window to \
-             the window of the server ({window} are assumed), or raise the server's"
+             the context window of the server (assumed: {window}), or enlarge the server's window"
         ),
     }
 }
@@ -507,7 +508,7 @@ mod tests {
             };
             error.to_string()
         };
-        let over = "m: the prompt of 40.0k tokens is over the context window of 32.8k";
+        let over = "m: the prompt of 40.0k tokens exceeds the context window of 32.8k";
         assert_eq!(told(40_000, ""), over);
         let said = told(1_340, "maximum context length is 1024 tokens");
         assert!(

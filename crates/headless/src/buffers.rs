@@ -141,7 +141,7 @@ impl Buffers {
                 edits.map(DocumentChangeOperation::Edit).collect()
             }
             Some(DocumentChanges::Operations(operations)) => operations.clone(),
-            None => return Err("only documentChanges are understood".to_owned()),
+            None => return Err("only documentChanges are supported".to_owned()),
         };
         let mut made = BTreeSet::new();
         let planned: Result<Vec<Option<PlannedOperation>>, String> = operations
@@ -172,7 +172,7 @@ impl Buffers {
                         Ok(None)
                     }
                     (Ok(_), Some(true)) => Ok(None),
-                    (Ok(_), Some(false) | None) => Err(format!("{file}: it is there already")),
+                    (Ok(_), Some(false) | None) => Err(format!("{file}: it already exists")),
                 }
             }
             DocumentChangeOperation::Op(ResourceOp::Delete(delete)) => {
@@ -429,6 +429,6 @@ mod tests {
             insert(&buffers, "a.py", None, "x"),
         ]);
         let why = apply(&mut buffers, changes).unwrap_err();
-        assert_eq!(why, "a.py: it is there already");
+        assert_eq!(why, "a.py: it already exists");
     }
 }

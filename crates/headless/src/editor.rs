@@ -39,7 +39,7 @@ pub enum HeadlessError {
     Document(String),
     #[error("{}: not a folder with an absolute path", .0.display())]
     Root(PathBuf),
-    #[error("the run is followed already")]
+    #[error("the run is already followed")]
     Followed,
     #[error("not undone: {0}")]
     NotUndone(String),
@@ -432,7 +432,7 @@ fn receive(connection: &Connection, state: &mut EditorState, incoming: Incoming)
             let reply = match method.as_str() {
                 "workspace/applyEdit" => apply(connection, &mut state.buffers, params),
                 "window/workDoneProgress/create" => Ok(Value::Null),
-                other => Err(format!("{other} is not known here")),
+                other => Err(format!("{other} is not supported")),
             };
             connection.reply(id, reply);
         }

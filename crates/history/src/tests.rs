@@ -441,7 +441,7 @@ async fn undo_is_recorded_and_locks_the_run() {
     let writer = std::fs::File::open(&found.path).unwrap();
     writer.try_lock().unwrap();
     let open = project.open(&found).await.map(|_| ()).unwrap_err();
-    assert!(open.to_string().contains("still at work"), "{open}");
+    assert!(open.to_string().contains("still active"), "{open}");
     drop(writer);
     // A last line that was cut off when its writer was killed is ignored.
     let whole = std::fs::read_to_string(&found.path).unwrap();

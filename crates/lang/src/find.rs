@@ -42,7 +42,7 @@ pub struct ServerProgram {
 pub enum NotUsed {
     #[error("not installed: {program} is neither in the project's virtual environment nor on PATH")]
     Missing { program: String },
-    #[error("{} lies in the project, which is not trusted: `starling trust` allows it", .path.display())]
+    #[error("{} is inside the project, which is not trusted: run `starling trust` to allow it", .path.display())]
     Untrusted { path: PathBuf },
     #[error("an empty command")]
     Empty,

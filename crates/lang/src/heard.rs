@@ -150,7 +150,7 @@ impl MessageListener {
             | "window/showMessageRequest"
             | "workspace/diagnostic/refresh" => Ok(Value::Null),
             "workspace/applyEdit" => Ok(json!({"applied": false})),
-            _ => Err(format!("{method}: not known here")),
+            _ => Err(format!("{method}: not supported")),
         }
     }
 }

@@ -223,7 +223,7 @@ impl ServerSupervisor {
     pub fn disk(&self, files: Vec<(FilePath, Stamp)>) {
         if self.jobs.try_send(SupervisorJob::Disk(files)).is_err() {
             self.news
-                .add(format!("{} was not told what changed on disk", self.name));
+                .add(format!("{} could not be notified of files that changed on disk", self.name));
         }
     }
 
@@ -236,11 +236,11 @@ impl ServerSupervisor {
     ) -> Result<T, String> {
         let name = &self.name;
         if self.jobs.try_send(job).is_err() {
-            return Err(format!("{name}: too many questions wait for it"));
+            return Err(format!("{name}: too many requests are waiting"));
         }
         match timeout_at(deadline, answer).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Err(format!("{name}: it is gone")),
+            Ok(Err(_)) => Err(format!("{name}: it has stopped")),
             Err(_) => Err(format!("{name}: {late}")),
         }
     }
@@ -360,7 +360,7 @@ impl SupervisorState {
     fn running(&mut self) -> Result<(String, &mut ServerSession), String> {
         match &mut self.session {
             Some(session) if !session.is_closed() => Ok((session.tool.clone(), session)),
-            Some(_) | None => Err(format!("{}: it does not run", self.about.name)),
+            Some(_) | None => Err(format!("{}: it is not running", self.about.name)),
         }
     }
 
@@ -441,7 +441,7 @@ impl SupervisorState {
         let mut session = match opened {
             Ok(session) => session,
             Err(refusal) => {
-                let why = format!("at its start: {}", refusal.told().await);
+                let why = format!("at startup: {}", refusal.told().await);
                 return Err(self.failed(&why).await);
             }
         };
@@ -460,7 +460,7 @@ impl SupervisorState {
                 self.trouble.crashes = WAITS.len() + 1;
                 Err(why)
             }
-            Err(failure) => Err(self.failed(&format!("at its start: {failure}")).await),
+            Err(failure) => Err(self.failed(&format!("at startup: {failure}")).await),
         }
     }
 

@@ -51,7 +51,7 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<ServerLoca
             Some(uri) => (Some(uri), &one["targetSelectionRange"]),
             None => (one["uri"].as_str(), &one["range"]),
         };
-        let uri = uri.ok_or("a place without a file")?;
+        let uri = uri.ok_or("a location without a file")?;
         let range = WireRange::deserialize(range).map_err(|error| error.to_string())?;
         Ok(path(uri).map(|path| ServerLocation {
             path,

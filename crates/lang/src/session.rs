@@ -38,7 +38,7 @@ pub(super) enum RequestFailure {
     Refused(String),
     #[error("its answer cannot be read: {0}")]
     Unreadable(String),
-    #[error("it does not say which version its diagnostics speak of, and they may be old")]
+    #[error("its diagnostics do not name the version of the text, so they may be old")]
     Unprovable,
 }
 

@@ -102,7 +102,7 @@ impl LocalModel {
         let name = source.clone();
         thread
             .spawn(move || worker::run(&source, queue))
-            .map_err(|error| name.unavailable("got no thread", &error))?;
+            .map_err(|error| name.unavailable("could not start its thread", &error))?;
         Ok(Self {
             profile,
             fills,

@@ -133,7 +133,7 @@ impl ChatModel for Replay {
         let key = (request.conversation.clone(), ordinal);
         let reply = self.replies.get(&key).cloned().unwrap_or_else(|| {
             let message = format!(
-                "the recording has no answer {ordinal} of {:?}: this run does not go as the recorded one did",
+                "the recording has no answer {ordinal} of {:?}: this run differs from the recorded one",
                 request.conversation
             );
             Err(unavailable(&self.profile, message))

@@ -110,7 +110,7 @@ async fn by_model(
     let reply = model.chat(request, watch).await;
     watch.request_ended(reply.as_ref());
     let reply = reply.map_err(|error| error.to_string())?;
-    points(&reply.text).ok_or("its answer has no line with SCORE: and points".to_owned())
+    points(&reply.text).ok_or("its answer has no line of the form `SCORE: POINTS`".to_owned())
 }
 
 async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, String> {
@@ -123,7 +123,7 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
     let mut answer = answer.error_for_status().map_err(said)?;
     if answer.status().is_redirection() {
         return Err(format!(
-            "{shown} redirects; a change is sent to no other address than the one given"
+            "{shown} redirects to another address; the change is sent only to the configured address"
         ));
     }
     let mut body = Vec::new();

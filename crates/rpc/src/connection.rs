@@ -28,7 +28,7 @@ pub enum RequestError {
     Refused { code: i64, message: String },
     #[error("{method}: no answer in time")]
     Late { method: String },
-    #[error("the server is gone")]
+    #[error("the server has stopped or closed the connection")]
     Gone,
     #[error("{method}: unexpected answer: {message}")]
     Unreadable { method: String, message: String },

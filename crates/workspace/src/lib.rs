@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 /// Why a directory cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    #[error("{}: a workspace is named by an absolute path", .0.display())]
+    #[error("{}: the path of a workspace must be absolute", .0.display())]
     Relative(PathBuf),
     #[error("{}: not a directory; open the folder that holds the project", .0.display())]
     NotADirectory(PathBuf),
@@ -49,7 +49,7 @@ pub enum WorkspaceError {
     FileSystemRoot(PathBuf),
     #[error("{}: a git directory cannot be a workspace; open the directory of the project", .0.display())]
     GitDirectory(PathBuf),
-    #[error("{}: version control keeps its data there; open the directory of the project", .0.display())]
+    #[error("{}: this directory contains version control data; open the directory of the project", .0.display())]
     VersionControl(PathBuf),
     // The message includes the error, so a `source` would repeat it.
     #[error("{}: {error}", .path.display())]
@@ -170,7 +170,7 @@ mod tests {
         }
         for path in ["project/.hg/store", "project/.jj"] {
             let error = open(path).unwrap_err();
-            assert!(error.contains("version control keeps its data"), "{error}");
+            assert!(error.contains("version control data"), "{error}");
         }
         // A work tree may be inside its bare repository.
         for path in ["project", "project/sub", "bare.git/main"] {

@@ -20,13 +20,13 @@ pub enum ReadError {
     Missing(FilePath),
     #[error("{0}: outside the workspace; give a path below its root")]
     Outside(FilePath),
-    #[error("{file}: lies in the workspace under the path {plain}: give that path")]
+    #[error("{file}: write the path as {plain}")]
     NotPlain { file: FilePath, plain: String },
-    #[error("{0}: files of secrets are never read")]
+    #[error("{0}: files that hold secrets are never read")]
     Secret(FilePath),
-    #[error("{0}: version control keeps its data there, tokens among it; it is never read")]
+    #[error("{0}: version control data, which may contain access tokens, is never read")]
     VersionControl(FilePath),
-    #[error("{:?}: the name holds characters that are not shown; rename the file", .0.as_str())]
+    #[error("{:?}: the name contains invisible characters; rename the file", .0.as_str())]
     Name(FilePath),
     /// The path, with replacement characters for invalid bytes.
     #[error("{:?}: the name is not UTF-8; rename the file", .0.as_str())]

@@ -34,7 +34,7 @@ pub enum WriteRule {
 
 /// A glob of files that agents may change is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{glob}: not a glob as in .gitignore ({message}); write for example Makefile or ci/**")]
+#[error("{glob}: not a valid .gitignore glob ({message}); examples: Makefile, ci/**")]
 pub struct BadGlob {
     pub glob: String,
     pub message: String,
@@ -714,7 +714,7 @@ mod tests {
     fn error_for_an_invalid_glob_names_the_glob() {
         let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
         assert_eq!(error.glob, "b[");
-        assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
+        assert!(error.to_string().starts_with("b[: not a valid .gitignore glob"), "{error}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ const CLEAN_PREFIXES: [&str; 3] = ["LC_", "PIP_", "HF_"];
 pub enum ProgramError {
     #[error("{0} is not installed")]
     Missing(String),
-    #[error("{} lies in the project and is not started; name a program outside of it", .0.display())]
+    #[error("{} is inside the project and is not started; name a program outside of the project", .0.display())]
     InProject(PathBuf),
 }
 

@@ -51,7 +51,7 @@ pub enum WriteError {
         "{0}: not written: the file is read-only; allow writing (chmod u+w) to have it changed"
     )]
     ReadOnly(FilePath),
-    #[error("{file}: only a part was written: {source}; the whole new text is in {}", .journal.display())]
+    #[error("{file}: written only in part: {source}; the complete new text is in {}", .journal.display())]
     Torn {
         file: FilePath,
         journal: PathBuf,

@@ -138,7 +138,7 @@ fn zero_or_excessive_limits_are_rejected() {
         let said = files("", "").options(&[&format!("{key}=86401")]).error();
         assert_eq!(
             said,
-            format!("option -c: {key}: is more than a day (86400)")
+            format!("option -c: {key}: must be at most 86400 (one day)")
         );
     }
     for none in ["limits.messages=0", "limits.depth=0", "limits.repairs=0"] {

@@ -43,7 +43,7 @@ async fn crashing_server_is_restarted_with_increasing_delay_and_then_abandoned()
     }
     assert_eq!(starts, 6);
     assert!(
-        said.contains("not started again: at its start: it crashed"),
+        said.contains("not started again: at startup: it crashed"),
         "{said}"
     );
 }

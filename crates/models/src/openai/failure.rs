@@ -60,7 +60,7 @@ impl ErrorMapper {
                 self.shown(&body, QUOTED_CHARS)
             )),
             HttpFailure::TooLarge(what) => {
-                self.malformed(format!("{} sent {what}; it was not read on", self.address))
+                self.malformed(format!("{} sent {what}; the rest was not read", self.address))
             }
         }
     }
@@ -75,7 +75,7 @@ impl ErrorMapper {
         ModelError::Endless {
             model: self.model.clone(),
             message: format!(
-                "{} goes on with its answer far beyond the limit that was asked for (raise models.NAME.max_output \
+                "{} continues its answer far beyond the requested limit (raise models.NAME.max_output \
                  where answers are meant to be that long)",
                 self.address
             ),
@@ -133,7 +133,7 @@ impl ErrorMapper {
         let said = ServerMessage::read(body);
         let model = self.model.clone();
         let message = match self.shown(&said.message, MESSAGE_CHARS) {
-            empty if empty.is_empty() => "the server says nothing more".to_owned(),
+            empty if empty.is_empty() => "the server gave no details".to_owned(),
             message => message,
         };
         let address = &self.address;

@@ -51,7 +51,7 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
         assert_eq!(output.0, pieces * bytes.div_ceil(2), "{error}");
         let said = error.to_string();
         assert!(
-            said.contains("far beyond the limit that was asked for"),
+            said.contains("far beyond the requested limit"),
             "{said}"
         );
         assert!(!error.is_transient());

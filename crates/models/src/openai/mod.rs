@@ -126,7 +126,7 @@ impl OpenAiModel {
         let body =
             wire::body(self.options(), request).map_err(|error| ModelError::Unavailable {
                 model: self.options.profile.name.clone(),
-                message: format!("the request cannot be written: {error}"),
+                message: format!("the request cannot be serialized: {error}"),
             })?;
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;

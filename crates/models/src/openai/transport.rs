@@ -36,14 +36,14 @@ impl Endpoint {
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| {
                 unavailable(format!(
-                    "base_url {base_url:?} is no address: write it like https://host/v1"
+                    "base_url {base_url:?} is not a valid URL: write it in the form https://host/v1"
                 ))
             })?;
         let authorization = key
             .map(|ApiKey(key)| {
                 let mut value =
                     HeaderValue::from_str(&format!("Bearer {}", key.trim())).map_err(|_| {
-                        unavailable("the API key holds characters that no key has".into())
+                        unavailable("the API key contains characters that are not allowed in a key".into())
                     })?;
                 value.set_sensitive(true);
                 Ok(value)

@@ -44,7 +44,7 @@ pub struct Models {
 pub enum ModelsError {
     #[error("{}", unknown(.name, .known))]
     UnknownName { name: String, known: Vec<String> },
-    #[error("several models are configured ({}): say which in roles.agent, or use --model", .names.join(", "))]
+    #[error("several models are configured ({}): choose one in roles.agent, or use --model", .names.join(", "))]
     Ambiguous { names: Vec<String> },
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -118,8 +118,8 @@ pub fn not_listed(source: &ModelSource, listed: &[String]) -> Option<String> {
 
 fn configured(names: &[String]) -> String {
     match names {
-        [] => "none is configured".to_owned(),
-        _ => format!("configured are {}", names.join(", ")),
+        [] => "no model is configured".to_owned(),
+        _ => format!("configured models are {}", names.join(", ")),
     }
 }
 

