@@ -120,10 +120,10 @@ pub fn as_text(settings: &[Explained]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_config::{Sources, Trust, load};
+    use starling_config::{ConfigSources, Trust, load};
 
     fn loaded(options: &[&str]) -> LoadedConfig {
-        load(&Sources {
+        load(&ConfigSources {
             user_file: None,
             project_file: None,
             trust: Trust::NotTrusted,

@@ -11,7 +11,7 @@ use starling_core::{
     ModelProfile, Price, Role, Tokens, ToolCall, Usage,
 };
 use starling_models::continuing::ContinuingModel;
-use starling_models::resilient::{ModelWithPolicy, Policy, ResilientModel};
+use starling_models::resilient::{ModelWithPolicy, ResilientModel, RetryPolicy};
 
 use super::actors::{self, Reply};
 use super::judge::Request;
@@ -26,11 +26,11 @@ const MAX_OUTPUT: Tokens = Tokens(2_000);
 
 /// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
-    let policy = Policy {
+    let policy = RetryPolicy {
         timeout: Duration::from_secs(60),
         idle_timeout: Duration::from_secs(60),
         attempts: world.plan.attempts,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
     let provider = |name: String, factor: f64| ModelWithPolicy {
         model: Arc::new(Provider::new(Arc::clone(world), role, name, factor)),

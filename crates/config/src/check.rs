@@ -78,7 +78,10 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     if let Some(url) = &model.base_url
         && url.split('/').nth(2).is_some_and(|host| host.contains('@'))
     {
-        return say("base_url", "contains a user name or password; use api_key_env instead");
+        return say(
+            "base_url",
+            "contains a user name or password; use api_key_env instead",
+        );
     }
     let is_read = matches!(
         model.kind,

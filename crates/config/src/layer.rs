@@ -87,13 +87,15 @@ fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
         Some(found.span().start)
     };
     if let Some(start) = find(places) {
-        return Some((start, "a quoted key must not contain a dot: remove the quotes"));
+        return Some((
+            start,
+            "a quoted key must not contain a dot: remove the quotes",
+        ));
     }
     let DeValue::Table(models) = places.get("models")?.get_ref() else {
         return None;
     };
-    let message =
-        "a model's name must not contain a dot: choose another name, and set `model` to the endpoint's name";
+    let message = "a model's name must not contain a dot: choose another name, and set `model` to the endpoint's name";
     Some((find(models)?, message))
 }
 

@@ -18,10 +18,10 @@ mod tests;
 pub use error::{ConfigError, ConfigWarning};
 pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
 pub use layer::ValueOrigin;
-pub use load::{FileState, LoadedConfig, Sources, Trust, load, user_file};
+pub use load::{ConfigSources, FileState, LoadedConfig, Trust, load, user_file};
 pub use project::{Fingerprint, ProgramSetting, ProjectFile, RunsIn};
 pub use settings::{
-    Config, Language, ModelConfig, ModelKind, Network, OutputLimitField, Roles, Run, Sandbox,
-    SandboxMissing, Stop, Tests,
+    BlockingProblem, Config, LanguageSettings, ModelConfig, ModelKind, NetworkSettings,
+    OutputLimitField, RoleSettings, RunSettings, SandboxMissing, SandboxSettings, TestSettings,
 };
-pub use trust::{Decision, TrustError, TrustList};
+pub use trust::{TrustDecision, TrustError, TrustList};

@@ -28,7 +28,7 @@ pub enum Trust {
 
 /// The sources of the configuration.
 #[derive(Debug, Clone)]
-pub struct Sources {
+pub struct ConfigSources {
     pub user_file: Option<PathBuf>,
     pub project_file: Option<ProjectFile>,
     pub trust: Trust,
@@ -37,10 +37,10 @@ pub struct Sources {
     pub options: Vec<String>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Returns the sources of the current process for a project with this configuration file.
     pub fn of_process(project_file: ProjectFile, trust: Trust, options: Vec<String>) -> Self {
-        Sources {
+        ConfigSources {
             user_file: user_file(),
             project_file: Some(project_file),
             trust,
@@ -94,7 +94,7 @@ impl LoadedConfig {
 ///
 /// # Errors
 /// Returns the first error, see [`ConfigError`].
-pub fn load(sources: &Sources) -> Result<LoadedConfig, ConfigError> {
+pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigError> {
     let mut merge = LayerMerger::default();
     if let Some(path) = &sources.user_file {
         merge.user_file(path)?;
@@ -134,6 +134,7 @@ fn number(value: &Value) -> Option<f64> {
         .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
+/// The merged values so far, with their origins and warnings.
 #[derive(Default)]
 struct LayerMerger {
     table: Table,

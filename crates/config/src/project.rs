@@ -17,6 +17,7 @@ pub struct ProjectFile {
     content: FileContent,
 }
 
+/// The content of a configuration file, or why there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FileContent {
     Absent,

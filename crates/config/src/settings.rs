@@ -15,19 +15,19 @@ pub struct Config {
     /// The models, each under a name of your choice. Without any, the local model is used.
     pub models: BTreeMap<String, ModelConfig>,
     /// The models of each role.
-    pub roles: Roles,
+    pub roles: RoleSettings,
     /// Limits of one run. The run stops when it reaches the first of them.
     pub limits: Limits,
     /// Options of a run.
-    pub run: Run,
+    pub run: RunSettings,
     /// How the project's tests are run.
-    pub tests: Tests,
+    pub tests: TestSettings,
     /// Limits and permissions of test runs.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSettings,
     /// Language servers.
-    pub language: Language,
+    pub language: LanguageSettings,
     /// Timeouts and retries for endpoints.
-    pub network: Network,
+    pub network: NetworkSettings,
 }
 
 /// One model.
@@ -106,7 +106,7 @@ pub enum OutputLimitField {
 /// The models of each role. Use names from `models`, or specifications as for `--model`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Roles {
+pub struct RoleSettings {
     /// Models of the agents that own symbols. Each name is the fallback of the one before. Default:
     /// the only model under `models`, or else the local model.
     pub agent: Vec<String>,
@@ -124,7 +124,7 @@ pub struct Roles {
 /// Options of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Run {
+pub struct RunSettings {
     /// One agent for each symbol (swarm), or one agent for all symbols (single).
     pub driver: Driver,
     /// Who approves proposals: you (ask), a model (proxy), or nobody, so that every proposal that
@@ -146,7 +146,7 @@ pub struct Run {
 /// How the project's tests are run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Tests {
+pub struct TestSettings {
     /// Command that runs the tests. `{tests}` in it is replaced by the selected tests, `{files}` by
     /// their files. Default: detected from the project.
     pub command: Option<String>,
@@ -157,9 +157,9 @@ pub struct Tests {
     pub seconds: u64,
 }
 
-impl Default for Tests {
+impl Default for TestSettings {
     fn default() -> Self {
-        Tests {
+        TestSettings {
             command: None,
             setup: None,
             seconds: 120,
@@ -171,7 +171,7 @@ impl Default for Tests {
 /// the project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Sandbox {
+pub struct SandboxSettings {
     /// What to do if no sandbox is available: refuse to run tests, or allow them to run with only
     /// the limits below.
     pub missing: SandboxMissing,
@@ -196,9 +196,9 @@ pub struct Sandbox {
     pub container_client: Option<String>,
 }
 
-impl Default for Sandbox {
+impl Default for SandboxSettings {
     fn default() -> Self {
-        Sandbox {
+        SandboxSettings {
             missing: SandboxMissing::Refuse,
             memory_mb: 4096,
             processes: 1024,
@@ -215,7 +215,7 @@ impl Default for Sandbox {
 /// Language servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Language {
+pub struct LanguageSettings {
     /// Language servers for Python in order of preference; the first one that is installed checks
     /// every proposal. Each is a name (ty, basedpyright, pyright, jedi-language-server, pylsp) or a
     /// command with its arguments. An empty list disables the checks.
@@ -228,12 +228,12 @@ pub struct Language {
     /// Kinds of errors that return a proposal to its agent before anyone reviews it: syntax, name
     /// (an undefined name), import, call (wrong arguments), other. Errors of other kinds are only
     /// shown.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<BlockingProblem>,
 }
 
-impl Default for Language {
+impl Default for LanguageSettings {
     fn default() -> Self {
-        Language {
+        LanguageSettings {
             servers: [
                 "ty",
                 "basedpyright",
@@ -245,7 +245,12 @@ impl Default for Language {
             .to_vec(),
             thorough: Vec::new(),
             seconds: 10,
-            stops: vec![Stop::Syntax, Stop::Name, Stop::Import, Stop::Call],
+            stops: vec![
+                BlockingProblem::Syntax,
+                BlockingProblem::Name,
+                BlockingProblem::Import,
+                BlockingProblem::Call,
+            ],
         }
     }
 }
@@ -264,7 +269,7 @@ pub enum SandboxMissing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum Stop {
+pub enum BlockingProblem {
     Syntax,
     Name,
     Import,
@@ -275,7 +280,7 @@ pub enum Stop {
 /// Timeouts and retries for endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Network {
+pub struct NetworkSettings {
     /// Time limit of one attempt at an answer, in seconds.
     pub timeout_seconds: u64,
     /// Maximum pause within an answer that has begun, in seconds.
@@ -284,9 +289,9 @@ pub struct Network {
     pub attempts: u32,
 }
 
-impl Default for Network {
+impl Default for NetworkSettings {
     fn default() -> Self {
-        Network {
+        NetworkSettings {
             timeout_seconds: 600,
             idle_seconds: 120,
             attempts: 4,

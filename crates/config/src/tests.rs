@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::*;
 use starling_core::{Approval, AskIntent, Dollars, Driver, Tokens};
 
+/// A temporary directory with a user file and a project file.
 struct TestFiles {
     dir: tempfile::TempDir,
-    sources: Sources,
+    sources: ConfigSources,
 }
 
 /// Creates configuration files with these texts; no file is created for an empty text.
@@ -20,7 +21,7 @@ fn files(user: &str, project: &str) -> TestFiles {
         }
         Some(path)
     };
-    let sources = Sources {
+    let sources = ConfigSources {
         user_file: write("user.toml", user),
         project_file: write("project.toml", project).map(ProjectFile::at),
         trust: Trust::Trusted,
@@ -149,8 +150,8 @@ fn project_file_cannot_set_models_network_or_approval() {
     assert!(loaded.config.models.is_empty());
     assert_eq!(loaded.config.run.approve, Approval::Ask);
     assert!(loaded.config.run.allow_write.is_empty());
-    assert_eq!(loaded.config.network, Network::default());
-    assert_eq!(loaded.config.sandbox, Sandbox::default());
+    assert_eq!(loaded.config.network, NetworkSettings::default());
+    assert_eq!(loaded.config.sandbox, SandboxSettings::default());
     assert_eq!(loaded.config.run.driver, Driver::Single);
     assert_eq!(
         files.warnings(),

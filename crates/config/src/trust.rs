@@ -15,7 +15,7 @@ use starling_workspace::replace_private_file;
 /// The user's decision about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum TrustDecision {
     /// The configuration with these contents is trusted.
     Trusted(Fingerprint),
     /// The user refused to trust the project and is not asked again.
@@ -26,7 +26,7 @@ pub enum Decision {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredDecision {
-    Decision(Decision),
+    Decision(TrustDecision),
     LegacyDecision(LegacyDecision),
 }
 
@@ -37,12 +37,12 @@ enum LegacyDecision {
     Trusted,
 }
 
-impl From<StoredDecision> for Decision {
+impl From<StoredDecision> for TrustDecision {
     fn from(kept: StoredDecision) -> Self {
         match kept {
             StoredDecision::Decision(decision) => decision,
             StoredDecision::LegacyDecision(LegacyDecision::Trusted) => {
-                Decision::Trusted(Fingerprint::unknown())
+                TrustDecision::Trusted(Fingerprint::unknown())
             }
         }
     }
@@ -88,7 +88,7 @@ impl TrustList {
     ///
     /// # Errors
     /// The list exists and cannot be read.
-    pub fn decision(&self, root: &Path) -> Result<Option<Decision>, TrustError> {
+    pub fn decision(&self, root: &Path) -> Result<Option<TrustDecision>, TrustError> {
         let mut all = self.all()?;
         Ok(root.to_str().and_then(|root| all.remove(root)))
     }
@@ -97,7 +97,7 @@ impl TrustList {
     ///
     /// # Errors
     /// The list exists and cannot be read.
-    pub fn all(&self) -> Result<BTreeMap<String, Decision>, TrustError> {
+    pub fn all(&self) -> Result<BTreeMap<String, TrustDecision>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -116,7 +116,7 @@ impl TrustList {
     ///
     /// # Errors
     /// The list cannot be read or written.
-    pub fn decide(&self, root: &Path, decision: Option<Decision>) -> Result<(), TrustError> {
+    pub fn decide(&self, root: &Path, decision: Option<TrustDecision>) -> Result<(), TrustError> {
         let Some(name) = root.to_str() else {
             return Err(TrustError::Unnameable(root.to_owned()));
         };
@@ -129,7 +129,7 @@ impl TrustList {
     }
 
     /// Writes the list atomically: a reader sees either the old or the new list.
-    fn write(&self, all: &BTreeMap<String, Decision>) -> io::Result<()> {
+    fn write(&self, all: &BTreeMap<String, TrustDecision>) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
@@ -148,9 +148,9 @@ impl TrustList {
 mod tests {
     use super::*;
 
-    fn trusted() -> Decision {
+    fn trusted() -> TrustDecision {
         let file = super::super::ProjectFile::of(Path::new("/no/such/project"));
-        Decision::Trusted(file.fingerprint().unwrap())
+        TrustDecision::Trusted(file.fingerprint().unwrap())
     }
 
     fn list(dir: &tempfile::TempDir) -> TrustList {
@@ -163,9 +163,14 @@ mod tests {
         let (one, other) = (Path::new("/p/one"), Path::new("/p/other"));
         assert_eq!(list(&dir).decision(one).unwrap(), None);
         list(&dir).decide(one, Some(trusted())).unwrap();
-        list(&dir).decide(other, Some(Decision::Refused)).unwrap();
+        list(&dir)
+            .decide(other, Some(TrustDecision::Refused))
+            .unwrap();
         assert_eq!(list(&dir).decision(one).unwrap(), Some(trusted()));
-        assert_eq!(list(&dir).decision(other).unwrap(), Some(Decision::Refused));
+        assert_eq!(
+            list(&dir).decision(other).unwrap(),
+            Some(TrustDecision::Refused)
+        );
         let inside = list(&dir).decision(Path::new("/p/one/inner")).unwrap();
         assert_eq!(inside, None, "a project inside is another");
         list(&dir).decide(one, None).unwrap();
@@ -183,10 +188,10 @@ mod tests {
         let list = list(&dir);
         fs::create_dir_all(list.path.parent().unwrap()).unwrap();
         fs::write(&list.path, r#"{"/p": "trusted", "/q": "refused"}"#).unwrap();
-        let unknown = Decision::Trusted(Fingerprint::unknown());
+        let unknown = TrustDecision::Trusted(Fingerprint::unknown());
         assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(unknown));
         let refused = list.decision(Path::new("/q")).unwrap();
-        assert_eq!(refused, Some(Decision::Refused));
+        assert_eq!(refused, Some(TrustDecision::Refused));
         list.decide(Path::new("/p"), Some(trusted())).unwrap();
         assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(trusted()));
     }

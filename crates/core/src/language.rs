@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, ContentHash};
 
+/// The severity of a diagnostic, as in the LSP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {

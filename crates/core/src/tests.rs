@@ -20,6 +20,7 @@ pub struct TestRequest {
     pub deadline: Duration,
 }
 
+/// The result of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestStatus {
@@ -42,6 +43,7 @@ pub struct TestCase {
     pub message: String,
 }
 
+/// The result of a test run as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {

@@ -22,6 +22,7 @@ const MAX_OPEN_BYTES: u64 = 8 * MAX_FILE_BYTES;
 /// A notification to the server: its method and parameters.
 pub type ServerNotification = (&'static str, Value);
 
+/// An open document with its version.
 #[derive(Debug)]
 struct Buffer {
     version: i32,

@@ -83,6 +83,7 @@ impl Default for RunRoute {
     }
 }
 
+/// The open documents and the runs of the editor.
 #[derive(Debug)]
 struct EditorState {
     buffers: Buffers,

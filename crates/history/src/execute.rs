@@ -46,6 +46,7 @@ pub async fn undo<E>(
     chosen: &BTreeSet<ProposalId>,
     record: impl FnMut(Vec<Event>) -> Result<(), E> + Send,
 ) -> Result<UndoOutcome, E> {
+    /// A recorder that passes the events to a callback.
     struct CallbackRecorder<F>(F);
     impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for CallbackRecorder<F> {
         type Error = E;
@@ -379,6 +380,7 @@ impl OpenRun {
     }
 }
 
+/// A recorder that writes the events to the trajectory and the progress to a journal.
 struct JournalingRecorder<'r> {
     open: &'r mut OpenRun,
     chosen: BTreeSet<ProposalId>,

@@ -404,8 +404,8 @@ pub(super) fn inverse_over(
     made.back_over_lines(current)
 }
 
-/// Returns the first later change that touched the same lines; `None` if somebody else touched
-/// them.
+/// Returns the first later change that touched the same lines; `None` if no later
+/// change touched them.
 fn blocker<'c>(
     made: &AppliedChange,
     later: impl Iterator<Item = &'c ChangeRecord>,

@@ -18,9 +18,7 @@ use starling_workspace::PatchCommand;
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error(
-        "there is no run `{0}` of this project; `starling undo --list` lists all runs"
-    )]
+    #[error("there is no run `{0}` of this project; `starling undo --list` lists all runs")]
     Unknown(String),
     #[error("`{prefix}` matches the names of {} runs ({}); enter more of the name", .runs.len(), .runs.join(", "))]
     Ambiguous { prefix: String, runs: Vec<String> },

@@ -13,6 +13,7 @@ const LONGEST: usize = 600;
 /// Maximum number of problems of one text. Further ones are dropped.
 const MOST: usize = 2000;
 
+/// A diagnostic in a server's message.
 #[derive(Debug, Deserialize)]
 struct WireDiagnostic {
     range: WireRange,
@@ -27,12 +28,14 @@ struct WireDiagnostic {
     tags: Vec<u8>,
 }
 
+/// A range in a server's message.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct WireRange {
     start: WirePosition,
     end: WirePosition,
 }
 
+/// A zero-based position in a server's message, in the negotiated encoding.
 #[derive(Debug, Clone, Copy, Deserialize)]
 struct WirePosition {
     line: u32,

@@ -48,6 +48,7 @@ pub(super) type ToolResult<T> = Result<(String, T), String>;
 /// The problems of a text and the tool that found them.
 pub(super) type ProblemsResult = ToolResult<Vec<Problem>>;
 
+/// A queued request with the channel for its result.
 enum SupervisorJob {
     Diagnose {
         request: TextRequest,
@@ -222,8 +223,10 @@ impl ServerSupervisor {
     /// Sends the current list of files on disk to the server.
     pub fn disk(&self, files: Vec<(FilePath, Stamp)>) {
         if self.jobs.try_send(SupervisorJob::Disk(files)).is_err() {
-            self.news
-                .add(format!("{} could not be notified of files that changed on disk", self.name));
+            self.news.add(format!(
+                "{} could not be notified of files that changed on disk",
+                self.name
+            ));
         }
     }
 
@@ -254,6 +257,7 @@ struct CrashHistory {
     last: String,
 }
 
+/// The task that owns the server and processes the queued requests.
 struct SupervisorState {
     about: ServerSetup,
     launch: ServerLauncher,

@@ -95,6 +95,7 @@ pub(super) fn start(program: &ServerProgram, root: &Path, cache: &Path) -> io::R
     })
 }
 
+/// The last bytes of a process's error output.
 type ErrorOutput = Arc<Mutex<VecDeque<u8>>>;
 
 async fn listen(mut errors: impl AsyncRead + Unpin, words: ErrorOutput) {

@@ -14,7 +14,7 @@ use super::keeper::{BLIND, ServerSupervisor, ToolResult};
 use super::known::{options, settings};
 use super::names;
 use super::process;
-use super::session::{ServerSetup, ServerSession};
+use super::session::{ServerSession, ServerSetup};
 use starling_core::{
     Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
     Severity, TextRequest,
@@ -145,6 +145,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Identifies a request: effort, file, and the hash of all texts.
 type AnswerKey = (Effort, FilePath, ContentHash);
 /// Cached results: the tool and its problems, by text.
 type AnswerCache = Arc<Mutex<HashMap<AnswerKey, (String, Vec<Problem>)>>>;

@@ -95,6 +95,7 @@ impl HandshakeFailure {
     }
 }
 
+/// A connection to an initialized language server.
 pub(super) struct ServerSession {
     name: String,
     /// The server's name and version.

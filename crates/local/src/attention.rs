@@ -95,7 +95,10 @@ impl KeyValueCache {
 
     fn make_room(&mut self, wanted: usize) -> Result<()> {
         if wanted > self.limit {
-            bail!("{wanted} tokens do not fit in the context window of {}", self.limit)
+            bail!(
+                "{wanted} tokens do not fit in the context window of {}",
+                self.limit
+            )
         }
         if wanted <= self.room {
             return Ok(());

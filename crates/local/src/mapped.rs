@@ -77,6 +77,7 @@ impl TensorSpan {
     }
 }
 
+/// A quantised tensor of blocks `T` in the mapped file.
 struct MappedTensor<T> {
     span: TensorSpan,
     kind: PhantomData<fn() -> T>,

@@ -23,6 +23,7 @@ pub struct Network {
     rotary: RotaryTables,
 }
 
+/// The weights of one transformer layer.
 struct NetworkLayer {
     attention_norm: Tensor,
     query: LinearLayer,
@@ -35,6 +36,7 @@ struct NetworkLayer {
     down: WeightMatrix,
 }
 
+/// A weight matrix with an optional bias.
 struct LinearLayer {
     weight: WeightMatrix,
     bias: Option<Tensor>,

@@ -7,6 +7,7 @@ use candle_core::Device;
 use super::file::{ModelFile, RotaryPairing};
 use super::fixture::{EPSILON, HEAD, HEADS, KV_HEADS, LAYERS, ROTARY_BASE};
 
+/// A matrix as a list of rows.
 type Matrix = Vec<Vec<f32>>;
 
 /// The tensors of a file as plain numbers.

@@ -212,6 +212,7 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
     }
 }
 
+/// A watch that records the streamed text and the notices.
 #[derive(Default)]
 struct DeltaRecorder {
     text: Mutex<String>,

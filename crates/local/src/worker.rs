@@ -194,7 +194,10 @@ fn known(
     let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
     let hole = vocabulary.hole(&texts.join("\n"), &request.beginning, &request.following)?;
     hole.ok_or_else(|| {
-        let error = source.unavailable("cannot fill a gap in a text", &"its file has no tokens for this");
+        let error = source.unavailable(
+            "cannot fill a gap in a text",
+            &"its file has no tokens for this",
+        );
         RequestEnd::Refused(error)
     })
 }
@@ -284,8 +287,10 @@ impl Source {
     /// Checks that the prompt leaves room for an answer.
     fn check(&self, prompt: &[u32]) -> Result<(), RequestEnd> {
         if prompt.is_empty() {
-            let error =
-                self.unavailable("received an empty prompt", &"the messages and the chat template are empty");
+            let error = self.unavailable(
+                "received an empty prompt",
+                &"the messages and the chat template are empty",
+            );
             return Err(RequestEnd::Refused(error));
         }
         if prompt.len() < self.window {

@@ -36,6 +36,7 @@ pub struct KnownChange {
     pub propose: Value,
 }
 
+/// A stand-in for a model that answers from a known change.
 pub struct Oracle {
     profile: ModelProfile,
     changes: Vec<KnownChange>,
@@ -130,6 +131,7 @@ impl Oracle {
     }
 }
 
+/// The oracle's answer to one request.
 enum OracleAnswer {
     Text(&'static str),
     /// A tool call: id, tool name and arguments.

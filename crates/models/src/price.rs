@@ -33,11 +33,13 @@ fn is_release(name: &str, known: &str) -> bool {
         || (release.len() >= 3 && release.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
 
+/// The contents of `prices.toml`.
 #[derive(Deserialize)]
 struct PriceTable {
     price: Vec<PriceEntry>,
 }
 
+/// The price of models that cost the same.
 #[derive(Deserialize)]
 struct PriceEntry {
     models: Vec<String>,

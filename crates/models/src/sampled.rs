@@ -9,6 +9,7 @@ use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, Mo
 /// Factor that keeps the seeds of samples distinct from the seeds within one conversation.
 const APART: u64 = 1_000_003;
 
+/// A model with the temperature and seed of one sample.
 pub(super) struct SampledModel {
     pub(super) model: Arc<dyn ChatModel>,
     /// Overrides the temperature of every request.

@@ -15,6 +15,7 @@ use starling_core::{
 /// Maximum length of a reply in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// A model that another process serves on a Unix socket.
 pub struct SocketModel {
     profile: ModelProfile,
     path: PathBuf,

@@ -31,6 +31,7 @@ pub enum Verifier {
     Endpoint(String),
 }
 
+/// The answer of a scoring endpoint.
 #[derive(Deserialize)]
 struct ScoreResponse {
     score: f64,

@@ -60,8 +60,10 @@ pub struct ServerResponse {
 /// The client's response to a request from the server.
 pub type Reply = Result<Value, String>;
 
+/// The senders for awaited responses, by request id.
 type PendingResponses = HashMap<i64, oneshot::Sender<Result<ServerResponse, RequestError>>>;
 
+/// The requests that have no response yet, and whether the connection is closed.
 #[derive(Debug, Default)]
 struct PendingRequests {
     next: i64,
@@ -252,6 +254,7 @@ async fn read_all(
     lock(&pending).close();
 }
 
+/// A message from the server, classified by its kind.
 enum ReceivedMessage {
     Response {
         id: i64,

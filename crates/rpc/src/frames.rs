@@ -86,6 +86,7 @@ struct MessageDecoder {
     reported: Option<SkippedBytes>,
 }
 
+/// Whether the decoder expects headers or a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum DecoderState {
     #[default]
@@ -94,6 +95,7 @@ enum DecoderState {
     Body { length: usize, searched: usize },
 }
 
+/// The kind of bytes that were skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SkippedBytes {
     Noise,
@@ -198,6 +200,7 @@ impl MessageDecoder {
     }
 }
 
+/// The result of one step of the decoder.
 enum DecodeStep {
     Again,
     Malformed(Malformed),

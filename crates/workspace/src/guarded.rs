@@ -1,5 +1,5 @@
 //! The files that run outside the sandbox, automatically or in an ordinary next step of the user.
-//! This is the table behind `docs/security.md`, with the rules for its globs.
+//! The table in `docs/security.md` is generated from this one.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +8,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::policy::BadGlob;
 
-pub(super) const INSTALLED: &str = "it is installed, and runs by its name";
+pub(super) const INSTALLED: &str =
+    "it belongs to an installed environment, whose programs run by name";
 
 /// Files of one kind, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches the
 /// contents of a directory; any other glob matches only files. A glob that begins with `!` excludes
@@ -79,7 +80,7 @@ pub(super) fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
 /// run.
 pub(super) fn runs(path: &Path) -> Option<&'static str> {
     if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
-        return Some("pytest runs it although it lies outside the tests");
+        return Some("pytest runs it although it is outside the test directories");
     }
     let kind = KINDS.iter().find(|kind| kind.matches(path))?;
     Some(kind.why)
@@ -173,7 +174,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "editors run what it names when the folder is opened",
+        "editors run the commands in it when the folder is opened",
         &[
             ".vscode/",
             "*.code-workspace",
@@ -209,7 +210,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "coding agents do what it says",
+        "coding agents follow its instructions",
         &[
             ".claude/",
             ".codex/",
@@ -242,7 +243,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "git runs what it names",
+        "git runs the programs that it names",
         &[
             ".gitattributes",
             ".gitmodules",
@@ -443,7 +444,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "package managers run what it names",
+        "package managers run the programs that it names",
         &[
             "setup.py",
             "setup.cfg",
@@ -479,7 +480,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "tools that read it run what it says",
+        "tools that read it run the code or commands in it",
         &[
             "*.config.js",
             "*.config.?js",
@@ -549,7 +550,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     // Matches by form come last, so that the rows above give a more specific reason.
     (
-        "it looks like the settings of a tool, and tools run what their settings say",
+        "it looks like the settings of a tool, and tools run commands from their settings",
         &[
             // Hidden files and directories at the root.
             "/.*",

@@ -34,6 +34,7 @@ pub(super) enum RuleEffect {
 #[derive(Clone, Default)]
 pub(super) struct IgnoreRules(Option<Arc<DirectoryRules>>);
 
+/// The rules of one directory and a link to those of its parents.
 struct DirectoryRules {
     /// The rules of `.ignore`, `.gitignore` and `.git/info/exclude`, in order of precedence.
     own: [Gitignore; 3],

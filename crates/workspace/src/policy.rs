@@ -192,10 +192,10 @@ impl PathPolicy {
         let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
             GitNaming::No => None,
             GitNaming::Yes => {
-                Some("the repository's configuration or a hook names it: git runs it")
+                Some("git runs it, because the repository's configuration or a hook names it")
             }
             GitNaming::Unknown => {
-                Some("the configuration of the repository is too long to be read")
+                Some("git may run it: the configuration of the repository is too long to be read")
             }
         };
         let named = names.iter().find_map(in_git);
@@ -207,10 +207,10 @@ impl PathPolicy {
             Some(why) => WriteRule::NeedsPerson { why },
             None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
             None if self.has_no_copy(&real) => WriteRule::NeedsPerson {
-                why: "git ignores it, so that there is no other copy of it",
+                why: "git ignores it, so there is no other copy of it",
             },
             None if has_other_name() => WriteRule::NeedsPerson {
-                why: "it has another name (a hard link), which may be anything",
+                why: "it has a hard link, whose other name is unknown",
             },
             None => WriteRule::Allowed,
         }
@@ -254,7 +254,7 @@ impl PathPolicy {
         let brings = |path: &PathBuf| new_source(path, before, after) && !self.is_allowed(path);
         match names.iter().any(brings) {
             true => WriteRule::NeedsPerson {
-                why: "it changes where packages are installed from, or how",
+                why: "it changes from where packages are installed, or how",
             },
             false => WriteRule::Allowed,
         }
@@ -714,7 +714,12 @@ mod tests {
     fn error_for_an_invalid_glob_names_the_glob() {
         let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
         assert_eq!(error.glob, "b[");
-        assert!(error.to_string().starts_with("b[: not a valid .gitignore glob"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("b[: not a valid .gitignore glob"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -216,6 +216,7 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
+    /// A temporary directory with a project and directories of programs.
     struct TestDirectories {
         dir: tempfile::TempDir,
         base: PathBuf,

@@ -84,6 +84,7 @@ struct Walk<'a> {
     changed: Condvar,
 }
 
+/// The directories to read and the files found so far.
 struct WalkState {
     waiting: Vec<PendingDirectory>,
     /// Number of threads that are reading a directory and may add others.

@@ -133,6 +133,7 @@ const SYSTEM: SystemCalls = SystemCalls {
     },
 };
 
+/// Why a write failed.
 #[derive(Debug)]
 enum WriteFailure {
     ReadOnly,

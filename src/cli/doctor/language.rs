@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::Finding;
-use starling_config::Language;
+use starling_config::LanguageSettings;
 use starling_lang::{self, ProgramSearch};
 
 const WHAT: &str = "language server";
 
 /// Reports the available servers with path and version, or why none can be used.
 pub(super) async fn examine(
-    config: &Language,
+    config: &LanguageSettings,
     places: &ProgramSearch,
     cache: &Path,
 ) -> Vec<Finding> {

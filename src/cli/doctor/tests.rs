@@ -1,5 +1,5 @@
 use super::*;
-use starling_config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
+use starling_config::{Config, ConfigSources, ModelConfig, ModelKind, ProjectFile, Trust, load};
 use starling_core::Dollars;
 use starling_lang::{OwnPrograms, ProgramSearch};
 use starling_models::weights::WeightsError;
@@ -8,7 +8,7 @@ fn loaded(file: &str) -> (tempfile::TempDir, Result<LoadedConfig, ConfigError>) 
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
-    let loaded = load(&Sources {
+    let loaded = load(&ConfigSources {
         user_file: Some(path),
         project_file: Some(ProjectFile::at(dir.path().join("absent.toml"))),
         trust: Trust::Trusted,
@@ -195,9 +195,9 @@ async fn language_servers_are_greeted_and_their_absence_is_told() {
         virtual_env: None,
     };
     let look = async |entries: &[&str]| {
-        let config = starling_config::Language {
+        let config = starling_config::LanguageSettings {
             servers: entries.iter().map(|entry| (*entry).to_owned()).collect(),
-            ..starling_config::Language::default()
+            ..starling_config::LanguageSettings::default()
         };
         language::examine(&config, &places, &root).await
     };

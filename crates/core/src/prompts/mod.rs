@@ -257,6 +257,7 @@ impl Prompt for FillBesidePrompt {
     const TEMPLATE: &'static str = "fill_beside.md";
 }
 
+/// A failing test and its output, for [`FillBesidePrompt`].
 #[derive(Debug, Clone, Serialize)]
 pub struct FillTest {
     pub source: String,

@@ -123,7 +123,7 @@ async fn one_of_two_concurrent_edits_is_stale() {
             editor.apply(edit(&base, "old", "one")),
             editor.apply(edit(&base, "old", "two")),
         );
-        // Whichever comes first is made, and the other one is for a text that is gone.
+        // The first edit is applied; the other one refers to a text that no longer exists.
         let (made, other) = match one {
             Ok(made) => (made, two),
             Err(_) => (two.unwrap(), one),

@@ -15,6 +15,7 @@ use starling_workspace::{Overlay, Workspace};
 const SHOP: &str = "from shop.price import total\n\n\ndef buy(cart):\n    return total(cart, 3)\n";
 const PRICE: &str = "def total(cart, tax):\n    return sum(cart) * tax\n";
 
+/// A small Python project and the directory of the servers to test.
 struct TestProject {
     dir: tempfile::TempDir,
     cache: tempfile::TempDir,

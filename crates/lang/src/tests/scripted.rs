@@ -124,7 +124,8 @@ pub fn request(file: &str, text: &str, other: Option<&str>, deadline: Duration) 
     }
 }
 
-/// Returns the message that a server must report for a text beside another text.
+/// Returns the message that a server must report for a text while another document has the text
+/// `other`.
 pub fn seen(text: &str, other: Option<&str>) -> String {
     format!("{text}|{}", other.unwrap_or_default())
 }
@@ -139,6 +140,7 @@ pub fn words(problems: &[Problem]) -> Vec<&str> {
 /// A message and its delay. `None` stops the server.
 type ScheduledMessage = (Duration, Option<Value>);
 
+/// A language server in memory that misbehaves as its script says.
 struct ScriptedServer {
     script: ServerScript,
     dice: TestRng,

@@ -35,6 +35,7 @@ enum ContinuationStyle {
     Sloppy,
 }
 
+/// Whether a scripted answer is text or a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerForm {
     Text,
@@ -329,6 +330,7 @@ impl ChatModel for ScriptedReplies {
     }
 }
 
+/// A watch that records all notices.
 #[derive(Default)]
 struct NoticeRecorder(Mutex<Vec<ModelNotice>>);
 

@@ -16,6 +16,7 @@ pub(super) struct StreamedAnswer {
     received_bytes: u64,
 }
 
+/// A tool call whose arguments may be incomplete.
 #[derive(Debug)]
 struct PartialCall {
     index: Option<u64>,

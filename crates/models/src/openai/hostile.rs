@@ -50,10 +50,7 @@ async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_par
         let pieces = u64::div_euclid(most, bytes) + 1;
         assert_eq!(output.0, pieces * bytes.div_ceil(2), "{error}");
         let said = error.to_string();
-        assert!(
-            said.contains("far beyond the requested limit"),
-            "{said}"
-        );
+        assert!(said.contains("far beyond the requested limit"), "{said}");
         assert!(!error.is_transient());
         let worst = WorstCase::of(&request(), &options("http://h").profile);
         let cost = Cost::of_failure(&error, true, &worst);

@@ -62,6 +62,7 @@ pub(super) async fn ask(script: ScriptedResponse) -> Result<ChatReply, ModelErro
     model.chat(&request(), &NoWatch).await
 }
 
+/// A watch that records the streamed pieces.
 #[derive(Default)]
 struct DeltaRecorder(Mutex<Vec<String>>);
 

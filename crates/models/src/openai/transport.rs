@@ -43,7 +43,9 @@ impl Endpoint {
             .map(|ApiKey(key)| {
                 let mut value =
                     HeaderValue::from_str(&format!("Bearer {}", key.trim())).map_err(|_| {
-                        unavailable("the API key contains characters that are not allowed in a key".into())
+                        unavailable(
+                            "the API key contains characters that are not allowed in a key".into(),
+                        )
                     })?;
                 value.set_sensitive(true);
                 Ok(value)

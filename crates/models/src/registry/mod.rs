@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::continuing::ContinuingModel;
-use super::resilient::{ModelWithPolicy, Policy, ResilientModel};
+use super::resilient::{ModelWithPolicy, ResilientModel, RetryPolicy};
 use super::sampled::SampledModel;
 use super::traced::TracedModel;
-use starling_config::{Config, ModelKind, Network};
+use starling_config::{Config, ModelKind, NetworkSettings};
 use starling_core::{ChatModel, Dollars, ModelError};
 
 use super::price::priced_models;
@@ -217,29 +217,31 @@ fn priced(unpriced: Vec<String>) -> Result<(), ModelsError> {
 /// Maximum time for one answer of a local model, including the time in its queue.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(3600);
 
-fn policy(kind: ModelKind, network: &Network) -> Policy {
+fn policy(kind: ModelKind, network: &NetworkSettings) -> RetryPolicy {
     let idle_timeout = Duration::from_secs(network.idle_seconds);
     match kind {
-        ModelKind::Openai => Policy {
+        ModelKind::Openai => RetryPolicy {
             timeout: Duration::from_secs(network.timeout_seconds),
             idle_timeout,
             attempts: network.attempts,
-            ..Policy::default()
+            ..RetryPolicy::default()
         },
         // A local failure is permanent because no network is involved, so there are no retries.
-        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => Policy {
-            timeout: LOCAL_TIMEOUT,
-            idle_timeout,
-            attempts: 1,
-            ..Policy::default()
-        },
+        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => {
+            RetryPolicy {
+                timeout: LOCAL_TIMEOUT,
+                idle_timeout,
+                attempts: 1,
+                ..RetryPolicy::default()
+            }
+        }
     }
 }
 
 /// Opens each model once even if it has several roles: weights are large, and a replay counts its
 /// answers.
 struct ModelOpener<'a> {
-    network: &'a Network,
+    network: &'a NetworkSettings,
     temperature: Option<f64>,
     seed: Option<u32>,
     variables: Variables<'a>,

@@ -21,7 +21,7 @@ use starling_core::{
 
 /// The timeouts and retries of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Maximum time of one attempt.
     pub timeout: Duration,
     /// Maximum time between two signs of life, after the first one.
@@ -34,9 +34,9 @@ pub struct Policy {
     pub max_delay: Duration,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Policy {
+        RetryPolicy {
             timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
             attempts: 4,
@@ -50,7 +50,7 @@ impl Default for Policy {
 #[derive(Clone)]
 pub struct ModelWithPolicy {
     pub model: Arc<dyn ChatModel>,
-    pub policy: Policy,
+    pub policy: RetryPolicy,
 }
 
 /// A list of models that acts as one model: the first model that succeeds answers.
@@ -62,7 +62,11 @@ pub struct ResilientModel {
 
 impl ResilientModel {
     /// Tries `first`, then the others in order, all with the same policy.
-    pub fn new(first: Arc<dyn ChatModel>, others: Vec<Arc<dyn ChatModel>>, policy: Policy) -> Self {
+    pub fn new(
+        first: Arc<dyn ChatModel>,
+        others: Vec<Arc<dyn ChatModel>>,
+        policy: RetryPolicy,
+    ) -> Self {
         let attempted = |model| ModelWithPolicy { model, policy };
         let others = others.into_iter().map(attempted).collect();
         ResilientModel::of_each(attempted(first), others)

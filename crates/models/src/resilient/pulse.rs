@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep_until};
 
-use super::Policy;
+use super::RetryPolicy;
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, Tokens, WorstCase,
 };
@@ -35,7 +35,7 @@ impl<'a> ActivityMonitor<'a> {
         &self,
         model: &dyn ChatModel,
         request: &ChatRequest,
-        policy: &Policy,
+        policy: &RetryPolicy,
     ) -> Result<ChatReply, ModelError> {
         tokio::select! {
             biased;
@@ -48,7 +48,7 @@ impl<'a> ActivityMonitor<'a> {
     }
 
     /// Waits until a deadline has passed and returns the length of that deadline.
-    async fn silence(&self, policy: &Policy) -> std::time::Duration {
+    async fn silence(&self, policy: &RetryPolicy) -> std::time::Duration {
         let end = Instant::now() + policy.timeout;
         loop {
             let idle = self.seen().map(|last| last + policy.idle_timeout);

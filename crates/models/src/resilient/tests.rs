@@ -14,6 +14,7 @@ enum ScriptedAction {
     Mumble(Vec<u64>),
 }
 
+/// A model that reacts to its requests as scripted.
 struct ScriptedModel {
     profile: ModelProfile,
     acts: Mutex<VecDeque<ScriptedAction>>,
@@ -56,6 +57,7 @@ impl ChatModel for ScriptedModel {
     }
 }
 
+/// A watch that records all notices.
 #[derive(Default)]
 struct NoticeRecorder(Mutex<Vec<ModelNotice>>);
 
@@ -101,7 +103,7 @@ fn refused() -> ScriptedAction {
 fn resilient(models: Vec<Arc<ScriptedModel>>) -> ResilientModel {
     let mut models = models.into_iter().map(|model| model as Arc<dyn ChatModel>);
     let first = models.next().unwrap();
-    ResilientModel::new(first, models.collect(), Policy::default()).with_seed(1)
+    ResilientModel::new(first, models.collect(), RetryPolicy::default()).with_seed(1)
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,9 +173,9 @@ async fn retry_waits_as_long_as_the_server_requests() {
 #[tokio::test(start_paused = true)]
 async fn silent_model_fails_after_the_timeout() {
     let start = Instant::now();
-    let policy = Policy {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
     let mute = scripted("a", vec![ScriptedAction::Mumble(Vec::new())]);
     let error = ResilientModel::new(mute, Vec::new(), policy)
@@ -193,9 +195,9 @@ async fn silent_model_fails_after_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn stalled_answer_fails_after_the_idle_timeout() {
     let start = Instant::now();
-    let policy = Policy {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
     // The idle timeout does not apply before the first delta.
     let tired = scripted("a", vec![ScriptedAction::Mumble(vec![200, 100, 100])]);
@@ -315,9 +317,9 @@ async fn fallback_is_not_sent_if_the_budget_has_no_room() {
 
 #[tokio::test(start_paused = true)]
 async fn endless_answer_fails_at_the_timeout() {
-    let policy = Policy {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
     let endless = scripted("a", vec![ScriptedAction::Mumble(vec![50; 100])]);
     let error = ResilientModel::new(endless, Vec::new(), policy)

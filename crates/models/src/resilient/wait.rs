@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Policy;
+use super::RetryPolicy;
 use starling_core::ModelError;
 
 /// A generator of random delays, so that many callers do not retry at the same time.
@@ -21,7 +21,7 @@ impl RetryDelays {
 
     /// Returns the delay after a failed attempt, counted from 1. If the server requests a delay,
     /// returns that delay plus a small random part, so that not all callers retry at once.
-    pub fn before_retry(&self, error: &ModelError, attempt: u32, policy: &Policy) -> Duration {
+    pub fn before_retry(&self, error: &ModelError, attempt: u32, policy: &RetryPolicy) -> Duration {
         let doubled = 2u32.saturating_pow(attempt.saturating_sub(1));
         let jitter = |most: Duration| most.min(policy.max_delay).mul_f64(self.fraction());
         let wait = match error {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn retry_waits_grow_with_jitter_up_to_the_maximum() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         let waits = RetryDelays::seeded(1);
         for attempt in [1, 2, 3, 10, u32::MAX] {
             let most = policy
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn requested_wait_is_kept_up_to_the_maximum() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         let waits = RetryDelays::seeded(1);
         let named = waits.before_retry(&limited(7), 1, &policy);
         assert!(
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn retry_waits_are_deterministic_for_a_seed() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         let draw = |seed| RetryDelays::seeded(seed).before_retry(&lost(), 5, &policy);
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));

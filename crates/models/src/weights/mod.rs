@@ -41,7 +41,9 @@ pub enum WeightsError {
     NoProgram(#[from] ProgramError),
     #[error("`{command}` failed: {output}")]
     Failed { command: String, output: String },
-    #[error("`{command}` did not end within {seconds} s: check the network connection, then try again")]
+    #[error(
+        "`{command}` did not end within {seconds} s: check the network connection, then try again"
+    )]
     Late { command: String, seconds: u64 },
     #[error("{}: {problem}", .path.display())]
     Damaged { path: PathBuf, problem: String },

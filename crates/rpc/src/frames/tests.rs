@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 
+/// A decoded message or the reason why it is malformed.
 type ReadResult = Result<Value, Malformed>;
 
 fn framed(body: &str) -> Vec<u8> {
