@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_error_states_the_measured_cause() {
+    fn too_long_error_distinguishes_a_long_prompt_from_missing_room_for_an_answer() {
         let told = |prompt, message: &str| {
             let error = ModelError::TooLong {
                 model: "m".to_owned(),
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn only_temporary_errors_are_transient() {
+    fn server_and_connection_errors_are_transient_but_refusals_are_not() {
         let model = || "m".to_owned();
         let message = || "x".to_owned();
         let passing = [

@@ -432,7 +432,7 @@ fn unsupported_network_architecture_is_named_in_the_error() {
 
 /// Runs with real weights if the variable contains the path of a Qwen2.5-Coder-Instruct file.
 #[tokio::test]
-async fn real_weights_fix_a_function() {
+async fn model_with_real_weights_fixes_a_function() {
     let Some(path) = std::env::var_os("STARLING_TEST_WEIGHTS") else {
         return;
     };

@@ -171,7 +171,7 @@ fn every_prompt_template_renders_with_its_struct() {
 }
 
 #[test]
-fn question_prompts_render() {
+fn prompts_for_answering_questions_render() {
     let ask = AskPrompt {
         question: "Where is it?".into(),
         excerpts: vec!["a.py `a.py::f` lines 3-4\n    3 def f(): pass\n".into()],

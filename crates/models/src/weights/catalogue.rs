@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_catalogue_is_consistent() {
+    fn weights_catalogue_piece_sizes_match_the_file_sizes() {
         assert_eq!(KNOWN[0].name, DEFAULT_MODEL);
         for model in known() {
             assert_eq!(model.sha256.len(), 64, "{}", model.name);
