@@ -201,7 +201,7 @@ async fn write_all(
 ) {
     while let Some(message) = queue.recv().await {
         if let Err(error) = wire::write(&mut output, &message).await {
-            tracing::debug!(%error, "the server takes no more messages");
+            tracing::debug!(%error, "the queue of messages to the server is full or closed");
             return;
         }
     }

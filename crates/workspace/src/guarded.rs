@@ -523,7 +523,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "node_modules/",
             "site-packages/",
             "dist-packages/",
-            // Their entry points are loaded by every tool that looks for plugins on the path.
+            // Tools that search the Python path for plugins load the entry points in these.
             "*.egg-info/",
             "*.dist-info/",
             "EGG-INFO/",
@@ -570,7 +570,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "/*.toml",
             "/*.config.*",
             "/*.conf.*",
-            // In any directory.
+            // Settings files in any directory.
             ".*rc",
             ".*rc.*",
         ],

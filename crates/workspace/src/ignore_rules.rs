@@ -142,11 +142,11 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
             && let Ok(line) = std::str::from_utf8(line)
             && let Err(error) = builder.add_line(None, line)
         {
-            tracing::debug!(%error, file = %file.display(), "a rule is skipped");
+            tracing::debug!(%error, file = %file.display(), "skipped an invalid ignore rule");
         }
     }
     builder.build().unwrap_or_else(|error| {
-        tracing::warn!(%error, file = %file.display(), "the rules cannot be used");
+        tracing::warn!(%error, file = %file.display(), "these ignore rules cannot be used");
         Gitignore::empty()
     })
 }

@@ -224,7 +224,7 @@ fn text_file(
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };
     if !is_plain_name(relative) {
-        tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
+        tracing::warn!(file = ?relative, "skipped: its name contains deceptive characters");
         return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
     let file = FilePath::new(relative);

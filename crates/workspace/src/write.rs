@@ -287,7 +287,7 @@ pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
     for path in temporary {
         // A file that cannot be removed now is found by a later sweep.
         if is_needless(&path) && fs::remove_file(&path).is_ok() {
-            tracing::info!(file = %path.display(), "removed what a killed process left");
+            tracing::info!(file = %path.display(), "removed a temporary file of a killed process");
         }
     }
 }

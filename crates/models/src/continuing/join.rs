@@ -164,7 +164,7 @@ fn without_words<'a>(partial: &str, piece: &'a str) -> Option<&'a str> {
     (!goes_on_with(rest, words.trim_end())).then_some(rest)
 }
 
-/// Whether the same words follow on the same line.
+/// Whether `rest` continues with the same words on the same line.
 fn goes_on_with(rest: &str, words: &str) -> bool {
     rest.trim_start_matches([' ', '\t']).starts_with(words)
 }

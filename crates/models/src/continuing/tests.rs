@@ -27,7 +27,7 @@ impl TestRng {
     }
 }
 
-/// How exactly a scripted model continues its answer.
+/// Whether a scripted model continues its answer exactly or with repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContinuationStyle {
     Exact,
