@@ -173,7 +173,7 @@ impl Default for TestSettings {
 #[serde(default)]
 pub struct SandboxSettings {
     /// What to do if no sandbox is available: refuse to run tests, or allow them to run with only
-    /// the limits below.
+    /// the limits of memory, processes, output and disk space.
     pub missing: SandboxMissing,
     /// Memory limit of one test run in megabytes, including temporary files.
     pub memory_mb: u64,
