@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use starling_core::{Diagnostics, Effort, LanguageService, TextRequest};
-use starling_lang::{OwnPrograms, Places, ServerPool, Wanted, known_servers};
+use starling_lang::{OwnPrograms, ProgramSearch, ServerPool, ServerSelection, known_servers};
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Snapshot, Workspace};
 
@@ -64,12 +64,12 @@ fn sample(snapshot: &Snapshot) -> Vec<(FilePath, Arc<str>)> {
 
 async fn measure(server: &str, snapshot: &Snapshot, files: &[(FilePath, Arc<str>)]) {
     let cache = tempfile::tempdir().expect("a temporary directory can be created");
-    let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
+    let places = ProgramSearch::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
     if let Err(why) = places.find(server) {
         println!("{server:<24} {why}");
         return;
     }
-    let wanted = Wanted {
+    let wanted = ServerSelection {
         fast: vec![server.to_owned()],
         thorough: Vec::new(),
         stops: Default::default(),

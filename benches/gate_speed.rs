@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use starling_core::{Chosen, TestReport, TestRequest, TestRunner};
+use starling_core::{CommandOrigin, TestReport, TestRequest, TestRunner};
 use starling_index::{Index, is_test_file};
-use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling_lang::{LanguageServers, OwnPrograms, ProgramSearch, ServerPool, ServerSelection};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::{Policy, Shadows, take_part};
 use starling_swarm::{Checker, DiagnosticEvidence, Evidence, TestEvidence};
@@ -196,8 +196,8 @@ fn say(what: &str, times: &mut [Duration]) {
 }
 
 fn service(snapshot: &Snapshot, server: &str) -> LanguageServers {
-    let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
-    let wanted = Wanted {
+    let places = ProgramSearch::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
+    let wanted = ServerSelection {
         fast: vec![server.to_owned()],
         thorough: Vec::new(),
         stops: Default::default(),
@@ -219,7 +219,7 @@ impl TestRunner for RecordingTestRunner {
         self.tests.command()
     }
 
-    fn chosen(&self) -> Chosen {
+    fn chosen(&self) -> CommandOrigin {
         self.tests.chosen()
     }
 

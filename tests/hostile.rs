@@ -318,7 +318,7 @@ fn a_trusted_project_decides_neither_on_models_nor_on_approval_nor_on_limits() {
         "sandbox.missing",
         "limits.calls",
     ] {
-        let line = format!("a project may not set {key} so, ignored");
+        let line = format!("{key} is ignored: a project may not set it");
         assert!(told.contains(&line), "{key} in {told}");
     }
     let (shown, story) = run(&mut client);

@@ -9,10 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use starling_bench::Environment;
 use starling_core::{
-    Chosen, ProblemKind, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+    CommandOrigin, ProblemKind, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+    TestStatus,
 };
 use starling_index::Index;
-use starling_lang::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use starling_lang::{LanguageServers, OwnPrograms, ProgramSearch, ServerPool, ServerSelection};
 use starling_runner::{ProjectTests, TestSettings};
 use starling_sandbox::Shadows;
 use starling_swarm::Checker;
@@ -149,8 +150,8 @@ fn failing(report: &TestReport) -> BTreeSet<String> {
 }
 
 fn service(shared: &SharedSettings, snapshot: &Snapshot) -> LanguageServers {
-    let places = Places::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
-    let wanted = Wanted {
+    let places = ProgramSearch::of_process(snapshot.root().to_owned(), OwnPrograms::Refused);
+    let wanted = ServerSelection {
         fast: vec![shared.server.clone()],
         thorough: Vec::new(),
         stops: [
@@ -175,8 +176,8 @@ impl TestRunner for NoTests {
         None
     }
 
-    fn chosen(&self) -> Chosen {
-        Chosen::Found
+    fn chosen(&self) -> CommandOrigin {
+        CommandOrigin::Found
     }
 
     fn selects(&self) -> bool {

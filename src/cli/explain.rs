@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
-use starling_config::{KeyInfo, Loaded, is_section, key_info, keys, nearest};
+use starling_config::{KeyInfo, LoadedConfig, is_section, key_info, keys, nearest};
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,7 +41,7 @@ fn suggestion(nearest: &Option<String>) -> String {
 ///
 /// # Errors
 /// No setting has this key. The error suggests the nearest key.
-pub fn explain(loaded: &Loaded, key: Option<&str>) -> Result<Vec<Explained>, NoSuchKey> {
+pub fn explain(loaded: &LoadedConfig, key: Option<&str>) -> Result<Vec<Explained>, NoSuchKey> {
     let values = serde_json::to_value(&loaded.config).unwrap_or_default();
     let names = match key {
         None => names(loaded, ""),
@@ -64,7 +64,7 @@ pub fn explain(loaded: &Loaded, key: Option<&str>) -> Result<Vec<Explained>, NoS
 
 /// Returns the keys with a prefix. Model keys are repeated for each model, or listed once for the
 /// placeholder `NAME`.
-fn names(loaded: &Loaded, prefix: &str) -> Vec<String> {
+fn names(loaded: &LoadedConfig, prefix: &str) -> Vec<String> {
     let asked = prefix
         .strip_prefix("models.")
         .map(|rest| rest.trim_end_matches('.').to_owned())
@@ -85,7 +85,7 @@ fn names(loaded: &Loaded, prefix: &str) -> Vec<String> {
     all.filter(|key| key.starts_with(prefix)).collect()
 }
 
-fn explain_one(loaded: &Loaded, values: &Value, key: &str, info: &KeyInfo) -> Explained {
+fn explain_one(loaded: &LoadedConfig, values: &Value, key: &str, info: &KeyInfo) -> Explained {
     let value = key
         .split('.')
         .try_fold(values, |value, name| value.get(name))
@@ -120,10 +120,10 @@ pub fn as_text(settings: &[Explained]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_config::{Sources, Trust, load};
+    use starling_config::{ConfigSources, Trust, load};
 
-    fn loaded(options: &[&str]) -> Loaded {
-        load(&Sources {
+    fn loaded(options: &[&str]) -> LoadedConfig {
+        load(&ConfigSources {
             user_file: None,
             project_file: None,
             trust: Trust::NotTrusted,
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             text(&["limits.calls=20"], "limits.calls"),
             "limits.calls = 20\n  from option -c; default 60; integer\n  \
-             Requests to models, retries and continuations included.\n"
+             Maximum number of requests to models, including retries and continuations.\n"
         );
         let unset = text(&[], "limits.dollars");
         assert!(

@@ -9,7 +9,7 @@ use super::args::WorldArgs;
 use super::init::{Choice, remember};
 use super::services::configuration;
 use starling_config::{Config, ModelConfig, user_file};
-use starling_models::openai::{ApiKey, Probe, probe};
+use starling_models::openai::{ApiKey, ProbeResult, probe};
 use starling_models::price::list_price;
 use starling_models::providers::{Provider, with_key};
 use starling_models::registry::base_url;
@@ -96,8 +96,8 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
     let url = base_url(&model, &variables);
     let key = variables(provider.variable).map(ApiKey);
     let listed = match probe(provider.name, &url, key.as_ref(), DEADLINE).await {
-        Ok(Probe::Answers { models }) => models,
-        Ok(Probe::KeyRefused { status }) => {
+        Ok(ProbeResult::Answers { models }) => models,
+        Ok(ProbeResult::KeyRefused { status }) => {
             let variable = provider.variable;
             eprintln!("{url} refuses the key in {variable} ({status})");
             Vec::new()

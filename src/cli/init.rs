@@ -256,13 +256,13 @@ const REST: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use starling_config::{Sources, Trust, load};
+    use starling_config::{ConfigSources, Trust, load};
 
     fn read(text: &str) -> (Config, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         fs::write(&path, text).unwrap();
-        let loaded = load(&Sources {
+        let loaded = load(&ConfigSources {
             user_file: Some(path),
             project_file: None,
             trust: Trust::NotTrusted,

@@ -12,11 +12,11 @@ use tokio::task::spawn_blocking;
 
 use super::args::WorldArgs;
 use super::trust;
-use starling_config::{self, Config, Loaded, ModelKind, ProjectFile, Sources};
+use starling_config::{self, Config, ConfigSources, LoadedConfig, ModelKind, ProjectFile};
 use starling_core::{ProblemKind, TestRunner};
 use starling_index::Index;
-use starling_lang::{OwnPrograms, Places, ServerPool, Wanted};
-use starling_models::openai::{ApiKey, Probe, probe};
+use starling_lang::{OwnPrograms, ProgramSearch, ServerPool, ServerSelection};
+use starling_models::openai::{ApiKey, ProbeResult, probe};
 use starling_models::providers::{Provider, with_key};
 use starling_models::registry::{
     Models, Variables, base_url, key_variable, not_listed, role_sources,
@@ -135,10 +135,10 @@ fn fetch(model: &str, report: &mut dyn FnMut(u64, u64)) -> anyhow::Result<()> {
 pub fn configuration(
     root: &Path,
     args: &WorldArgs,
-) -> Result<Loaded, starling_config::ConfigError> {
+) -> Result<LoadedConfig, starling_config::ConfigError> {
     let file = ProjectFile::of(root);
     let trust = trust::of(root, args.trust(), &file);
-    starling_config::load(&Sources::of_process(file, trust, args.set.clone()))
+    starling_config::load(&ConfigSources::of_process(file, trust, args.set.clone()))
 }
 
 /// Returns warnings about models that their endpoints do not list, before any token is spent. These
@@ -161,7 +161,7 @@ pub async fn doubts(config: &Config, choice: Option<&str>) -> Vec<String> {
         let key = key.filter(|key| !key.is_empty()).map(ApiKey);
         let url = base_url(settings, &variables);
         let found = probe(&source.name, &url, key.as_ref(), DEADLINE).await;
-        if let Ok(Probe::Answers { models }) = found {
+        if let Ok(ProbeResult::Answers { models }) = found {
             let unlisted = not_listed(source, &models);
             doubts.extend(unlisted.map(|what| format!("{}: {what}", source.name)));
         }
@@ -310,7 +310,7 @@ pub(super) fn allowed_writes(config: &Config, args: &WorldArgs) -> Vec<String> {
 }
 
 /// Returns the sandbox policy for tests from the configuration.
-pub(super) fn policy(config: &starling_config::Sandbox) -> Policy {
+pub(super) fn policy(config: &starling_config::SandboxSettings) -> Policy {
     Policy {
         bounds: Bounds {
             memory: config.memory_mb.saturating_mul(1 << 20),
@@ -327,7 +327,7 @@ pub(super) fn policy(config: &starling_config::Sandbox) -> Policy {
 }
 
 /// Returns the container for tests, if one is configured.
-fn container(config: &starling_config::Sandbox) -> Option<Container> {
+fn container(config: &starling_config::SandboxSettings) -> Option<Container> {
     Some(Container {
         image: config.container.clone()?,
         client: match &config.container_client {
@@ -339,25 +339,25 @@ fn container(config: &starling_config::Sandbox) -> Option<Container> {
 
 /// Returns the search paths of language servers. Programs of the project are used only if the
 /// project is trusted.
-pub fn places(root: &Path, args: &WorldArgs) -> Places {
+pub fn places(root: &Path, args: &WorldArgs) -> ProgramSearch {
     let own_programs = match trust::of(root, args.trust(), &ProjectFile::of(root)) {
         starling_config::Trust::Trusted => OwnPrograms::Allowed,
         starling_config::Trust::NotTrusted | starling_config::Trust::Changed => {
             OwnPrograms::Refused
         }
     };
-    Places::of_process(root.to_owned(), own_programs)
+    ProgramSearch::of_process(root.to_owned(), own_programs)
 }
 
-fn wanted(language: &starling_config::Language) -> Wanted {
-    let kind = |stop: &starling_config::Stop| match stop {
-        starling_config::Stop::Syntax => ProblemKind::Syntax,
-        starling_config::Stop::Name => ProblemKind::Name,
-        starling_config::Stop::Import => ProblemKind::Import,
-        starling_config::Stop::Call => ProblemKind::Call,
-        starling_config::Stop::Other => ProblemKind::Other,
+fn wanted(language: &starling_config::LanguageSettings) -> ServerSelection {
+    let kind = |stop: &starling_config::BlockingProblem| match stop {
+        starling_config::BlockingProblem::Syntax => ProblemKind::Syntax,
+        starling_config::BlockingProblem::Name => ProblemKind::Name,
+        starling_config::BlockingProblem::Import => ProblemKind::Import,
+        starling_config::BlockingProblem::Call => ProblemKind::Call,
+        starling_config::BlockingProblem::Other => ProblemKind::Other,
     };
-    Wanted {
+    ServerSelection {
         fast: language.servers.clone(),
         thorough: language.thorough.clone(),
         stops: language.stops.iter().map(kind).collect(),
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_what_tests_may_do() {
-        let mut sandbox = starling_config::Sandbox::default();
+        let mut sandbox = starling_config::SandboxSettings::default();
         assert_eq!(policy(&sandbox), Policy::default());
         sandbox.missing = starling_config::SandboxMissing::Allow;
         (sandbox.memory_mb, sandbox.processes) = (2, 3);

@@ -9,7 +9,7 @@ use super::services::configuration;
 use super::view::words;
 use super::{Outcome, WrongUse};
 use starling_config::{
-    Decision, FileState, ModelKind, ProjectFile, RunsIn, Starter, Trust, TrustList,
+    FileState, ModelKind, ProgramSetting, ProjectFile, RunsIn, Trust, TrustDecision, TrustList,
 };
 use starling_models::registry::role_sources;
 use starling_text::harmless;
@@ -23,8 +23,8 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
     if args.list {
         for (root, decision) in list.all()? {
             let word = match decision {
-                Decision::Trusted(_) => "trusted",
-                Decision::Refused => "refused",
+                TrustDecision::Trusted(_) => "trusted",
+                TrustDecision::Refused => "refused",
             };
             println!("{word}  {root}");
         }
@@ -41,7 +41,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
         let message = format!("{}: cannot be read, so not trusted", file.path().display());
         return Err(WrongUse(message).into());
     };
-    list.decide(&root, Some(Decision::Trusted(fingerprint)))?;
+    list.decide(&root, Some(TrustDecision::Trusted(fingerprint)))?;
     println!(
         "{}: trusted from now on, until its configuration changes",
         root.display()
@@ -54,7 +54,7 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
 
 /// Lists the programs that run if the project is trusted, one on each line.
 fn programs(file: &ProjectFile) -> Vec<String> {
-    let line = |one: &Starter| {
+    let line = |one: &ProgramSetting| {
         let setting = harmless(&one.setting);
         match one.runs_in {
             RunsIn::Open => format!("starts programs outside the sandbox: {setting}"),
@@ -75,11 +75,11 @@ pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
         return Trust::Trusted;
     }
     match TrustList::of_user().and_then(|list| list.decision(root)) {
-        Ok(Some(Decision::Trusted(known))) => match file.fingerprint() == Some(known) {
+        Ok(Some(TrustDecision::Trusted(known))) => match file.fingerprint() == Some(known) {
             true => Trust::Trusted,
             false => Trust::Changed,
         },
-        Ok(Some(Decision::Refused) | None) => Trust::NotTrusted,
+        Ok(Some(TrustDecision::Refused) | None) => Trust::NotTrusted,
         Err(error) => {
             tracing::warn!("no project is trusted: {error}");
             Trust::NotTrusted
@@ -114,8 +114,8 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     let list = TrustList::of_user()?;
     let asked = match list.decision(root)? {
         _ if replayed => return Ok(()),
-        Some(Decision::Refused) => return Ok(()),
-        Some(Decision::Trusted(_)) => Asked::Again,
+        Some(TrustDecision::Refused) => return Ok(()),
+        Some(TrustDecision::Trusted(_)) => Asked::Again,
         None => Asked::First,
     };
     // Trust exactly the text that is shown, even if the file changes meanwhile.
@@ -141,7 +141,7 @@ fn ask(
     asked: Asked,
     heard: &mut impl BufRead,
     shown: &mut impl Write,
-) -> io::Result<Option<Decision>> {
+) -> io::Result<Option<TrustDecision>> {
     let (Some(text), Some(fingerprint)) = (file.text(), file.fingerprint()) else {
         return Ok(None);
     };
@@ -170,8 +170,8 @@ fn ask(
             return Ok(None);
         }
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Some(Decision::Trusted(fingerprint))),
-            "n" | "no" => return Ok(Some(Decision::Refused)),
+            "y" | "yes" => return Ok(Some(TrustDecision::Trusted(fingerprint))),
+            "n" | "no" => return Ok(Some(TrustDecision::Refused)),
             _ => writeln!(
                 shown,
                 "  y  read this configuration from now on, until it changes\n  \
@@ -185,7 +185,11 @@ fn ask(
 mod tests {
     use super::*;
 
-    fn asked(text: &str, asked: Asked, answers: &str) -> (Option<Decision>, String, ProjectFile) {
+    fn asked(
+        text: &str,
+        asked: Asked,
+        answers: &str,
+    ) -> (Option<TrustDecision>, String, ProjectFile) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
@@ -201,7 +205,7 @@ mod tests {
     fn the_file_is_shown_and_an_answer_insisted_on() {
         let text = "[tests]\ncommand = \"make\"\n[language]\nservers = [\"./serve\"]\n";
         let (decision, shown, file) = asked(text, Asked::First, "\nperhaps\nYes\n");
-        let trusted = Decision::Trusted(file.fingerprint().unwrap());
+        let trusted = TrustDecision::Trusted(file.fingerprint().unwrap());
         assert_eq!(decision, Some(trusted), "what was shown is trusted");
         assert!(shown.contains("    command = \"make\"\n"), "{shown}");
         for line in [
@@ -214,7 +218,7 @@ mod tests {
         assert!(!shown.contains("It changed"), "{shown}");
         assert_eq!(shown.matches("Trust it?").count(), 3, "{shown}");
         let refused = asked(text, Asked::Again, "n\n");
-        assert_eq!(refused.0, Some(Decision::Refused));
+        assert_eq!(refused.0, Some(TrustDecision::Refused));
         assert!(refused.1.contains("It changed since you trusted it."));
         let silent = asked(text, Asked::First, "").0;
         assert_eq!(silent, None, "no answer is no decision");

@@ -96,7 +96,7 @@ fn wrong_questions_are_wrong_use() {
     let bed = Bed::new();
     bed.say(&["ask", " "]).is_wrong_use("the question is empty");
     bed.say(&["ask", "--allow-write", "[", "x"])
-        .is_wrong_use("[: not a glob as in .gitignore");
+        .is_wrong_use("[: not a valid .gitignore glob");
     bed.say(&["ask", "--budget-seconds", "0", "x"])
         .is_wrong_use("--budget-seconds");
     bed.say(&["ask", "--repo", "nowhere", "What?"])

@@ -106,7 +106,7 @@ fn a_model_without_tool_calling_is_asked_by_the_text_protocol() {
     );
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(bed.work(), NEW);
-    let told = "openai:m: the model has no tool calling, says the server";
+    let told = "openai:m: the server reports that the model does not support tool calling";
     assert_eq!(said.out.matches(told).count(), 1, "{said:?}");
     let asked = endpoint.asked.lock().unwrap();
     let with_tools = asked.iter().filter(|body| body.get("tools").is_some());

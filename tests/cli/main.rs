@@ -373,7 +373,7 @@ fn a_project_sets_nothing_before_it_is_trusted_and_no_servers_after() {
     assert!(stranger.err.contains("not trusted"), "{stranger:?}");
     let friend = explain(&["--trust"]);
     assert!(friend.out.starts_with("limits.calls = 5\n"), "{friend:?}");
-    let refused = "a project may not set models.evil.base_url";
+    let refused = "models.evil.base_url is ignored: a project may not set it";
     assert!(friend.err.contains(refused), "{friend:?}");
     let models = bed.say(&["config", "explain", "--trust", "models"]);
     assert!(!models.out.contains("evil"), "{models:?}");

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use starling_core::{
-    Chosen, Diagnostics, Effort, LanguageService, TestCase, TestOutcome, TestReport, TestRequest,
-    TestRunner, TestStatus, TextRequest,
+    CommandOrigin, Diagnostics, Effort, LanguageService, TestCase, TestOutcome, TestReport,
+    TestRequest, TestRunner, TestStatus, TextRequest,
 };
 use starling_syntax::FilePath;
 
@@ -63,8 +63,8 @@ impl TestRunner for SimulatedTests {
         has_tests.then(|| "simulated tests".to_owned())
     }
 
-    fn chosen(&self) -> Chosen {
-        Chosen::Found
+    fn chosen(&self) -> CommandOrigin {
+        CommandOrigin::Found
     }
 
     fn selects(&self) -> bool {

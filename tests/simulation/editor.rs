@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use starling_core::{ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::FilePath;
 
 use super::world::World;
@@ -14,11 +14,11 @@ pub struct SimulatedEditor {
 }
 
 impl SimulatedEditor {
-    fn now(&self, file: &FilePath) -> Option<Current> {
+    fn now(&self, file: &FilePath) -> Option<CurrentText> {
         let desk = self.world.desk();
         let version = desk.open.contains_key(file.as_str());
         let text = desk.text(file.as_str())?;
-        Some(Current {
+        Some(CurrentText {
             text: text.into(),
             version: version.then_some(DocVersion(1)),
         })
@@ -42,7 +42,7 @@ impl SimulatedEditor {
 
 #[async_trait]
 impl Editor for SimulatedEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let key = self.world.next_key(&format!("editor reads {file}"));
         self.world
             .wait(&key, self.world.plan.latencies.editor / 4)
@@ -63,7 +63,7 @@ impl Editor for SimulatedEditor {
             .collect())
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         let world = &self.world;
         let key = world.next_key(&format!("editor edits {}", edit.file));
         world
@@ -110,7 +110,7 @@ impl Editor for SimulatedEditor {
         world
             .wait(&format!("{key} after"), world.plan.latencies.editor)
             .await;
-        Ok(Current {
+        Ok(CurrentText {
             text: after.into(),
             version: edit.base.version,
         })

@@ -10,8 +10,8 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Finish, Message, ModelError,
     ModelProfile, Price, Role, Tokens, ToolCall, Usage,
 };
-use starling_models::continuing::Continuing;
-use starling_models::resilient::{Attempted, Policy, Resilient};
+use starling_models::continuing::ContinuingModel;
+use starling_models::resilient::{ModelWithPolicy, ResilientModel, RetryPolicy};
 
 use super::actors::{self, Reply};
 use super::judge::Request;
@@ -26,13 +26,13 @@ const MAX_OUTPUT: Tokens = Tokens(2_000);
 
 /// Returns a model as a run uses it: retries, fallbacks and continuations over simulated providers.
 pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
-    let policy = Policy {
+    let policy = RetryPolicy {
         timeout: Duration::from_secs(60),
         idle_timeout: Duration::from_secs(60),
         attempts: world.plan.attempts,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
-    let provider = |name: String, factor: f64| Attempted {
+    let provider = |name: String, factor: f64| ModelWithPolicy {
         model: Arc::new(Provider::new(Arc::clone(world), role, name, factor)),
         policy,
     };
@@ -41,8 +41,8 @@ pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
         true => vec![provider(format!("{name} fallback"), FALLBACK_PRICE)],
         false => Vec::new(),
     };
-    let resilient = Resilient::of_each(first, others).with_seed(7);
-    Arc::new(Continuing::new(resilient).at_most(4))
+    let resilient = ResilientModel::of_each(first, others).with_seed(7);
+    Arc::new(ContinuingModel::new(resilient).at_most(4))
 }
 
 struct Provider {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use starling_core::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
+use starling_core::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
 use starling_swarm::RunHandle;
 
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
@@ -41,7 +41,7 @@ impl Approver for SimulatedPerson {
         self.verdict(&key)
     }
 
-    async fn proposal(&self, view: ProposalView) -> Reviewed {
+    async fn proposal(&self, view: ProposalView) -> ReviewAnswer {
         let key = self
             .world
             .next_key(&format!("person review {}", view.symbol));
@@ -51,7 +51,7 @@ impl Approver for SimulatedPerson {
         if self.world.choices.deviates(&format!("{key} is edited"), 8)
             && let Some(part) = self.own_version(&view, &key)
         {
-            return Reviewed::Edited(vec![part]);
+            return ReviewAnswer::Edited(vec![part]);
         }
         self.verdict(&key).into()
     }

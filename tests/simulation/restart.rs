@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_history::{ChangeState, OpenRun, RunFile};
 use starling_swarm::{ProposalId, RunId, Writing};
 use starling_syntax::FilePath;
@@ -35,23 +35,23 @@ struct Texted {
 
 #[async_trait]
 impl Editor for Texted {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let text = self.world.desk().text(file.as_str());
         let missing = || EditorError::Missing { file: file.clone() };
-        Ok(Current {
+        Ok(CurrentText {
             text: text.ok_or_else(missing)?.into(),
             version: None,
         })
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         let after = edit.changes.apply(&edit.base.text).expect("it fits");
         let mut desk = self.world.desk();
         match edit.effect {
             Effect::Change | Effect::Create => desk.set(edit.file.as_str(), &after),
             Effect::Delete => desk.remove(edit.file.as_str()),
         }
-        Ok(Current {
+        Ok(CurrentText {
             text: after.into(),
             version: None,
         })

@@ -22,7 +22,7 @@ use super::session::Session;
 use super::step::{Source, Step};
 use super::tools::{Call, Question, Seat, SeatTools, Wanted};
 use starling_core::prompts::{
-    AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, MendClaim, Prompt,
+    AskMendPrompt, AskSystem, AskSystemSmall, AskSystemText, Prompt, RejectedClaim,
 };
 use starling_core::{ChatReply, Finish, ModelError, ModelProfile, ToolCalling, ToolSpec};
 use starling_dialogue::{AfterCalls, AfterWords, Conversation, Execute, Turns, converse};

@@ -1,18 +1,18 @@
-//! What a value of the right type can still get wrong.
+//! Checks values that have the right type but are not valid.
 
 use std::path::Path;
 
 use super::error::ConfigError;
-use super::load::Loaded;
+use super::load::LoadedConfig;
 use super::settings::{ModelConfig, ModelKind};
 use starling_core::Dollars;
 use starling_workspace::PathPolicy;
 
-/// The longest wait that can be configured: a day.
+/// Maximum configurable wait in seconds: one day.
 const MOST_SECONDS: u64 = 86_400;
 
-/// Finds the first value that makes no sense.
-pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
+/// Returns an error for the first invalid value.
+pub(super) fn check(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let wrong = |key: String, message: String| ConfigError::Value {
         origin: loaded.origin(&key),
         key,
@@ -45,7 +45,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
             return Err(wrong(key.to_owned(), "must be at least 1".to_owned()));
         }
         if key.ends_with("seconds") && value > MOST_SECONDS {
-            let message = format!("is more than a day ({MOST_SECONDS})");
+            let message = format!("must be at most {MOST_SECONDS} (one day)");
             return Err(wrong(key.to_owned(), message));
         }
     }
@@ -78,7 +78,10 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     if let Some(url) = &model.base_url
         && url.split('/').nth(2).is_some_and(|host| host.contains('@'))
     {
-        return say("base_url", "holds a user or a password; use api_key_env");
+        return say(
+            "base_url",
+            "contains a user name or password; use api_key_env instead",
+        );
     }
     let is_read = matches!(
         model.kind,
@@ -87,7 +90,7 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     if is_read && model.path.is_none() {
         return say(
             "path",
-            "is missing: a replay, an oracle or a socket has a file",
+            "is missing: a replay, an oracle or a socket needs the path of its file",
         );
     }
     let prices = [
@@ -116,7 +119,8 @@ fn wrong_in_model(model: &ModelConfig) -> Option<(&'static str, String)> {
     .map(|(key, _)| (key, "must be at least 1".to_owned()))
 }
 
-/// A key has no spaces, too, so length and letters have to tell.
+/// Whether a text looks like the name of an environment variable and not like an API key. A key
+/// contains no spaces either, so its length and characters decide.
 fn is_variable_name(text: &str) -> bool {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let starts_well = text

@@ -1,11 +1,11 @@
-//! What is wrong with a configuration, where, and what to do.
+//! Errors and warnings of a configuration. Each says what is wrong, where, and what to do.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use super::layer::Origin;
+use super::layer::ValueOrigin;
 
-/// Why there is no configuration.
+/// Why the configuration cannot be loaded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{}: cannot be read: {message}", .path.display())]
@@ -18,7 +18,7 @@ pub enum ConfigError {
     },
     #[error("{origin}: {key}: {message}")]
     Value {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         message: String,
     },
@@ -26,25 +26,25 @@ pub enum ConfigError {
     NotAnAssignment { text: String },
     #[error("{origin}: no such key: {key}{}", suggestion(.nearest))]
     UnknownKey {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         nearest: Option<String>,
     },
 }
 
-/// Something that was left out of the configuration.
+/// A setting or file that was ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConfigWarning {
     UnknownKey {
-        origin: Origin,
+        origin: ValueOrigin,
         key: String,
         nearest: Option<String>,
     },
-    /// A project may not set it, or not to more than the user allows.
-    NotForProjects { origin: Origin, key: String },
-    /// The project's file was not read.
+    /// A project file may not set this key, or may not raise the limit.
+    NotForProjects { origin: ValueOrigin, key: String },
+    /// The project's file was ignored because the project is not trusted.
     NotTrusted { path: PathBuf },
-    /// The project's file is another than the one that was trusted.
+    /// The project's file was ignored because it changed since it was trusted.
     ChangedSinceTrusted { path: PathBuf },
 }
 
@@ -62,18 +62,18 @@ impl fmt::Display for ConfigWarning {
             ),
             ConfigWarning::NotForProjects { origin, key } => write!(
                 f,
-                "{origin}: a project may not set {key} so, ignored; set it in your own file"
+                "{origin}: {key} is ignored: a project may not set it to this value; set it in your own file"
             ),
             ConfigWarning::NotTrusted { path } => write!(
                 f,
                 "{}: not read: the project is not trusted; look at the file, then run \
-                 `starling trust`, or use --trust for this time",
+                 `starling trust`, or use --trust to trust it once",
                 path.display()
             ),
             ConfigWarning::ChangedSinceTrusted { path } => write!(
                 f,
                 "{}: not read: it changed since the project was trusted; look at the file, then run \
-                 `starling trust` again, or use --trust for this time",
+                 `starling trust` again, or use --trust to trust it once",
                 path.display()
             ),
         }

@@ -1,4 +1,5 @@
-//! The known keys, read off the schema of [`Config`]: one source for checks, help and manual.
+//! The known configuration keys, derived from the JSON schema of [`Config`]. Checks, help and
+//! manual all use this list.
 
 use std::sync::OnceLock;
 
@@ -7,19 +8,20 @@ use serde_json::Value;
 
 use super::settings::Config;
 
-/// One key that can be set.
+/// A configuration key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyInfo {
-    /// Dotted; the name of a model is `NAME`: `limits.calls`, `models.NAME.base_url`.
+    /// The dotted key, for example `limits.calls`. The name of a model is written `NAME`:
+    /// `models.NAME.base_url`.
     pub key: String,
     pub doc: String,
-    /// `integer`, `number`, `text`, `list of texts`, or the words to choose from.
+    /// The type: `integer`, `number`, `text`, `list of texts`, or the allowed words.
     pub kind: String,
-    /// As TOML; `None` when unset.
+    /// The default value as TOML; `None` if the key has no default.
     pub default: Option<String>,
 }
 
-/// The JSON schema of the configuration file.
+/// Returns the JSON schema of the configuration file.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     settings
@@ -28,7 +30,7 @@ pub fn schema() -> Value {
         .to_value()
 }
 
-/// All keys, by name.
+/// Returns all keys, sorted by name.
 pub fn keys() -> &'static [KeyInfo] {
     static KEYS: OnceLock<Vec<KeyInfo>> = OnceLock::new();
     KEYS.get_or_init(|| {
@@ -38,13 +40,13 @@ pub fn keys() -> &'static [KeyInfo] {
     })
 }
 
-/// The key by its name, with a model's own name or with `NAME`.
+/// Returns a key by its name. A model's key may contain the model's name or `NAME`.
 pub fn key_info(key: &str) -> Option<&'static KeyInfo> {
     let general = general(key);
     keys().iter().find(|info| info.key == general)
 }
 
-/// The known key that looks most like this one.
+/// Returns the known key that is most similar to an unknown one.
 pub fn nearest(key: &str) -> Option<String> {
     let parts: Vec<&str> = key.split('.').collect();
     let general = general(key);
@@ -56,7 +58,7 @@ pub fn nearest(key: &str) -> Option<String> {
     })
 }
 
-/// Whether this is the name of a section, in which more keys stand.
+/// Whether a name is a section, which contains keys.
 pub fn is_section(key: &str) -> bool {
     let prefix = format!("{}.", general(key));
     keys().iter().any(|info| info.key.starts_with(&prefix))
@@ -113,7 +115,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// The words of an enum, wherever the schema keeps them.
+/// Returns the allowed words of an enum from any of the places where a schema can list them.
 fn words(schema: &Value) -> Option<Vec<String>> {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         let words = words.iter().filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! One source of settings, read into single values that know where they come from.
+//! Reads one configuration source into single values, each with its origin.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,48 +11,48 @@ use super::error::ConfigError;
 use super::key::{is_section, key_info, keys, nearest};
 use super::settings::Config;
 
-/// Where a value comes from.
+/// The source of a configuration value, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     Default,
     File {
         path: PathBuf,
         line: usize,
     },
-    /// An environment variable.
+    /// An environment variable, by name.
     Variable(String),
-    /// `-c` on the command line.
+    /// The `-c` option on the command line.
     Option,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Default => f.write_str("default"),
-            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Variable(name) => write!(f, "environment variable {name}"),
-            Origin::Option => f.write_str("option -c"),
+            ValueOrigin::Default => f.write_str("default"),
+            ValueOrigin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            ValueOrigin::Variable(name) => write!(f, "environment variable {name}"),
+            ValueOrigin::Option => f.write_str("option -c"),
         }
     }
 }
 
-/// One value under its dotted key.
+/// A configuration value with its dotted key and its origin.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Leaf {
+pub(super) struct ConfigValue {
     pub key: String,
     pub value: Value,
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
-/// The values of a file. Unknown keys are among them.
-pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError> {
+/// Reads the values of a file, including those with unknown keys.
+pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<ConfigValue>, ConfigError> {
     let syntax = |error: toml::de::Error| ConfigError::Syntax {
         path: path.to_owned(),
         line: line_at(text, error.span().map_or(0, |span| span.start)),
         message: error.message().trim().to_owned(),
     };
     let values: Table = toml::from_str(text).map_err(syntax)?;
-    // The types are checked on the text, where the place of an error is known.
+    // Check the types on the text first, because then an error has a line number.
     toml::from_str::<Config>(text).map_err(syntax)?;
     let places = DeTable::parse(text).map_err(syntax)?;
     if let Some((start, message)) = dotted(places.get_ref()) {
@@ -67,10 +67,10 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError>
         leaves.push((key, value, line_at(text, start)));
     });
     leaves.sort_by_key(|(_, _, line)| *line);
-    let leaf = |(key, value, line)| Leaf {
+    let leaf = |(key, value, line)| ConfigValue {
         key,
         value,
-        origin: Origin::File {
+        origin: ValueOrigin::File {
             path: path.to_owned(),
             line,
         },
@@ -78,7 +78,8 @@ pub(super) fn of_file(path: &Path, text: &str) -> Result<Vec<Leaf>, ConfigError>
     Ok(leaves.into_iter().map(leaf).collect())
 }
 
-/// Where a name holds a dot, and what is wrong with it: dotted keys could not tell its parts.
+/// Finds a quoted name that contains a dot, which dotted keys cannot represent. Returns its offset
+/// and the error message.
 fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
     let find = |table: &DeTable<'_>| {
         let mut names = table.iter().map(|(name, _)| name);
@@ -86,13 +87,15 @@ fn dotted(places: &DeTable<'_>) -> Option<(usize, &'static str)> {
         Some(found.span().start)
     };
     if let Some(start) = find(places) {
-        return Some((start, "a key in quotes holds no dot: take the quotes away"));
+        return Some((
+            start,
+            "a quoted key must not contain a dot: remove the quotes",
+        ));
     }
     let DeValue::Table(models) = places.get("models")?.get_ref() else {
         return None;
     };
-    let message =
-        "a model's name here holds no dot: choose another, and give the endpoint's name as `model`";
+    let message = "a model's name must not contain a dot: choose another name, and set `model` to the endpoint's name";
     Some((find(models)?, message))
 }
 
@@ -112,7 +115,7 @@ fn collect(
         };
         match (value, Spanned::get_ref(place)) {
             (Value::Table(inner), DeValue::Table(places)) if key_info(&key).is_none() => {
-                // A section that nobody knows is one unknown key, not many.
+                // An unknown section is reported as one unknown key.
                 if is_section(&key) {
                     collect(&key, inner, places, found);
                 } else {
@@ -129,8 +132,8 @@ fn line_at(text: &str, offset: usize) -> usize {
     before.matches('\n').count() + 1
 }
 
-/// The value of `-c key=value`.
-pub(super) fn of_option(text: &str) -> Result<Leaf, ConfigError> {
+/// Parses the value of `-c key=value`.
+pub(super) fn of_option(text: &str) -> Result<ConfigValue, ConfigError> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| ConfigError::NotAnAssignment {
@@ -139,30 +142,32 @@ pub(super) fn of_option(text: &str) -> Result<Leaf, ConfigError> {
     let key = key.trim();
     if key_info(key).is_none() {
         return Err(ConfigError::UnknownKey {
-            origin: Origin::Option,
+            origin: ValueOrigin::Option,
             key: key.to_owned(),
             nearest: nearest(key),
         });
     }
-    read_value(key, value.trim(), Origin::Option)
+    read_value(key, value.trim(), ValueOrigin::Option)
 }
 
-/// The values of variables named `STARLING_<SECTION>_<KEY>`. Variables that name no section of the
-/// configuration are another's.
-pub(super) fn of_variables(variables: &[(String, String)]) -> Result<Vec<Leaf>, ConfigError> {
+/// Reads the variables named `STARLING_<SECTION>_<KEY>`. Variables that name no known section are
+/// ignored because they belong to something else.
+pub(super) fn of_variables(
+    variables: &[(String, String)],
+) -> Result<Vec<ConfigValue>, ConfigError> {
     let mut leaves = Vec::new();
     for (variable, value) in variables {
         let Some(name) = variable.strip_prefix("STARLING_") else {
             continue;
         };
         let name = name.to_lowercase();
-        let origin = Origin::Variable(variable.clone());
+        let origin = ValueOrigin::Variable(variable.clone());
         match key_of_variable(&name) {
             Some(key) => leaves.push(read_value(&key, value, origin)?),
             None => {
                 let is_ours = name.split_once('_').filter(|(first, _)| is_section(first));
                 if let Some((section, rest)) = is_ours {
-                    leaves.push(Leaf {
+                    leaves.push(ConfigValue {
                         key: format!("{section}.{rest}"),
                         value: Value::String(value.clone()),
                         origin,
@@ -174,7 +179,8 @@ pub(super) fn of_variables(variables: &[(String, String)]) -> Result<Vec<Leaf>, 
     Ok(leaves)
 }
 
-/// `limits_calls` is `limits.calls`; `models_my_box_base_url` is `models.my_box.base_url`.
+/// Converts the name of a variable: `limits_calls` to `limits.calls`, `models_my_box_base_url` to
+/// `models.my_box.base_url`.
 fn key_of_variable(name: &str) -> Option<String> {
     keys().iter().find_map(|info| {
         let flat = info.key.replace('.', "_");
@@ -189,8 +195,8 @@ fn key_of_variable(name: &str) -> Option<String> {
     })
 }
 
-/// A value as a person types it: TOML, or a bare text, or a list with commas.
-fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError> {
+/// Parses a value as a person types it: TOML, unquoted text, or a list with commas.
+fn read_value(key: &str, text: &str, origin: ValueOrigin) -> Result<ConfigValue, ConfigError> {
     let typed = toml::from_str::<Table>(&format!("value = {text}"))
         .ok()
         .filter(|table| table.len() == 1)
@@ -207,7 +213,7 @@ fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError
     for value in readings {
         match Config::deserialize(nested(key, value.clone())) {
             Ok(_) => {
-                return Ok(Leaf {
+                return Ok(ConfigValue {
                     key: key.to_owned(),
                     value,
                     origin,
@@ -224,14 +230,14 @@ fn read_value(key: &str, text: &str, origin: Origin) -> Result<Leaf, ConfigError
     })
 }
 
-/// The table that holds one value under a dotted key.
+/// Returns nested tables that contain one value at a dotted key.
 fn nested(key: &str, value: Value) -> Table {
     let mut table = Table::new();
     insert(&mut table, key, value);
     table
 }
 
-/// Puts a value under a dotted key.
+/// Inserts a value into a table at a dotted key.
 pub(super) fn insert(table: &mut Table, key: &str, value: Value) {
     match key.split_once('.') {
         None => {

@@ -1,7 +1,7 @@
-//! The configuration: what can be set, where it comes from, and what is wrong with it.
+//! The configuration: its keys, its sources and its errors.
 //!
-//! Layers, later wins: defaults, the user's file, the project's file (after trust), the environment,
-//! `-c key=value`.
+//! Later sources override earlier ones: defaults, the user's file, the project's file if it is
+//! trusted, environment variables, `-c key=value`.
 
 mod check;
 mod error;
@@ -17,11 +17,11 @@ mod tests;
 
 pub use error::{ConfigError, ConfigWarning};
 pub use key::{KeyInfo, is_section, key_info, keys, nearest, schema};
-pub use layer::Origin;
-pub use load::{FileState, Loaded, Sources, Trust, load, user_file};
-pub use project::{Fingerprint, ProjectFile, RunsIn, Starter};
+pub use layer::ValueOrigin;
+pub use load::{ConfigSources, FileState, LoadedConfig, Trust, load, user_file};
+pub use project::{Fingerprint, ProgramSetting, ProjectFile, RunsIn};
 pub use settings::{
-    Config, Language, ModelConfig, ModelKind, Network, OutputLimitField, Roles, Run, Sandbox,
-    SandboxMissing, Stop, Tests,
+    BlockingProblem, Config, LanguageSettings, ModelConfig, ModelKind, NetworkSettings,
+    OutputLimitField, RoleSettings, RunSettings, SandboxMissing, SandboxSettings, TestSettings,
 };
-pub use trust::{Decision, TrustError, TrustList};
+pub use trust::{TrustDecision, TrustError, TrustList};

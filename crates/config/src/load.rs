@@ -1,4 +1,4 @@
-//! All layers together.
+//! Merges all configuration sources.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,36 +11,36 @@ use toml::{Table, Value};
 use super::check::check;
 use super::error::{ConfigError, ConfigWarning};
 use super::key::{key_info, nearest};
-use super::layer::{Leaf, Origin, insert, of_file, of_option, of_variables};
-use super::project::{Content, ProjectFile};
+use super::layer::{ConfigValue, ValueOrigin, insert, of_file, of_option, of_variables};
+use super::project::{FileContent, ProjectFile};
 use super::settings::Config;
 use starling_core::Limits;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// Whether the project's own configuration may be read.
+/// Whether the project's configuration file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     Trusted,
     NotTrusted,
-    /// It was trusted with another content.
+    /// The file was trusted with other contents.
     Changed,
 }
 
-/// Where settings are looked for.
+/// The sources of the configuration.
 #[derive(Debug, Clone)]
-pub struct Sources {
+pub struct ConfigSources {
     pub user_file: Option<PathBuf>,
     pub project_file: Option<ProjectFile>,
     pub trust: Trust,
     pub variables: Vec<(String, String)>,
-    /// The values of `-c`.
+    /// The values of the `-c` options.
     pub options: Vec<String>,
 }
 
-impl Sources {
-    /// Those of this process for a project with this file.
+impl ConfigSources {
+    /// Returns the sources of the current process for a project with this configuration file.
     pub fn of_process(project_file: ProjectFile, trust: Trust, options: Vec<String>) -> Self {
-        Sources {
+        ConfigSources {
             user_file: user_file(),
             project_file: Some(project_file),
             trust,
@@ -54,45 +54,48 @@ impl Sources {
     }
 }
 
-/// The user's own file, whether it is there or not.
+/// Returns the path of the user's configuration file, whether or not it exists.
 pub fn user_file() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
     Some(dirs.config_dir().join("starling").join("config.toml"))
 }
 
-/// What became of a file.
+/// What happened to a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     Read,
     Absent,
-    /// It is there, but the project is not trusted.
+    /// The file exists, but the project is not trusted.
     NotTrusted,
-    /// It changed since the project was trusted.
+    /// The file changed since the project was trusted.
     Changed,
 }
 
-/// The configuration, with what is to be known about it.
+/// The loaded configuration with its warnings and the state of each file.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     pub warnings: Vec<ConfigWarning>,
     pub files: Vec<(PathBuf, FileState)>,
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, ValueOrigin>,
 }
 
-impl Loaded {
-    /// Where the value of a key comes from.
-    pub fn origin(&self, key: &str) -> Origin {
-        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+impl LoadedConfig {
+    /// Returns the source of a key's value.
+    pub fn origin(&self, key: &str) -> ValueOrigin {
+        self.origins
+            .get(key)
+            .cloned()
+            .unwrap_or(ValueOrigin::Default)
     }
 }
 
-/// Reads all layers.
+/// Loads and merges all sources. A missing file is not an error.
 ///
 /// # Errors
-/// See [`ConfigError`]: the first thing that is wrong. A missing file is not.
-pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let mut merge = Merge::default();
+/// Returns the first error, see [`ConfigError`].
+pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigError> {
+    let mut merge = LayerMerger::default();
     if let Some(path) = &sources.user_file {
         merge.user_file(path)?;
     }
@@ -108,15 +111,15 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     merge.finish()
 }
 
-/// Whose file it is.
+/// The owner of a configuration file.
 #[derive(Debug, Clone, Copy)]
-enum Owner {
+enum FileOwner {
     User,
     Project,
 }
 
-/// Which keys a project may set. Where requests go, with which keys, who approves and what needs no
-/// approval are the user's alone.
+/// Whether a project's file may set a key. Only the user may choose endpoints, API keys, the
+/// approver, and files that need no approval.
 fn is_for_projects(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or(key);
     !matches!(
@@ -131,18 +134,19 @@ fn number(value: &Value) -> Option<f64> {
         .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
+/// The merged values so far, with their origins and warnings.
 #[derive(Default)]
-struct Merge {
+struct LayerMerger {
     table: Table,
-    origins: BTreeMap<String, Origin>,
+    origins: BTreeMap<String, ValueOrigin>,
     warnings: Vec<ConfigWarning>,
     files: Vec<(PathBuf, FileState)>,
 }
 
-impl Merge {
+impl LayerMerger {
     fn user_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         match read_text(path, MAX_FILE_BYTES) {
-            Ok(text) => self.text(path, &text, Owner::User),
+            Ok(text) => self.text(path, &text, FileOwner::User),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.files.push((path.to_owned(), FileState::Absent));
                 Ok(())
@@ -157,22 +161,22 @@ impl Merge {
     fn project_file(&mut self, file: &ProjectFile, trust: Trust) -> Result<(), ConfigError> {
         let path = file.path().to_owned();
         let (state, warning) = match (trust, file.content()) {
-            (_, Content::Absent) => (FileState::Absent, None),
-            (Trust::Trusted, Content::Text(text)) => {
-                return self.text(&path, text, Owner::Project);
+            (_, FileContent::Absent) => (FileState::Absent, None),
+            (Trust::Trusted, FileContent::Text(text)) => {
+                return self.text(&path, text, FileOwner::Project);
             }
-            (Trust::Trusted, Content::Unreadable(message)) => {
+            (Trust::Trusted, FileContent::Unreadable(message)) => {
                 let message = message.clone();
                 return Err(ConfigError::Unreadable { path, message });
             }
-            (Trust::NotTrusted, Content::Text(_) | Content::Unreadable(_)) => {
+            (Trust::NotTrusted, FileContent::Text(_) | FileContent::Unreadable(_)) => {
                 let path = path.clone();
                 (
                     FileState::NotTrusted,
                     Some(ConfigWarning::NotTrusted { path }),
                 )
             }
-            (Trust::Changed, Content::Text(_) | Content::Unreadable(_)) => {
+            (Trust::Changed, FileContent::Text(_) | FileContent::Unreadable(_)) => {
                 let path = path.clone();
                 let warning = ConfigWarning::ChangedSinceTrusted { path };
                 (FileState::Changed, Some(warning))
@@ -183,24 +187,24 @@ impl Merge {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str, owner: Owner) -> Result<(), ConfigError> {
+    fn text(&mut self, path: &Path, text: &str, owner: FileOwner) -> Result<(), ConfigError> {
         self.files.push((path.to_owned(), FileState::Read));
         for leaf in of_file(path, text)? {
             match owner {
-                Owner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
+                FileOwner::Project if !is_for_projects(&leaf.key) || self.raises_limit(&leaf) => {
                     self.warnings.push(ConfigWarning::NotForProjects {
                         origin: leaf.origin,
                         key: leaf.key,
                     });
                 }
-                Owner::Project | Owner::User => self.leaf(leaf),
+                FileOwner::Project | FileOwner::User => self.leaf(leaf),
             }
         }
         Ok(())
     }
 
-    /// A project may only lower what a run may spend.
-    fn raises_limit(&self, leaf: &Leaf) -> bool {
+    /// Whether a project's value raises a limit. A project may only lower limits.
+    fn raises_limit(&self, leaf: &ConfigValue) -> bool {
         let Some(limit) = leaf.key.strip_prefix("limits.") else {
             return false;
         };
@@ -218,7 +222,7 @@ impl Merge {
         }
     }
 
-    fn leaf(&mut self, leaf: Leaf) {
+    fn leaf(&mut self, leaf: ConfigValue) {
         if key_info(&leaf.key).is_none() {
             self.warnings.push(ConfigWarning::UnknownKey {
                 nearest: nearest(&leaf.key),
@@ -231,14 +235,14 @@ impl Merge {
         self.origins.insert(leaf.key, leaf.origin);
     }
 
-    fn finish(self) -> Result<Loaded, ConfigError> {
-        // Each value was read alone already, so an error here belongs to no single place.
+    fn finish(self) -> Result<LoadedConfig, ConfigError> {
+        // Each value was already checked alone, so this error has no single origin.
         let config = Config::deserialize(self.table).map_err(|error| ConfigError::Value {
-            origin: Origin::Default,
+            origin: ValueOrigin::Default,
             key: "configuration".to_owned(),
             message: error.message().to_owned(),
         })?;
-        let loaded = Loaded {
+        let loaded = LoadedConfig {
             config,
             warnings: self.warnings,
             files: self.files,

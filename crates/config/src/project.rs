@@ -1,4 +1,5 @@
-//! A project's own configuration file, read once: what is trusted is what is loaded.
+//! A project's own configuration file. It is read only once, so that the loaded contents are the
+//! trusted contents.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,62 +10,63 @@ use super::layer::of_file;
 use starling_text::ContentHash;
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// The file as it was when it was read.
+/// The configuration file of a project, with the contents at the time of reading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectFile {
     path: PathBuf,
-    content: Content,
+    content: FileContent,
 }
 
+/// The content of a configuration file, or why there is none.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
+pub(super) enum FileContent {
     Absent,
     Text(String),
     Unreadable(String),
 }
 
-/// The content of a project's file, as trust remembers it: a SHA-256 in hexadecimal, or a word where
-/// there is no file.
+/// Identifies the contents of a project's configuration file: a SHA-256 in hexadecimal, or a word
+/// if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of no content: whoever was trusted with it is asked about again.
+    /// Returns a fingerprint that matches no contents, so that the user is asked again.
     pub(super) fn unknown() -> Self {
         Fingerprint(String::new())
     }
 }
 
-/// Where a program runs.
+/// Whether a program runs in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsIn {
     Sandbox,
-    /// As the user, with the user's rights.
+    /// The program runs with the user's rights, outside the sandbox.
     Open,
 }
 
-/// A setting of the file that starts a program.
+/// A setting in a project's file that starts a program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Starter {
-    /// As in the file: `tests.command = "make test"`.
+pub struct ProgramSetting {
+    /// The setting as written in the file, for example `tests.command = "make test"`.
     pub setting: String,
     pub runs_in: RunsIn,
 }
 
 impl ProjectFile {
-    /// Reads the file of the project at `root`.
+    /// Reads the configuration file of the project at `root`.
     pub fn of(root: &Path) -> Self {
         Self::at(root.join(".starling").join("config.toml"))
     }
 
-    /// Reads the file at this path.
+    /// Reads the configuration file at this path.
     pub fn at(path: PathBuf) -> Self {
         let content = match read_text(&path, MAX_FILE_BYTES) {
-            Ok(text) => Content::Text(text),
+            Ok(text) => FileContent::Text(text),
             Err(error) => match error.kind() {
-                ErrorKind::NotFound | ErrorKind::NotADirectory => Content::Absent,
-                _ => Content::Unreadable(error.to_string()),
+                ErrorKind::NotFound | ErrorKind::NotADirectory => FileContent::Absent,
+                _ => FileContent::Unreadable(error.to_string()),
             },
         };
         ProjectFile { path, content }
@@ -74,37 +76,37 @@ impl ProjectFile {
         &self.path
     }
 
-    pub(super) fn content(&self) -> &Content {
+    pub(super) fn content(&self) -> &FileContent {
         &self.content
     }
 
-    /// The text, where there is one.
+    /// Returns the contents of the file, if it could be read.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Absent | Content::Unreadable(_) => None,
+            FileContent::Text(text) => Some(text),
+            FileContent::Absent | FileContent::Unreadable(_) => None,
         }
     }
 
-    /// What trust in this file is bound to; `None` where the file cannot be read.
+    /// Returns the fingerprint to which trust is bound, or `None` if the file cannot be read.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
-            Content::Absent => Some(Fingerprint("no file".to_owned())),
-            Content::Text(text) => Some(Fingerprint(ContentHash::of(text).as_str().to_owned())),
-            Content::Unreadable(_) => None,
+            FileContent::Absent => Some(Fingerprint("no file".to_owned())),
+            FileContent::Text(text) => Some(Fingerprint(ContentHash::of(text).as_str().to_owned())),
+            FileContent::Unreadable(_) => None,
         }
     }
 
-    /// The settings of the file that start programs.
-    pub fn starters(&self) -> Vec<Starter> {
+    /// Returns the settings of the file that start programs.
+    pub fn starters(&self) -> Vec<ProgramSetting> {
         let leaves = of_file(&self.path, self.text().unwrap_or_default());
-        let starter = |leaf: &super::layer::Leaf| {
+        let starter = |leaf: &super::layer::ConfigValue| {
             let runs_in = match leaf.key.as_str() {
                 "language.servers" | "language.thorough" => RunsIn::Open,
                 "tests.command" | "tests.setup" => RunsIn::Sandbox,
                 _ => return None,
             };
-            Some(Starter {
+            Some(ProgramSetting {
                 setting: format!("{} = {}", leaf.key, leaf.value),
                 runs_in,
             })
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_of_the_content_alone() {
+    fn fingerprint_depends_only_on_the_file_content() {
         let one = file("[limits]\ncalls = 1\n").fingerprint().unwrap();
         assert_eq!(
             file("[limits]\ncalls = 1\n").fingerprint(),
@@ -142,21 +144,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_has_no_fingerprint() {
+    fn unreadable_config_file_has_no_fingerprint() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(ProjectFile::at(dir.path().to_owned()).fingerprint(), None);
         let zero = ProjectFile::at("/dev/zero".into());
-        assert!(matches!(zero.content, Content::Unreadable(_)));
+        assert!(matches!(zero.content, FileContent::Unreadable(_)));
         let long = dir.path().join("long.toml");
         std::fs::write(&long, " ".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
         assert_eq!(ProjectFile::at(long).fingerprint(), None);
     }
 
     #[test]
-    fn what_starts_programs_is_found() {
+    fn settings_that_start_programs_are_listed() {
         let text = "[language]\nservers = [\"./serve --fast\"]\n[tests]\ncommand = \"make\"\n\
                     seconds = 3\n[limits]\ncalls = 1\n";
-        let starter = |setting: &str, runs_in| Starter {
+        let starter = |setting: &str, runs_in| ProgramSetting {
             setting: setting.to_owned(),
             runs_in,
         };

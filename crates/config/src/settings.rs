@@ -1,4 +1,5 @@
-//! What can be set. The text of each field is what `config explain`, the schema and the manual show.
+//! All settings. The doc comment of each field is shown by `config explain`, in the JSON schema and
+//! in the manual.
 
 use std::collections::BTreeMap;
 
@@ -7,70 +8,72 @@ use serde::{Deserialize, Serialize};
 
 use starling_core::{Approval, AskIntent, Driver, Limits, ToolCalling};
 
-/// Settings of Starling.
+/// Configuration of Starling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Config {
-    /// Models, each under a name of your own choice. Without any, the local model is used.
+    /// The models, each under a name of your choice. Without any, the local model is used.
     pub models: BTreeMap<String, ModelConfig>,
-    /// Which models play which part.
-    pub roles: Roles,
-    /// What one run may spend. The run stops at the first limit that it reaches.
+    /// The models of each role.
+    pub roles: RoleSettings,
+    /// Limits of one run. The run stops when it reaches the first of them.
     pub limits: Limits,
-    /// How a run goes.
-    pub run: Run,
-    /// The project's tests.
-    pub tests: Tests,
-    /// What tests may do.
-    pub sandbox: Sandbox,
+    /// Options of a run.
+    pub run: RunSettings,
+    /// How the project's tests are run.
+    pub tests: TestSettings,
+    /// Limits and permissions of test runs.
+    pub sandbox: SandboxSettings,
     /// Language servers.
-    pub language: Language,
-    /// Patience with endpoints.
-    pub network: Network,
+    pub language: LanguageSettings,
+    /// Timeouts and retries for endpoints.
+    pub network: NetworkSettings,
 }
 
 /// One model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelConfig {
-    /// Where its answers come from: an endpoint that speaks OpenAI's chat completions, a file of
-    /// weights run in the process, a recorded trajectory, a change that is known beforehand, or another process.
+    /// The source of the model's answers: an endpoint with OpenAI's chat completions API (openai),
+    /// a file of local weights (gguf), a recorded trajectory (replay), a file with a known change
+    /// (oracle), or another process on this machine (socket).
     pub kind: ModelKind,
-    /// The name that the endpoint knows; when unset, the name of the table.
+    /// The model's name at the endpoint. Default: the name of the table.
     pub model: Option<String>,
-    /// The endpoint, for example `http://127.0.0.1:8080/v1`; when unset, the variable
-    /// OPENAI_BASE_URL, else OpenAI's own.
+    /// Base URL of the endpoint, for example `http://127.0.0.1:8080/v1`. Default: the environment
+    /// variable OPENAI_BASE_URL, or else OpenAI's endpoint.
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key, never the key itself. When unset, no
-    /// key is sent; where `base_url` is unset too, that in OPENAI_API_KEY.
+    /// Name of the environment variable with the API key, never the key itself. Default:
+    /// OPENAI_API_KEY if `base_url` is not set either, otherwise no key is sent.
     pub api_key_env: Option<String>,
-    /// The file of weights (gguf; when unset, Starling's own default) the trajectory (replay), the
-    /// known change (oracle), or the socket file (socket).
+    /// Path of the weights (gguf; default: Starling's default model), the trajectory (replay), the
+    /// known change (oracle), or the socket (socket).
     pub path: Option<String>,
-    /// Prompt and answer together, in tokens; when unset, 32,768 for an endpoint, what the file says
-    /// for weights.
+    /// Context window in tokens, for prompt and answer together. Default: 32,768 for an endpoint;
+    /// the value in the file for weights.
     pub context_window: Option<u64>,
-    /// The longest single answer of an endpoint, in tokens; when unset, 8,192. Longer answers are
-    /// continued.
+    /// Maximum length of a single answer of an endpoint, in tokens. Default: 8,192. Longer answers
+    /// are continued.
     pub max_output: Option<u64>,
-    /// The field of the request that limits the answer; when unset, `max_completion_tokens` for
-    /// OpenAI's own endpoint and `max_tokens` for every other.
+    /// Request field that limits the answer. Default: `max_completion_tokens` for OpenAI's own
+    /// endpoint, `max_tokens` for every other.
     pub output_limit: Option<OutputLimitField>,
-    /// How tools are offered to an endpoint: by its own tool calling, or as text in the prompt. When
-    /// unset, `native`, and `text` from the first request on that the server refuses for its tools.
-    /// Weights are always offered them as text.
+    /// How tools are offered to an endpoint: by its own tool calling (native), or as text in the
+    /// prompt (text). Default: native, and text after the server has refused a request because of
+    /// its tools. Local weights always use text.
     #[schemars(schema_with = "tool_calling")]
     pub tool_calling: Option<ToolCalling>,
-    /// Used in place of the temperature that Starling would ask for.
+    /// Temperature to use instead of the one that Starling requests.
     pub temperature: Option<f64>,
-    /// Fields of the request that the endpoint does not accept, for example `temperature` or `seed`.
+    /// Request fields to leave out because the endpoint does not accept them, for example
+    /// `temperature` or `seed`.
     pub omit: Vec<String>,
-    /// Dollars per million prompt tokens; when unset, the list price where it is known.
+    /// Price in dollars per million prompt tokens. Default: the list price if it is known.
     pub price_prompt: Option<f64>,
-    /// Dollars per million prompt tokens that the provider took from its cache; when unset, as
+    /// Price in dollars per million prompt tokens that the provider took from its cache. Default:
     /// `price_prompt`.
     pub price_cached: Option<f64>,
-    /// Dollars per million tokens of the answer.
+    /// Price in dollars per million answer tokens.
     pub price_output: Option<f64>,
 }
 
@@ -78,7 +81,7 @@ fn tool_calling(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["string", "null"], "enum": ["native", "text", null]})
 }
 
-/// Where a model's answers come from.
+/// The source of a model's answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -91,7 +94,7 @@ pub enum ModelKind {
     Socket,
 }
 
-/// The field of the request that limits the answer.
+/// The request field that limits the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -100,59 +103,63 @@ pub enum OutputLimitField {
     MaxCompletionTokens,
 }
 
-/// Which models play which part. Names are those of `models`; the specifications of `--model` work too.
+/// The models of each role. Use names from `models`, or specifications as for `--model`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Roles {
-    /// Owns a symbol. Each next name is the fallback of the one before. When empty, the only model
-    /// under `models`, or the local one.
+pub struct RoleSettings {
+    /// Models of the agents that own symbols. Each name is the fallback of the one before. Default:
+    /// the only model under `models`, or else the local model.
     pub agent: Vec<String>,
-    /// Picks where work begins, with fallbacks. When empty, as `agent`.
+    /// Models of the scout, which picks the symbols where work begins; later names are fallbacks.
+    /// Default: as `agent`.
     pub scout: Vec<String>,
-    /// Each name writes a candidate of its own for every change. When empty, the agent writes.
+    /// Models that each write a candidate for every change. Default: the agent's model writes the
+    /// changes.
     pub editor: Vec<String>,
-    /// Stands in for the user where `run.approve` is `proxy`, with fallbacks. When empty, as `agent`.
+    /// Models of the proxy, which approves instead of the user if `run.approve` is `proxy`; later
+    /// names are fallbacks. Default: as `agent`.
     pub proxy: Vec<String>,
 }
 
-/// How a run goes.
+/// Options of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Run {
-    /// One agent per symbol, or one agent over all symbols.
+pub struct RunSettings {
+    /// One agent for each symbol (swarm), or one agent for all symbols (single).
     pub driver: Driver,
-    /// Who approves proposals: you, a model in your place, or nobody (whatever passes its checks is
-    /// applied).
+    /// Who approves proposals: you (ask), a model (proxy), or nobody, so that every proposal that
+    /// passes its checks is applied (auto).
     pub approve: Approval,
-    /// When an agent's intent needs approval before code is written: never, when the change alters a
-    /// contract or more than two symbols, or always.
+    /// When an agent's intent needs approval before code is written: never, only if the change
+    /// alters a contract or more than two symbols (contract), or always.
     pub ask_intent: AskIntent,
-    /// Files, as globs of .gitignore, that are changed like any other although they run outside the
-    /// sandbox: elsewhere only a person may accept a change of them.
+    /// Files that agents may change although the files run outside the sandbox, as .gitignore
+    /// globs. Without a match, only a person may accept a change of such a file.
     pub allow_write: Vec<String>,
-    /// Asked of every model in place of any other temperature: for samples of one task.
+    /// Temperature for every model instead of any other setting. Used to draw several samples of
+    /// one task.
     pub temperature: Option<f64>,
-    /// Another number gives another sample, where a model heeds it.
+    /// Seed for every model that supports seeds. Another number gives another sample.
     pub seed: Option<u32>,
 }
 
-/// The project's tests.
+/// How the project's tests are run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Tests {
-    /// The command that runs the tests; when unset, it is found out. `{tests}` in it stands for selected
-    /// tests, `{files}` for the files that they are in.
+pub struct TestSettings {
+    /// Command that runs the tests. `{tests}` in it is replaced by the selected tests, `{files}` by
+    /// their files. Default: detected from the project.
     pub command: Option<String>,
-    /// A line for the shell that runs before each command of tests, beside them in their sandbox: it
-    /// starts what they need, a service for example.
+    /// Shell command that runs before each test command, in the same sandbox. Use it to start what
+    /// the tests need, such as a service.
     pub setup: Option<String>,
-    /// The longest that one test run may take.
+    /// Time limit of one test run, in seconds.
     pub seconds: u64,
 }
 
-impl Default for Tests {
+impl Default for TestSettings {
     fn default() -> Self {
-        Tests {
+        TestSettings {
             command: None,
             setup: None,
             seconds: 120,
@@ -160,37 +167,38 @@ impl Default for Tests {
     }
 }
 
-/// What tests may do. They have no network and write only in their shadow.
+/// Limits and permissions of test runs. Tests have no network and write only into their own copy of
+/// the project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Sandbox {
-    /// What becomes of tests where no sandbox can be made: they do not run, or they run with nothing
-    /// but the limits.
+pub struct SandboxSettings {
+    /// What to do if no sandbox is available: refuse to run tests, or allow them to run with only
+    /// the limits of memory, processes, output and disk space.
     pub missing: SandboxMissing,
-    /// Megabytes of memory, temporary files included, that one test run may use.
+    /// Memory limit of one test run in megabytes, including temporary files.
     pub memory_mb: u64,
-    /// Processes and threads that one test run may have at a time.
+    /// Maximum number of processes and threads of one test run.
     pub processes: u32,
-    /// Megabytes that one test run may print.
+    /// Maximum output of one test run in megabytes.
     pub output_mb: u64,
-    /// Megabytes that one test run may leave on disk, in its shadow.
+    /// Maximum disk space of one test run in megabytes, in its copy of the project.
     pub disk_mb: u64,
-    /// Names of further environment variables that tests are given. Those that sound like secrets are
-    /// never given.
+    /// Names of additional environment variables that tests receive. Variables whose names look
+    /// like secrets are never passed.
     pub environment: Vec<String>,
-    /// Directories in the home directory that tests may read, besides toolchains. They do not see
-    /// others.
+    /// Directories in the home directory that tests may read in addition to toolchains. Other
+    /// directories are hidden.
     pub readable: Vec<String>,
-    /// An image of a container: every test run gets a container of it in place of the sandbox, with the
-    /// project at /testbed. Nothing is pulled.
+    /// Container image to use instead of the sandbox: every test run gets its own container, with
+    /// the project at /testbed. Images are never pulled.
     pub container: Option<String>,
-    /// The command line client for that, docker or podman; when unset, the one that is found.
+    /// Command line client for the container, docker or podman. Default: the one that is installed.
     pub container_client: Option<String>,
 }
 
-impl Default for Sandbox {
+impl Default for SandboxSettings {
     fn default() -> Self {
-        Sandbox {
+        SandboxSettings {
             missing: SandboxMissing::Refuse,
             memory_mb: 4096,
             processes: 1024,
@@ -207,25 +215,25 @@ impl Default for Sandbox {
 /// Language servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Language {
-    /// Servers for Python in the order in which they are looked for; the first that is found checks
+pub struct LanguageSettings {
+    /// Language servers for Python in order of preference; the first one that is installed checks
     /// every proposal. Each is a name (ty, basedpyright, pyright, jedi-language-server, pylsp) or a
-    /// command with its arguments. When empty, none is started.
+    /// command with its arguments. An empty list disables the checks.
     pub servers: Vec<String>,
-    /// The same for a second look at proposals in which the first found nothing to mend. When empty,
-    /// there is none.
+    /// Language servers for a second check of proposals in which the first server found nothing to
+    /// fix. Default: no second check.
     pub thorough: Vec<String>,
-    /// The longest that one question may take; then the answer is unknown.
+    /// Time limit of one request to a server, in seconds. After it, the result is unknown.
     pub seconds: u64,
-    /// Errors that send a proposal back before anybody is asked about it: syntax, name (nothing
-    /// defines it), import, call (arguments that do not fit), other. Those that are not listed are
+    /// Kinds of errors that return a proposal to its agent before anyone reviews it: syntax, name
+    /// (an undefined name), import, call (wrong arguments), other. Errors of other kinds are only
     /// shown.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<BlockingProblem>,
 }
 
-impl Default for Language {
+impl Default for LanguageSettings {
     fn default() -> Self {
-        Language {
+        LanguageSettings {
             servers: [
                 "ty",
                 "basedpyright",
@@ -237,12 +245,17 @@ impl Default for Language {
             .to_vec(),
             thorough: Vec::new(),
             seconds: 10,
-            stops: vec![Stop::Syntax, Stop::Name, Stop::Import, Stop::Call],
+            stops: vec![
+                BlockingProblem::Syntax,
+                BlockingProblem::Name,
+                BlockingProblem::Import,
+                BlockingProblem::Call,
+            ],
         }
     }
 }
 
-/// What becomes of tests without a sandbox.
+/// What to do with tests if no sandbox is available.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -252,11 +265,11 @@ pub enum SandboxMissing {
     Allow,
 }
 
-/// A kind of error.
+/// A kind of error that returns a proposal to its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum Stop {
+pub enum BlockingProblem {
     Syntax,
     Name,
     Import,
@@ -264,21 +277,21 @@ pub enum Stop {
     Other,
 }
 
-/// Patience with endpoints.
+/// Timeouts and retries for endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Network {
-    /// The longest that one attempt at an answer may take.
+pub struct NetworkSettings {
+    /// Time limit of one attempt at an answer, in seconds.
     pub timeout_seconds: u64,
-    /// The longest pause within an answer that has begun.
+    /// Maximum pause within an answer that has begun, in seconds.
     pub idle_seconds: u64,
-    /// Attempts with one model before the next of its list is asked.
+    /// Number of attempts with one model before the next model of the list is tried.
     pub attempts: u32,
 }
 
-impl Default for Network {
+impl Default for NetworkSettings {
     fn default() -> Self {
-        Network {
+        NetworkSettings {
             timeout_seconds: 600,
             idle_seconds: 120,
             attempts: 4,

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use super::*;
 use starling_core::{Approval, AskIntent, Dollars, Driver, Tokens};
 
-struct Files {
+/// A temporary directory with a user file and a project file.
+struct TestFiles {
     dir: tempfile::TempDir,
-    sources: Sources,
+    sources: ConfigSources,
 }
 
-/// Files with these texts; an empty text is no file.
-fn files(user: &str, project: &str) -> Files {
+/// Creates configuration files with these texts; no file is created for an empty text.
+fn files(user: &str, project: &str) -> TestFiles {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -20,17 +21,17 @@ fn files(user: &str, project: &str) -> Files {
         }
         Some(path)
     };
-    let sources = Sources {
+    let sources = ConfigSources {
         user_file: write("user.toml", user),
         project_file: write("project.toml", project).map(ProjectFile::at),
         trust: Trust::Trusted,
         variables: Vec::new(),
         options: Vec::new(),
     };
-    Files { dir, sources }
+    TestFiles { dir, sources }
 }
 
-impl Files {
+impl TestFiles {
     fn variables(mut self, pairs: &[(&str, &str)]) -> Self {
         self.sources.variables = pairs
             .iter()
@@ -44,11 +45,11 @@ impl Files {
         self
     }
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedConfig {
         load(&self.sources).unwrap()
     }
 
-    /// What is said, without the directory's name.
+    /// Returns a text without the name of the temporary directory.
     fn said(&self, text: impl ToString) -> String {
         let dir = format!("{}/", self.dir.path().display());
         text.to_string().replace(&dir, "")
@@ -65,11 +66,11 @@ impl Files {
 }
 
 #[test]
-fn without_anything_there_are_defaults() {
+fn configuration_without_files_has_default_values() {
     let loaded = files("", "").load();
     assert_eq!(loaded.config, Config::default());
     assert_eq!(loaded.config.limits.calls, 60);
-    assert_eq!(loaded.origin("limits.calls"), Origin::Default);
+    assert_eq!(loaded.origin("limits.calls"), ValueOrigin::Default);
     assert!(
         loaded
             .files
@@ -79,7 +80,7 @@ fn without_anything_there_are_defaults() {
 }
 
 #[test]
-fn later_layers_win_and_say_where_a_value_is_from() {
+fn later_layers_override_earlier_ones_and_record_the_origin() {
     let files = files(
         "[limits]\ncalls = 1\ntokens = 9\nseconds = 9\nagents = 9\n",
         "\n[limits]\ntokens = 2\nseconds = 2\nagents = 2\n",
@@ -107,20 +108,20 @@ fn later_layers_win_and_say_where_a_value_is_from() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_sets_nothing() {
+fn untrusted_project_file_is_ignored() {
     let mut files = files("", "[limits]\ncalls = 1\n");
     files.sources.trust = Trust::NotTrusted;
     assert_eq!(files.load().config, Config::default());
     assert_eq!(
         files.warnings(),
         [
-            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust for this time"
+            "project.toml: not read: the project is not trusted; look at the file, then run `starling trust`, or use --trust to trust it once"
         ]
     );
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_trusted_sets_nothing() {
+fn project_file_changed_since_trust_is_ignored() {
     let mut files = files("", "[limits]\ncalls = 1\n");
     files.sources.trust = Trust::Changed;
     assert_eq!(files.load().config, Config::default());
@@ -130,7 +131,7 @@ fn a_file_that_changed_since_it_was_trusted_sets_nothing() {
 }
 
 #[test]
-fn what_is_loaded_is_what_was_read_first() {
+fn loaded_configuration_uses_the_content_that_was_checked() {
     let files = files("", "[limits]\ncalls = 1\n");
     let path = files.dir.path().join("project.toml");
     std::fs::write(path, "[limits]\ncalls = 2\n").unwrap();
@@ -138,7 +139,7 @@ fn what_is_loaded_is_what_was_read_first() {
 }
 
 #[test]
-fn a_project_chooses_neither_servers_nor_its_own_approval() {
+fn project_file_cannot_set_models_network_or_approval() {
     let files = files(
         "",
         "[models.evil]\nbase_url = \"http://evil\"\napi_key_env = \"HOME\"\n\
@@ -149,25 +150,25 @@ fn a_project_chooses_neither_servers_nor_its_own_approval() {
     assert!(loaded.config.models.is_empty());
     assert_eq!(loaded.config.run.approve, Approval::Ask);
     assert!(loaded.config.run.allow_write.is_empty());
-    assert_eq!(loaded.config.network, Network::default());
-    assert_eq!(loaded.config.sandbox, Sandbox::default());
+    assert_eq!(loaded.config.network, NetworkSettings::default());
+    assert_eq!(loaded.config.sandbox, SandboxSettings::default());
     assert_eq!(loaded.config.run.driver, Driver::Single);
     assert_eq!(
         files.warnings(),
         [
-            "project.toml:2: a project may not set models.evil.base_url so, ignored; set it in your own file",
-            "project.toml:3: a project may not set models.evil.api_key_env so, ignored; set it in your own file",
-            "project.toml:5: a project may not set run.approve so, ignored; set it in your own file",
-            "project.toml:6: a project may not set run.allow_write so, ignored; set it in your own file",
-            "project.toml:9: a project may not set network.attempts so, ignored; set it in your own file",
-            "project.toml:10: a project may not set telemetry so, ignored; set it in your own file",
-            "project.toml:13: a project may not set sandbox.missing so, ignored; set it in your own file",
+            "project.toml:2: models.evil.base_url is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:3: models.evil.api_key_env is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:5: run.approve is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:6: run.allow_write is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:9: network.attempts is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:10: telemetry is ignored: a project may not set it to this value; set it in your own file",
+            "project.toml:13: sandbox.missing is ignored: a project may not set it to this value; set it in your own file",
         ]
     );
 }
 
 #[test]
-fn a_project_lowers_limits_and_never_raises_them() {
+fn project_file_can_lower_limits_but_not_raise_them() {
     let files = files(
         "[limits]\ndollars = 1\ncalls = 100\n",
         "[limits]\ndollars = 1.5\ncalls = 80\ntokens = 400001\nseconds = 60\n",
@@ -182,7 +183,7 @@ fn a_project_lowers_limits_and_never_raises_them() {
 }
 
 #[test]
-fn unknown_keys_are_told_with_the_nearest_known_one() {
+fn unknown_keys_warn_and_suggest_a_similar_key() {
     let files = files(
         "top = 1\n[limits]\ncals = 1\n[models.big]\nbaseurl = \"http://x\"\n[zebra]\na = 1\nb = 2\n",
         "",
@@ -203,7 +204,7 @@ fn unknown_keys_are_told_with_the_nearest_known_one() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn configuration_errors_name_file_line_and_key() {
     let check = |text: &str, expected: &str| {
         let said = files(text, "").error();
         assert!(said.starts_with(expected), "{said}");
@@ -224,7 +225,7 @@ fn errors_name_the_place() {
     );
     check(
         "[limits]\nseconds = 99999999999\n",
-        "user.toml:2: limits.seconds: is more than a day",
+        "user.toml:2: limits.seconds: must be at most 86400",
     );
     check(
         "[limits]\ndollars = -1.0\n",
@@ -240,7 +241,7 @@ fn errors_name_the_place() {
     );
     check(
         "[models.a]\nbase_url = \"http://me:pw@host/v1\"\n",
-        "user.toml:2: models.a.base_url: holds a user",
+        "user.toml:2: models.a.base_url: contains a user",
     );
     check(
         "[models.a]\nprice_prompt = 1.0\n",
@@ -248,7 +249,7 @@ fn errors_name_the_place() {
     );
     check(
         "[models.\"a.b\"]\nmodel = \"x\"\n",
-        "user.toml:1: a model's name here holds no dot",
+        "user.toml:1: a model's name must not contain a dot",
     );
     let option = |text: &str| files("", "").options(&[text]).error();
     assert!(option("limits.calls").starts_with("-c limits.calls: write it as key=value"));
@@ -260,7 +261,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn a_key_in_place_of_its_variable_is_refused_and_not_repeated() {
+fn api_key_given_as_variable_name_is_rejected_without_being_shown() {
     for key in [
         "sk-proj-abc123",
         "sk_live_abcdef0123",
@@ -283,7 +284,7 @@ fn a_key_in_place_of_its_variable_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn options_and_variables_are_read_as_a_person_types_them() {
+fn options_and_variables_accept_unquoted_values() {
     let files = files("", "")
         .variables(&[
             ("STARLING_RUN_ASK_INTENT", "always"),
@@ -313,14 +314,14 @@ fn options_and_variables_are_read_as_a_person_types_them() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error() {
+fn unreadable_user_file_is_an_error() {
     let mut files = files("", "");
     files.sources.user_file = Some(files.dir.path().to_owned());
     assert!(files.error().contains("cannot be read"));
 }
 
 #[test]
-fn every_key_has_a_text_a_type_and_a_true_default() {
+fn every_key_has_documentation_a_type_and_a_correct_default() {
     for info in keys() {
         assert!(!info.doc.is_empty(), "{}", info.key);
         assert!(!info.kind.is_empty(), "{}", info.key);
@@ -344,7 +345,7 @@ fn every_key_has_a_text_a_type_and_a_true_default() {
 }
 
 #[test]
-fn the_schema_file_is_up_to_date() {
+fn json_schema_file_is_up_to_date() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.schema.json");
     let mut fresh = serde_json::to_string_pretty(&schema()).unwrap();
     fresh.push('\n');
@@ -356,7 +357,7 @@ fn the_schema_file_is_up_to_date() {
     assert!(kept == fresh, "run the tests once with UPDATE_DOCS=1");
 }
 
-/// The table of all keys, as the manual shows it.
+/// Returns the table of all keys for the manual.
 fn table() -> String {
     let mut table = "\n| key | type | default | |\n|---|---|---|---|\n".to_owned();
     for info in keys() {
@@ -371,7 +372,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_manual_lists_all_keys() {
+fn configuration_manual_lists_all_keys() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let manual = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = manual
@@ -390,7 +391,7 @@ fn the_manual_lists_all_keys() {
 }
 
 #[test]
-fn the_examples_of_the_manual_are_read() {
+fn configuration_manual_example_loads_without_warnings() {
     let manual = include_str!("../../../docs/configuration.md");
     let example = manual.split("```toml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();

@@ -1,5 +1,5 @@
-//! Which projects the user trusts to bring a configuration of their own: a list in the user's state
-//! directory, by the root of the project. Trust is bound to the content of the configuration.
+//! The projects whose own configuration the user trusts: a list in the user's state directory, by
+//! project root. Trust is bound to the contents of the configuration file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,61 +12,65 @@ use serde::{Deserialize, Serialize};
 use super::project::Fingerprint;
 use starling_workspace::replace_private_file;
 
-/// What the user said about a project.
+/// The user's decision about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// With a configuration of this content.
+pub enum TrustDecision {
+    /// The configuration with these contents is trusted.
     Trusted(Fingerprint),
-    /// Asked, and refused: not asked again.
+    /// The user refused to trust the project and is not asked again.
     Refused,
 }
 
-/// A decision as it stands in the list.
+/// A decision as stored in the list.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Kept {
-    Decision(Decision),
-    Older(Older),
+enum StoredDecision {
+    Decision(TrustDecision),
+    LegacyDecision(LegacyDecision),
 }
 
-/// Earlier versions did not keep the content.
+/// A decision stored by an earlier version, without the contents of the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Older {
+enum LegacyDecision {
     Trusted,
 }
 
-impl From<Kept> for Decision {
-    fn from(kept: Kept) -> Self {
+impl From<StoredDecision> for TrustDecision {
+    fn from(kept: StoredDecision) -> Self {
         match kept {
-            Kept::Decision(decision) => decision,
-            Kept::Older(Older::Trusted) => Decision::Trusted(Fingerprint::unknown()),
+            StoredDecision::Decision(decision) => decision,
+            StoredDecision::LegacyDecision(LegacyDecision::Trusted) => {
+                TrustDecision::Trusted(Fingerprint::unknown())
+            }
         }
     }
 }
 
-/// Why the list cannot be used.
+/// Why the list of trusted projects cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("there is no home directory to keep the list of trusted projects in")]
+    #[error("there is no home directory for the list of trusted projects; set HOME")]
     NoHome,
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{}: not a list of trusted projects ({message}); remove the file to begin anew", .path.display())]
+    #[error("{}: not a list of trusted projects ({message}); delete the file to start a new list", .path.display())]
     Malformed { path: PathBuf, message: String },
-    #[error("{}: its path is not UTF-8, so that it cannot be kept in the list", .0.display())]
+    #[error("{}: the path is not UTF-8, so the project cannot be added to the list of trusted projects; rename its directory", .0.display())]
     Unnameable(PathBuf),
 }
 
-/// The list, in its file. It is read anew for each question: other processes write it, too.
+/// The list of trusted projects in its file. The file is read again for each request because other
+/// processes write it as well.
 #[derive(Debug, Clone)]
 pub struct TrustList {
     path: PathBuf,
 }
 
 impl TrustList {
-    /// The list of this user: `starling/trusted.json` in `$XDG_STATE_HOME`, else in `~/.local/state`.
+    /// Returns the list of the current user: `starling/trusted.json` in `$XDG_STATE_HOME`, or else
+    /// in `~/.local/state`.
     ///
     /// # Errors
     /// [`TrustError::NoHome`].
@@ -80,26 +84,26 @@ impl TrustList {
         TrustList { path }
     }
 
-    /// What the user said about the project at `root`.
+    /// Returns the user's decision about the project at `root`.
     ///
     /// # Errors
-    /// The list is there and cannot be read.
-    pub fn decision(&self, root: &Path) -> Result<Option<Decision>, TrustError> {
+    /// The list exists and cannot be read.
+    pub fn decision(&self, root: &Path) -> Result<Option<TrustDecision>, TrustError> {
         let mut all = self.all()?;
         Ok(root.to_str().and_then(|root| all.remove(root)))
     }
 
-    /// Everything that was decided, by the roots of the projects.
+    /// Returns all decisions by project root.
     ///
     /// # Errors
-    /// The list is there and cannot be read.
-    pub fn all(&self) -> Result<BTreeMap<String, Decision>, TrustError> {
+    /// The list exists and cannot be read.
+    pub fn all(&self) -> Result<BTreeMap<String, TrustDecision>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(source) => return Err(self.io(source)),
         };
-        let kept: Result<BTreeMap<String, Kept>, _> = serde_json::from_str(&text);
+        let kept: Result<BTreeMap<String, StoredDecision>, _> = serde_json::from_str(&text);
         let kept = kept.map_err(|error| TrustError::Malformed {
             path: self.path.clone(),
             message: error.to_string(),
@@ -108,11 +112,11 @@ impl TrustList {
         Ok(decisions.collect())
     }
 
-    /// Keeps a decision, or forgets it.
+    /// Stores a decision, or removes it if `decision` is `None`.
     ///
     /// # Errors
     /// The list cannot be read or written.
-    pub fn decide(&self, root: &Path, decision: Option<Decision>) -> Result<(), TrustError> {
+    pub fn decide(&self, root: &Path, decision: Option<TrustDecision>) -> Result<(), TrustError> {
         let Some(name) = root.to_str() else {
             return Err(TrustError::Unnameable(root.to_owned()));
         };
@@ -124,8 +128,8 @@ impl TrustList {
         self.write(&all).map_err(|source| self.io(source))
     }
 
-    /// In one step: a reader sees the list before it or after it.
-    fn write(&self, all: &BTreeMap<String, Decision>) -> io::Result<()> {
+    /// Writes the list atomically: a reader sees either the old or the new list.
+    fn write(&self, all: &BTreeMap<String, TrustDecision>) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
@@ -144,9 +148,9 @@ impl TrustList {
 mod tests {
     use super::*;
 
-    fn trusted() -> Decision {
+    fn trusted() -> TrustDecision {
         let file = super::super::ProjectFile::of(Path::new("/no/such/project"));
-        Decision::Trusted(file.fingerprint().unwrap())
+        TrustDecision::Trusted(file.fingerprint().unwrap())
     }
 
     fn list(dir: &tempfile::TempDir) -> TrustList {
@@ -154,14 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_kept_by_root_and_can_be_taken_back() {
+    fn trust_decisions_are_stored_by_project_root_and_can_be_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let (one, other) = (Path::new("/p/one"), Path::new("/p/other"));
         assert_eq!(list(&dir).decision(one).unwrap(), None);
         list(&dir).decide(one, Some(trusted())).unwrap();
-        list(&dir).decide(other, Some(Decision::Refused)).unwrap();
+        list(&dir)
+            .decide(other, Some(TrustDecision::Refused))
+            .unwrap();
         assert_eq!(list(&dir).decision(one).unwrap(), Some(trusted()));
-        assert_eq!(list(&dir).decision(other).unwrap(), Some(Decision::Refused));
+        assert_eq!(
+            list(&dir).decision(other).unwrap(),
+            Some(TrustDecision::Refused)
+        );
         let inside = list(&dir).decision(Path::new("/p/one/inner")).unwrap();
         assert_eq!(inside, None, "a project inside is another");
         list(&dir).decide(one, None).unwrap();
@@ -174,21 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn trust_of_an_earlier_version_knows_no_content() {
+    fn trust_list_of_an_older_version_has_no_fingerprints() {
         let dir = tempfile::tempdir().unwrap();
         let list = list(&dir);
         fs::create_dir_all(list.path.parent().unwrap()).unwrap();
         fs::write(&list.path, r#"{"/p": "trusted", "/q": "refused"}"#).unwrap();
-        let unknown = Decision::Trusted(Fingerprint::unknown());
+        let unknown = TrustDecision::Trusted(Fingerprint::unknown());
         assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(unknown));
         let refused = list.decision(Path::new("/q")).unwrap();
-        assert_eq!(refused, Some(Decision::Refused));
+        assert_eq!(refused, Some(TrustDecision::Refused));
         list.decide(Path::new("/p"), Some(trusted())).unwrap();
         assert_eq!(list.decision(Path::new("/p")).unwrap(), Some(trusted()));
     }
 
     #[test]
-    fn only_the_user_reads_the_list() {
+    fn trust_list_is_readable_only_by_the_user() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
@@ -199,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told_and_left_as_it_is() {
+    fn invalid_trust_list_is_an_error_and_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let list = list(&dir);
         fs::create_dir_all(list.path.parent().unwrap()).unwrap();
@@ -216,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_utf_8_is_refused() {
+    fn trust_list_rejects_a_path_that_is_not_utf_8() {
         use std::os::unix::ffi::OsStrExt;
 
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The port to whoever decides: the user, a proxy user, or nobody.
+//! The port to the approver: the user, a proxy (a model in the user's place), or nobody.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::SymbolPath;
 
-/// What an agent means to do, before code is written.
+/// An agent's plan for a change, stated before code is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntentView {
     pub symbol: SymbolPath,
@@ -21,16 +21,16 @@ pub struct ProposalView {
     /// Number of the proposal in its run, from 1.
     pub id: u32,
     pub symbol: SymbolPath,
-    /// All symbols that it changes.
+    /// All symbols that the proposal changes.
     pub symbols: Vec<SymbolPath>,
     pub reason: String,
     /// Unified diff.
     pub diff: String,
-    /// The evidence, as text for a reader.
+    /// The results of the checks, as text for a reader.
     pub evidence: String,
 }
 
-/// A decision.
+/// The approver's decision on an intent or a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -38,7 +38,7 @@ pub enum Verdict {
     Reject {
         reason: String,
     },
-    /// Not yet: do it differently, as the text says.
+    /// Neither accepted nor rejected: the agent must change its work as the text says.
     Steer {
         text: String,
     },
@@ -46,25 +46,25 @@ pub enum Verdict {
 
 /// The approver's answer to a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reviewed {
+pub enum ReviewAnswer {
     Verdict(Verdict),
     /// The person edited these parts of the proposal, which are to be checked and shown again.
     Edited(Vec<EditedPart>),
 }
 
-impl Reviewed {
+impl ReviewAnswer {
     /// The verdict; `None` if the person edited the proposal.
     pub fn verdict(self) -> Option<Verdict> {
         match self {
-            Reviewed::Verdict(verdict) => Some(verdict),
-            Reviewed::Edited(_) => None,
+            ReviewAnswer::Verdict(verdict) => Some(verdict),
+            ReviewAnswer::Edited(_) => None,
         }
     }
 }
 
-impl From<Verdict> for Reviewed {
-    fn from(verdict: Verdict) -> Reviewed {
-        Reviewed::Verdict(verdict)
+impl From<Verdict> for ReviewAnswer {
+    fn from(verdict: Verdict) -> ReviewAnswer {
+        ReviewAnswer::Verdict(verdict)
     }
 }
 
@@ -79,9 +79,9 @@ pub struct EditedPart {
     pub text: Arc<str>,
 }
 
-/// Decides on intents and proposals. The swarm gives every call a deadline.
+/// Decides on intents and proposals. The swarm limits every call by a deadline.
 #[async_trait]
 pub trait Approver: Send + Sync {
     async fn intent(&self, view: IntentView) -> Verdict;
-    async fn proposal(&self, view: ProposalView) -> Reviewed;
+    async fn proposal(&self, view: ProposalView) -> ReviewAnswer;
 }

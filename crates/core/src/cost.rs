@@ -1,4 +1,4 @@
-//! What requests to models cost: prices, the most that one request can cost, and what it did cost.
+//! The cost of model requests: prices, the maximum cost of a request, and the actual cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,28 +30,28 @@ impl Price {
         Dollars(millionths / 1e6)
     }
 
-    /// The most that one request can cost, whatever part of its prompt is cached.
+    /// Returns the maximum cost of one request, whatever part of its prompt is cached.
     pub fn at_most(&self, prompt: Tokens, output: Tokens) -> Dollars {
         let per_token = self.prompt.max(self.cached);
         Dollars((prompt.0 as f64 * per_token + output.0 as f64 * self.output) / 1e6)
     }
 }
 
-/// The most that one request to a model can cost.
+/// The maximum cost of one request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorstCase {
-    /// The model that is asked, by its configured name.
+    /// The configured name of the model.
     pub model: String,
-    /// An upper bound of the prompt, see [`Tokens::at_most`].
+    /// An upper bound of the prompt's length, see [`Tokens::at_most`].
     pub prompt: Tokens,
-    /// The longest answer that is asked for.
+    /// The requested output limit.
     pub output: Tokens,
     /// The price of the model; `None` when it is unknown.
     pub price: Option<Price>,
 }
 
 impl WorstCase {
-    /// The worst case of sending `request` to the model with this profile.
+    /// Returns the worst case of sending `request` to the model with this profile.
     pub fn of(request: &ChatRequest, profile: &ModelProfile) -> Self {
         WorstCase {
             model: profile.name.clone(),
@@ -61,7 +61,7 @@ impl WorstCase {
         }
     }
 
-    /// The usage of the worst case: nothing is cached.
+    /// Returns the usage in the worst case, in which nothing is cached.
     pub fn usage(&self) -> Usage {
         Usage {
             prompt: self.prompt,
@@ -70,7 +70,7 @@ impl WorstCase {
         }
     }
 
-    /// The price of the worst case; a model without a price counts as free.
+    /// Returns the price of the worst case. A model without a price counts as free.
     pub fn dollars(&self) -> Dollars {
         self.price.map_or(Dollars(0.0), |price| {
             price.at_most(self.prompt, self.output)
@@ -78,17 +78,18 @@ impl WorstCase {
     }
 }
 
-/// What requests cost.
+/// The accumulated cost of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Requests that were sent.
+    /// Number of requests that were sent.
     pub calls: u32,
     pub usage: Usage,
     pub dollars: Dollars,
 }
 
 impl Cost {
-    /// The cost of an answer, as the model reports it. An answer counts as one request at least.
+    /// Returns the cost of an answer, as the model reports it. An answer counts as at least one
+    /// request.
     pub fn of_reply(reply: &ChatReply) -> Self {
         Cost {
             calls: reply.calls.max(1),
@@ -97,7 +98,7 @@ impl Cost {
         }
     }
 
-    /// The cost of a request whose outcome is unknown: its worst case.
+    /// Returns the cost of a request with an unknown outcome: its worst case.
     pub fn of_unknown(worst: &WorstCase) -> Self {
         Cost {
             calls: 1,
@@ -106,10 +107,10 @@ impl Cost {
         }
     }
 
-    /// The cost of a failed request. A request that the provider turned away costs no tokens; one
-    /// that may have been worked on costs its worst case, because nobody says what it was.
-    /// An answer that was cut costs what had arrived of it.
-    /// `answer_began` tells whether any part of an answer had arrived.
+    /// Returns the cost of a failed request. A request that the provider rejected costs no tokens.
+    /// A request that the provider may have processed costs its worst case, because its usage is
+    /// unknown. An answer that was cut off costs the received part. `answer_began` is whether any
+    /// part of an answer had arrived.
     pub fn of_failure(error: &ModelError, answer_began: bool, worst: &WorstCase) -> Self {
         let sent = Cost {
             calls: 1,
@@ -127,7 +128,8 @@ impl Cost {
         }
         match error {
             ModelError::Unavailable { .. } => Cost::default(),
-            // The provider's gateway gave up; the model behind it may have worked.
+            // The provider's gateway timed out, but the model behind it may have processed the
+            // request.
             ModelError::Server {
                 status: 408 | 504 | 524,
                 ..
@@ -155,7 +157,7 @@ impl std::ops::AddAssign for Cost {
 }
 
 impl ChatRequest {
-    /// An upper bound of the prompt's length, tools and chat template included.
+    /// Returns an upper bound of the prompt's length, including tools and chat template.
     pub fn prompt_at_most(&self) -> Tokens {
         let framed = Tokens::at_most(&self.beginning) + Tokens::at_most(&self.following);
         Tokens::of_prompt(&self.messages, &self.tools, Tokens::at_most) + framed
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_part_of_the_prompt() {
+    fn cost_counts_cached_tokens_as_part_of_the_prompt() {
         let price = Price {
             prompt: 2.0,
             cached: 1.0,

@@ -1,4 +1,4 @@
-//! The port to whoever holds the user's text: an editor over LSP, or a headless stand-in.
+//! The port to the editor that holds the user's texts: an LSP client, or the headless editor.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,85 +12,87 @@ use starling_text::ChangeSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DocVersion(pub i32);
 
-/// The text of a file as the user has it now: the buffer when it is open, else the disk.
+/// The current text of a file as the user sees it: the open document, or else the file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Current {
+pub struct CurrentText {
     pub text: Arc<str>,
     /// `None` when the file is not open in the editor.
     pub version: Option<DocVersion>,
 }
 
-/// One change to one file, against exactly the text that `base` describes.
+/// A change to one file. It applies only to exactly the text in `base`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEdit {
     pub file: FilePath,
-    pub base: Current,
+    pub base: CurrentText,
     pub changes: ChangeSet,
-    /// Shown to the user, for example `pkg/a.py::f`.
+    /// A label to show to the user, for example `pkg/a.py::f`.
     pub label: String,
     pub effect: Effect,
 }
 
-/// What becomes of the file itself.
+/// The effect of an edit on the file itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It is there, and stays.
+    /// The file exists and stays.
     Change,
-    /// It is not there; the base is empty.
+    /// The file does not exist and is created; the base is empty.
     Create,
-    /// It goes; the changes leave no text.
+    /// The file is deleted; the changes leave no text.
     Delete,
 }
 
-/// Why the text of a file cannot be had.
+/// Why the text of a file is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditorError {
     #[error("{file}: no such file")]
     Missing { file: FilePath },
     #[error("{file}: {message}")]
     Unreadable { file: FilePath, message: String },
-    /// The path policy refuses it.
+    /// The path policy forbids access to the file.
     #[error("{why}")]
     Forbidden { why: String },
-    #[error("the editor is gone")]
+    #[error("the editor has closed the connection")]
     Gone,
 }
 
-/// Why an edit was not applied. Nothing was changed, but for [`ApplyError::Misplaced`].
+/// Why an edit was not applied. Except for [`ApplyError::Misplaced`], nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The text is no longer that of the base: read it again, rebase, try again.
+    /// The text differs from the base. The caller must read the text again, rebase the edit and
+    /// retry.
     #[error("{file}: the text changed meanwhile")]
     Stale { file: FilePath },
     #[error("{file}: the editor refused the edit: {message}")]
     Refused { file: FilePath, message: String },
-    /// The text changed while the editor made the edit, so the edit came into the wrong place. It was taken
-    /// back, or the user was told: sent again, it would be there twice.
+    /// The text changed while the editor applied the edit, so the edit arrived at the wrong
+    /// position. The edit was reverted, or the user was notified. Do not send the edit again,
+    /// because the file would then contain the text twice.
     #[error("{file}: {message}")]
     Misplaced { file: FilePath, message: String },
-    /// The path policy refuses it.
+    /// The path policy forbids access to the file.
     #[error("{why}")]
     Forbidden { why: String },
-    /// It was withdrawn before it was sent.
-    #[error("the run ended before it was sent to the editor")]
+    /// The edit was withdrawn before it was sent.
+    #[error("the run ended before the edit was sent to the editor")]
     Withdrawn,
-    #[error("the editor is gone")]
+    #[error("the editor has closed the connection")]
     Gone,
 }
 
-/// Done when an edit is not wanted any more.
+/// A future that completes when an edit is no longer wanted.
 pub type Withdrawal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The holder of the user's text.
+/// An editor that holds the user's texts.
 #[async_trait]
 pub trait Editor: Send + Sync {
-    /// The text as the user has it now.
+    /// Returns the current text of a file as the user sees it.
     ///
     /// # Errors
     /// See [`EditorError`].
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError>;
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError>;
 
-    /// The texts of all open files, as the user has them now: unsaved ones too.
+    /// Returns the current texts of all open files, including unsaved changes.
     ///
     /// # Errors
     /// [`EditorError::Gone`].
@@ -98,14 +100,14 @@ pub trait Editor: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Applies one edit whole or not at all, and returns the text after it.
+    /// Applies an edit completely or not at all, and returns the resulting text.
     ///
     /// # Errors
     /// See [`ApplyError`].
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError>;
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError>;
 
-    /// The same, unless the edit is withdrawn while it waits for its turn: what is on its way is carried to
-    /// its end.
+    /// Like [`Editor::apply`], but does not send the edit if it is withdrawn while it waits in a
+    /// queue. An edit that was already sent is completed.
     ///
     /// # Errors
     /// See [`ApplyError`].
@@ -113,7 +115,7 @@ pub trait Editor: Send + Sync {
         &self,
         edit: FileEdit,
         _withdrawn: Withdrawal,
-    ) -> Result<Current, ApplyError> {
+    ) -> Result<CurrentText, ApplyError> {
         self.apply(edit).await
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use starling_syntax::FilePath;
 use starling_text::{ByteRange, ContentHash};
 
+/// The severity of a diagnostic, as in the LSP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -18,7 +19,7 @@ pub enum Severity {
     Hint,
 }
 
-/// What a diagnostic is about, as far as its tool tells.
+/// The kind of a diagnostic, as far as the tool reports it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -26,20 +27,20 @@ pub enum Severity {
 pub enum ProblemKind {
     /// The text cannot be parsed.
     Syntax,
-    /// A name that nothing defines.
+    /// A name is not defined.
     Name,
-    /// A module or a name in it that is not there.
+    /// A module, or a name in a module, does not exist.
     Import,
-    /// Arguments that do not fit what is called.
+    /// The arguments do not match the called function.
     Call,
-    /// Something that is there and not used.
+    /// A name or import is not used.
     Unused,
-    /// Types, and all that a tool does not tell apart.
+    /// A type error, or a diagnostic of unknown kind.
     #[default]
     Other,
 }
 
-/// One diagnostic. `line` counts from 1.
+/// A diagnostic. `line` counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Problem {
     pub file: FilePath,
@@ -49,20 +50,20 @@ pub struct Problem {
     pub source: String,
     #[serde(default)]
     pub kind: ProblemKind,
-    /// Whether a change that brings it has to be mended before anybody is asked about it.
+    /// Whether a change that introduces this problem must be fixed before anyone reviews it.
     #[serde(default)]
     pub stops: bool,
-    /// The text that it marks.
+    /// The range of the marked text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<ByteRange>,
 }
 
-/// Diagnostics of exactly the text that was asked about, or the reason why there are none.
+/// The diagnostics of exactly the requested text, or the reason why they are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Diagnostics {
     Known {
-        /// Its name and version.
+        /// Name and version of the tool.
         tool: String,
         problems: Vec<Problem>,
     },
@@ -71,40 +72,40 @@ pub enum Diagnostics {
     },
 }
 
-/// How thorough an answer is to be.
+/// The required thoroughness of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effort {
-    /// The first service of the order.
+    /// The preferred language server.
     Fast,
-    /// The one for the last check.
+    /// The language server for the final check.
     Thorough,
 }
 
-/// What is asked about a name.
+/// A relation between a name and locations in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
-    /// Where it is defined.
+    /// The definitions of the name.
     Definitions,
-    /// Where it is used, its definition aside.
+    /// The uses of the name, without its definition.
     References,
-    /// What overrides it.
+    /// The overrides of the name.
     Implementations,
 }
 
-/// A name somewhere in the workspace.
+/// The location of a name in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Spot {
+pub struct NameLocation {
     pub file: FilePath,
     pub range: ByteRange,
-    /// Of the text in which it stands there: in any other, it means nothing.
+    /// The hash of the text to which the range refers. In any other text, the range is meaningless.
     pub of: ContentHash,
 }
 
-/// An answer about a name in exactly the text that was asked about, or the reason why there is none.
+/// A result about a name in exactly the requested text, or the reason why it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<T> {
+pub enum LspAnswer<T> {
     Known {
-        /// Its name and version.
+        /// Name and version of the tool.
         tool: String,
         value: T,
     },
@@ -113,65 +114,65 @@ pub enum Answer<T> {
     },
 }
 
-/// A file of one state of the workspace.
+/// A text to analyze, with the state of the workspace around it.
 #[derive(Debug, Clone)]
 pub struct TextRequest {
     pub file: FilePath,
     /// The whole text of the file.
     pub text: Arc<str>,
-    /// Texts of other files that stand in place of those on disk; `None`: there is no such file.
+    /// Texts that replace files on disk; `None` means that the file does not exist.
     pub overlay: Vec<(FilePath, Option<Arc<str>>)>,
     pub effort: Effort,
-    /// The longest that the answer is waited for.
+    /// Maximum time to wait for the result.
     pub deadline: Duration,
 }
 
-/// A language service. Answers speak of the given text, never of another version.
+/// A language service. Every result refers to the given text, never to another version of it.
 #[async_trait]
 pub trait LanguageService: Send + Sync {
     async fn diagnostics(&self, request: TextRequest) -> Diagnostics;
 
-    /// Whether there is a service at this effort for a file.
+    /// Returns whether a server for this effort supports a file.
     fn has(&self, effort: Effort, _file: &FilePath) -> bool {
         effort == Effort::Fast
     }
 
-    /// Whether it can be asked about the names of a file.
+    /// Returns whether the service supports requests about names in a file.
     fn knows_names(&self, file: &FilePath) -> bool {
         self.has(Effort::Fast, file)
     }
 
-    /// Begins whatever makes a later question about this text quick, and returns at once.
+    /// Starts work that makes a later request about this text faster, and returns immediately.
     fn prepare(&self, _request: TextRequest) {}
 
-    /// Import statements that would define the name that a problem of this text marks, as the
-    /// service's quick fixes offer them; empty where it offers none.
+    /// Returns import statements that would define the name at a problem, from the service's quick
+    /// fixes. Returns an empty list if there are none.
     async fn imports(&self, _request: TextRequest, _problem: &Problem) -> Vec<String> {
         Vec::new()
     }
 
-    /// The places in the workspace that stand in a relation to the name at a byte of the text. Only a
-    /// service that is ready answers: nothing is started for that.
+    /// Returns the locations in the workspace that have a relation to the name at a byte offset.
+    /// Does not start a server: the result is unknown if no server is ready.
     async fn spots(
         &self,
         _request: TextRequest,
         _at: usize,
         _relation: Relation,
-    ) -> Answer<Vec<Spot>> {
-        Answer::Unknown {
+    ) -> LspAnswer<Vec<NameLocation>> {
+        LspAnswer::Unknown {
             reason: "there is no language server".to_owned(),
         }
     }
 
-    /// What a service has to say of the name at a byte of the text: a signature, a docstring. Empty where
-    /// it knows nothing. Only a service that is ready answers.
-    async fn hover(&self, _request: TextRequest, _at: usize) -> Answer<String> {
-        Answer::Unknown {
+    /// Returns what the server shows for the name at a byte offset, such as a signature and
+    /// docstring. The text is empty if the server knows nothing. Does not start a server.
+    async fn hover(&self, _request: TextRequest, _at: usize) -> LspAnswer<String> {
+        LspAnswer::Unknown {
             reason: "there is no language server".to_owned(),
         }
     }
 
-    /// What happened to services since this was asked last: starts, crashes.
+    /// Returns the events of servers, such as starts and crashes, since the last call.
     fn news(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,5 @@
-//! The only traits of Starling: what the swarm needs from the outside world, without naming any adapter.
+//! The ports of Starling: traits for everything that the swarm needs from the outside, such as
+//! editors, models, language servers and test runners. No adapter is named here.
 
 mod approver;
 mod cost;
@@ -10,14 +11,14 @@ mod run;
 mod tests;
 mod tokens;
 
-pub use approver::{Approver, EditedPart, IntentView, ProposalView, Reviewed, Verdict};
+pub use approver::{Approver, EditedPart, IntentView, ProposalView, ReviewAnswer, Verdict};
 pub use cost::{Cost, Price, WorstCase};
 pub use editor::{
-    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+    ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
 };
 pub use language::{
-    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
-    TextRequest,
+    Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
+    Severity, TextRequest,
 };
 pub use model::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Dollars, Exchange, FILLING, Finish, Message,
@@ -25,6 +26,7 @@ pub use model::{
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{
-    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+    CommandOrigin, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+    TestStatus,
 };
 pub use tokens::Tokens;

@@ -37,17 +37,17 @@ impl fmt::Display for Dollars {
     }
 }
 
-/// What a model is asked to be. Each role has its own list of models to try.
+/// The role of a model. Each role has its own list of models to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Picks the symbols where work begins.
     Scout,
-    /// Owns a symbol: reads, asks, proposes.
+    /// Owns a symbol: reads code, asks other agents, proposes changes.
     Agent,
     /// Writes a candidate for a change that an agent has described.
     Editor,
-    /// Stands in for the user: sees the task and the evidence, approves or not.
+    /// Approves or rejects in place of the user, from the task and the evidence.
     Proxy,
 }
 
@@ -84,7 +84,7 @@ impl Message {
     }
 }
 
-/// A tool as it is described to a model. `parameters` is a JSON schema object.
+/// The description of a tool for a model. `parameters` is a JSON schema object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,
@@ -92,7 +92,7 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
 }
 
-/// A call that a model asks for. `arguments` is JSON text as the model wrote it: it may be broken.
+/// A tool call by a model. `arguments` is the JSON text that the model wrote, which may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
@@ -100,27 +100,27 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What the names of conversations begin with whose requests have a hole to fill.
+/// Prefix of the names of conversations whose requests contain a hole to fill.
 pub const FILLING: &str = "fill ";
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
-    /// Names the conversation (for example `agent pkg/a.py::f`), the same for all its requests.
-    /// A replay finds the recorded reply by it, a local model the cache of the prefix.
+    /// The name of the conversation (for example `agent pkg/a.py::f`), equal for all its requests.
+    /// A replay finds the recorded reply by this name, and a local model finds its prefix cache.
     pub conversation: String,
     pub messages: Vec<Message>,
     pub tools: Vec<ToolSpec>,
     pub max_output: Tokens,
     pub temperature: f32,
     pub seed: Option<u64>,
-    /// The answer begins with this text, and ends where a code block that it opens is closed. A model in
-    /// the process goes on from it; others are not told.
+    /// The text with which the answer begins. The answer ends where a code block that is opened in
+    /// this text is closed. Only local models support this; other models ignore the field.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beginning: String,
-    /// The text that comes after the answer, which fills the hole between `beginning` and it. Only for
-    /// models that can ([`ChatModel::fills`]); their answer is what fills the hole alone, and the messages
-    /// are the text of a file beside.
+    /// The text after the hole that the answer fills; `beginning` is the text before the hole. Only
+    /// for models with [`ChatModel::fills`]. Their answer contains only the text in the hole, and
+    /// the messages contain the text of a neighbouring file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub following: String,
     /// The answer ends before any of these texts.
@@ -133,13 +133,14 @@ pub struct ChatRequest {
 pub enum Finish {
     Stop,
     ToolCalls,
-    /// Cut by the output limit.
+    /// The output limit was reached.
     Length,
-    /// Withheld by the provider's filter.
+    /// The provider's content filter withheld the answer.
     Filtered,
 }
 
-/// Tokens of one request. `cached` is the part of `prompt` that the provider took from its cache.
+/// Token usage of one request. `cached` is the part of `prompt` that the provider took from its
+/// cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub prompt: Tokens,
@@ -158,8 +159,8 @@ impl Add for Usage {
     }
 }
 
-/// A whole answer. `usage` and `cost` cover everything spent for it, retries and continuations
-/// included; `calls` is the number of requests that reached a provider.
+/// A complete answer. `usage` and `cost` include retries and continuations; `calls` is the number
+/// of requests that reached a provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatReply {
     pub model: String,
@@ -171,7 +172,7 @@ pub struct ChatReply {
     pub calls: u32,
 }
 
-/// Why no answer came.
+/// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelError {
@@ -184,7 +185,7 @@ pub enum ModelError {
     RateLimited {
         model: String,
         retry_after: Option<Duration>,
-        /// The server's own words; empty in older recordings.
+        /// The server's message; empty in older recordings.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
@@ -196,13 +197,13 @@ pub enum ModelError {
     },
     #[error("{model}: no answer within {} s", .after.as_secs())]
     Timeout { model: String, after: Duration },
-    /// No connection could be made; nothing was sent.
+    /// The connection could not be established, so nothing was sent.
     #[error("{model}: connection failed: {message}")]
     Unreachable { model: String, message: String },
     /// The connection broke after the request was sent, or the stream ended in the middle.
     #[error("{model}: connection failed: {message}")]
     Transport { model: String, message: String },
-    /// The provider refuses this request; trying again cannot help.
+    /// The provider rejected this request, and a retry cannot succeed.
     #[error("{model}: request refused ({status}): {message}")]
     Refused {
         model: String,
@@ -213,33 +214,35 @@ pub enum ModelError {
     #[error("{model}: {}", too_long(*.prompt, *.window, .message))]
     TooLong {
         model: String,
-        /// An upper bound where a server refused the prompt.
+        /// The prompt's length, or an upper bound if a server rejected the prompt.
         prompt: Tokens,
-        /// As configured.
+        /// The configured context window.
         window: Tokens,
-        /// The server's own words; empty where no server was asked.
+        /// The server's message; empty if no request was sent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
-    /// The server refuses requests with tools. The adapter has changed its profile to
-    /// [`ToolCalling::Text`]: the caller can ask again by the text protocol.
+    /// The server rejects requests with tools. The adapter has changed its profile to
+    /// [`ToolCalling::Text`], so the caller can retry with the text protocol.
     #[error(
-        "{model}: the model has no tool calling, says the server ({message}); from now on it is asked by \
-         the text protocol, as with models.NAME.tool_calling = \"text\""
+        "{model}: the server reports that the model does not support tool calling \
+         ({message}); from now on tools are offered as text, as with \
+         models.NAME.tool_calling = \"text\""
     )]
     NoTools { model: String, message: String },
-    /// The answer could not be read as a chat completion.
+    /// The answer is not a valid chat completion.
     #[error("{model}: unreadable answer: {message}")]
     Malformed { model: String, message: String },
-    /// The answer went on far beyond the limit that was asked for, and was cut.
+    /// The answer far exceeded the requested limit and was cut.
     #[error("{model}: {message}; the answer was cut at about {output} tokens")]
     Endless {
         model: String,
         message: String,
-        /// An upper bound of what had arrived.
+        /// An upper bound of the received tokens.
         output: Tokens,
     },
-    /// The model cannot be used at all (missing key, missing weights, unknown name).
+    /// The model cannot be used at all (for example a missing key, missing weights, an unknown
+    /// name).
     #[error("{model}: {message}")]
     Unavailable { model: String, message: String },
 }
@@ -254,14 +257,14 @@ fn said(message: &str) -> String {
 fn too_long(prompt: Tokens, window: Tokens, message: &str) -> String {
     match message {
         "" if prompt > window => {
-            format!("the prompt of {prompt} tokens is over the context window of {window}")
+            format!("the prompt of {prompt} tokens exceeds the context window of {window}")
         }
         "" => format!(
             "the prompt of {prompt} tokens leaves no room for an answer in the context window of {window}"
         ),
         message => format!(
             "the server says that the prompt is too long: {message}; set models.NAME.context_window to \
-             the window of the server ({window} are assumed), or raise the server's"
+             the context window of the server (assumed: {window}), or enlarge the server's window"
         ),
     }
 }
@@ -274,7 +277,7 @@ fn wait(retry_after: Option<Duration>) -> String {
 }
 
 impl ModelError {
-    /// Whether the same request may succeed a little later.
+    /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             ModelError::RateLimited { .. }
@@ -286,14 +289,14 @@ impl ModelError {
             ModelError::Refused { .. }
             | ModelError::TooLong { .. }
             | ModelError::NoTools { .. }
-            // The next answer may cost as much.
+            // The next answer could be as expensive.
             | ModelError::Endless { .. }
             | ModelError::Unavailable { .. } => false,
         }
     }
 }
 
-/// Something the user should see while a model call is under way.
+/// A notice to show to the user during a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
 pub enum ModelNotice {
@@ -308,32 +311,35 @@ pub enum ModelNotice {
         to: String,
         error: String,
     },
-    /// The answer was cut by the output limit and is being continued; `joined` characters so far.
+    /// The answer reached the output limit and is being continued; `joined` is the number of
+    /// characters so far.
     Continued { model: String, joined: usize },
-    /// A model is made ready, for example weights are loaded.
+    /// A model is being prepared, for example its weights are being loaded.
     Preparing { model: String, message: String },
 }
 
-/// Watches one model call, and keeps its account: the caller of [`ChatModel::chat`] has room in its
-/// budget for one request to the model of [`ChatModel::profile`]. A layer that sends several requests
-/// (retries, fallbacks, continuations) reports the end of each and reserves the next.
+/// Observes one model call and accounts for its cost. The caller of [`ChatModel::chat`] has
+/// reserved budget for one request to the model of [`ChatModel::profile`]. A layer that sends
+/// several requests (retries, fallbacks, continuations) reports the end of each and reserves the
+/// next.
 #[async_trait]
 pub trait ChatWatch: Send + Sync {
-    /// A piece of the answer, as it streams. Returns at once.
+    /// Receives a piece of the streamed answer. Must not block.
     fn delta(&self, text: &str);
-    /// Returns at once.
+    /// Receives a notice. Must not block.
     fn notice(&self, notice: ModelNotice);
-    /// One request has ended. Two layers may report the same end; the second report is ignored.
+    /// Receives the end of a request. If two layers report the same end, the second report is
+    /// ignored.
     fn request_ended(&self, _end: Result<&ChatReply, &ModelError>) {}
-    /// Reserves one more request, and returns the longest answer that it may ask for. Waits while
-    /// the room is held by other calls. `None`: the budget has no room, and the request must not be
-    /// sent.
+    /// Reserves budget for one more request and returns the output limit that the request may use.
+    /// Waits while other calls hold the remaining budget. Returns `None` if the budget has no room;
+    /// the request must then not be sent.
     async fn reserve(&self, next: &WorstCase) -> Option<Tokens> {
         Some(next.output)
     }
 }
 
-/// Watches nothing.
+/// A [`ChatWatch`] that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoWatch;
 
@@ -346,25 +352,25 @@ impl ChatWatch for NoWatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCalling {
-    /// By the provider's own tool calling.
+    /// With the provider's native tool calling.
     Native,
-    /// By a plain text protocol in the prompt.
+    /// With a plain text protocol in the prompt.
     Text,
 }
 
-/// What a model can do and costs.
+/// The capabilities and the price of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelProfile {
-    /// The name as the user configured it.
+    /// The configured name of the model.
     pub name: String,
-    /// Prompt and answer together.
+    /// Maximum length of prompt and answer together.
     pub context_window: Tokens,
-    /// The longest single answer.
+    /// Maximum length of a single answer.
     pub max_output: Tokens,
     pub tool_calling: ToolCalling,
-    /// Answers come from a recording. Surfaces must say so.
+    /// Whether answers come from a recording. User interfaces must show this.
     pub replayed: bool,
-    /// `None` when the price is unknown; a limit in dollars then refuses the model.
+    /// `None` if the price is unknown; a limit in dollars then rejects the model.
     pub price: Option<Price>,
 }
 
@@ -383,7 +389,7 @@ impl ModelProfile {
 pub trait ChatModel: Send + Sync {
     fn profile(&self) -> &ModelProfile;
 
-    /// Whether it fills a hole in a text ([`ChatRequest::following`]).
+    /// Returns whether the model can fill a hole in a text ([`ChatRequest::following`]).
     fn fills(&self) -> bool {
         false
     }
@@ -391,8 +397,7 @@ pub trait ChatModel: Send + Sync {
     /// Answers one request.
     ///
     /// # Errors
-    /// See [`ModelError`]; an adapter reports what happened and does not retry by itself, the
-    /// layers in `model` do.
+    /// See [`ModelError`]. An adapter does not retry; the layers in the `models` crate do.
     async fn chat(
         &self,
         request: &ChatRequest,
@@ -400,18 +405,18 @@ pub trait ChatModel: Send + Sync {
     ) -> Result<ChatReply, ModelError>;
 }
 
-/// One finished call as a trajectory keeps it and a replay reads it.
+/// A finished model call, as stored in a trajectory and read by a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     pub conversation: String,
     pub role: Role,
-    /// Counts the calls of this conversation from 0.
+    /// Number of the call in its conversation, from 0.
     pub ordinal: u32,
-    /// The messages of the request that the previous exchange of the conversation did not hold.
+    /// The messages that the conversation's previous exchange did not contain.
     pub prompt: Vec<Message>,
-    /// Names of the tools on offer.
+    /// Names of the offered tools.
     pub tools: Vec<String>,
-    /// What the model could do; a replay answers as such a model.
+    /// The tool calling and context window of the model; a replay has the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<(ToolCalling, Tokens)>,
     pub reply: Result<ChatReply, ModelError>,
@@ -431,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_called_over_the_window_only_where_it_is() {
+    fn too_long_error_distinguishes_a_long_prompt_from_missing_room_for_an_answer() {
         let told = |prompt, message: &str| {
             let error = ModelError::TooLong {
                 model: "m".to_owned(),
@@ -441,7 +446,7 @@ mod tests {
             };
             error.to_string()
         };
-        let over = "m: the prompt of 40.0k tokens is over the context window of 32.8k";
+        let over = "m: the prompt of 40.0k tokens exceeds the context window of 32.8k";
         assert_eq!(told(40_000, ""), over);
         let said = told(1_340, "maximum context length is 1024 tokens");
         assert!(
@@ -454,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn server_and_connection_errors_are_transient_but_refusals_are_not() {
         let model = || "m".to_owned();
         let message = || "x".to_owned();
         let passing = [

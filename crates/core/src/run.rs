@@ -64,27 +64,27 @@ pub enum AskIntent {
     Always,
 }
 
-/// The configured limits of one run: how much it may spend at most.
+/// Limits of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// Requests to models, retries and continuations included.
+    /// Maximum number of requests to models, including retries and continuations.
     pub calls: u32,
-    /// Tokens, prompts and answers together.
+    /// Maximum number of tokens, prompts and answers together.
     pub tokens: Tokens,
-    /// Money in dollars; when unset, no limit. Needs a price for every model.
+    /// Maximum cost in dollars. Default: no limit. Needs a price for every model.
     pub dollars: Option<Dollars>,
-    /// Seconds from the request to the end.
+    /// Maximum duration in seconds, from the request to the end.
     pub seconds: u64,
-    /// Questions and change requests between agents.
+    /// Maximum number of questions and change requests between agents.
     pub messages: u32,
-    /// Agents woken.
+    /// Maximum number of agents that are woken.
     pub agents: u32,
-    /// How long a chain of agents that ask one another may grow.
+    /// Maximum length of a chain of agents that ask one another.
     pub depth: u32,
-    /// Turns of one agent.
+    /// Maximum number of turns of one agent.
     pub turns: u32,
-    /// Times that a failed check of one proposal goes back to its agent.
+    /// How many times one proposal may return to its agent after a failed check.
     pub repairs: u32,
 }
 

@@ -8,17 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use starling_syntax::FilePath;
 
-/// What to run, over which texts.
+/// The tests to run and the texts to run them on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestRequest {
-    /// Whole texts that stand in the shadow in place of the files on disk: unsaved buffers,
-    /// accepted edits and the change under test. `None` means that the file does not exist.
+    /// Texts that replace files on disk in the shadow (the private copy of the project): unsaved
+    /// buffers, accepted edits and the change under test. `None` means that the file does not
+    /// exist.
     pub overlay: Vec<(FilePath, Option<Arc<str>>)>,
-    /// Test files or test ids to run, as the runner gave them out; empty: everything that the command runs.
+    /// Test files or test ids to run, in the runner's format. If empty, the command runs all tests.
     pub select: Vec<String>,
     pub deadline: Duration,
 }
 
+/// The result of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestStatus {
@@ -26,11 +28,13 @@ pub enum TestStatus {
     Failed,
     Error,
     Skipped,
-    /// It failed and passed on the same text. No runner reports it: it is found by running a test again.
+    /// The test failed and passed on the same text. Runners do not report this status; it is
+    /// detected by running a test again.
     Unsteady,
 }
 
-/// One test by its id, with the failing assertion and a traceback cut to the workspace.
+/// A test with its id. The message is the failing assertion and a traceback limited to the
+/// workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCase {
     pub id: String,
@@ -39,27 +43,28 @@ pub struct TestCase {
     pub message: String,
 }
 
+/// The result of a test run as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {
     Passed,
     Failed,
-    /// Stopped at the deadline.
+    /// Stopped at the time limit.
     TimedOut,
-    /// Stopped because it used more memory than it may.
+    /// Stopped at the memory limit.
     OutOfMemory,
-    /// Stopped because it started more processes than it may.
+    /// Stopped at the limit of processes.
     TooManyProcesses,
-    /// Stopped because it printed more than anybody reads.
+    /// Stopped at the output limit.
     OutputTooLong,
-    /// Stopped because it left more on disk than it may.
+    /// Stopped at the disk space limit.
     WroteTooMuch,
-    /// The command could not be started, or ran no test.
+    /// The command could not be started, or did not run any test.
     NotRun,
 }
 
 impl TestOutcome {
-    /// As people and models read it.
+    /// Returns the outcome as text for people and models.
     pub fn word(self) -> &'static str {
         match self {
             TestOutcome::Passed => "passed",
@@ -74,19 +79,19 @@ impl TestOutcome {
     }
 }
 
-/// How the results of a test run were found out.
+/// How the results of a test run were determined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultSource {
-    /// By a reporter of Starling's own inside the test runner.
+    /// By Starling's own reporter inside the test runner.
     #[default]
     Reporter,
-    /// Read from what the command printed, which the code under test can print as well.
+    /// Parsed from the command's output, which the code under test can forge.
     Printed,
 }
 
 impl ResultSource {
-    /// Whether the code under test cannot have printed the results.
+    /// Whether the code under test cannot have forged the results.
     pub fn is_reporter(&self) -> bool {
         match self {
             ResultSource::Reporter => true,
@@ -95,26 +100,26 @@ impl ResultSource {
     }
 }
 
-/// What a test run showed.
+/// The result of a test run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestReport {
     pub outcome: TestOutcome,
-    /// The exit status of the command, where it ended by itself.
+    /// The exit status of the command, if it was not stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// The command as a person would type it.
+    /// The command in a form that can be typed into a shell.
     pub command: String,
     pub cases: Vec<TestCase>,
     #[serde(default, skip_serializing_if = "ResultSource::is_reporter")]
     pub source: ResultSource,
-    /// The end of the output, capped.
+    /// The end of the output, shortened.
     pub output: String,
     pub millis: u64,
 }
 
 #[cfg(any(test, feature = "testing"))]
 impl TestReport {
-    /// What `pytest` showed of these tests, without messages.
+    /// Creates the report of a `pytest` run with these tests, without messages.
     pub fn of_cases(outcome: TestOutcome, cases: &[(&str, TestStatus)]) -> TestReport {
         let case = |(id, status): &(&str, TestStatus)| TestCase {
             id: (*id).to_owned(),
@@ -133,40 +138,43 @@ impl TestReport {
     }
 }
 
-/// Who chose the command that runs the tests.
+/// The origin of the command that runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chosen {
-    /// Named by the user: when it cannot run, the user wants to know before anything else.
+pub enum CommandOrigin {
+    /// The user configured the command. If it cannot run, the user is notified before anything else
+    /// happens.
     ByUser,
-    /// Found in the project.
+    /// The command was detected in the project.
     Found,
 }
 
-/// Runs the project's tests in a shadow, never in the user's tree.
+/// Runs the project's tests in a shadow (a private copy of the project), never in the user's own
+/// directory.
 #[async_trait]
 pub trait TestRunner: Send + Sync {
-    /// The command that [`TestRunner::run`] uses, or `None` when no tests were found.
+    /// Returns the command that [`TestRunner::run`] uses, or `None` if no tests were found.
     fn command(&self) -> Option<String>;
 
-    /// Why there is no command, for the user; `None` where there is one, or nothing is known.
+    /// Returns a message for the user why there is no command. Returns `None` if there is a command
+    /// or the reason is unknown.
     fn missing(&self) -> Option<&str> {
         None
     }
 
-    /// Who chose the command.
-    fn chosen(&self) -> Chosen;
+    /// Returns the origin of the command.
+    fn chosen(&self) -> CommandOrigin;
 
-    /// The version of the Python that runs the tests, where it is known.
+    /// Returns the Python version that runs the tests, if known.
     fn python(&self) -> Option<String> {
         None
     }
 
-    /// Whether a package brings a top module of this name into the environment of the tests.
+    /// Whether an installed package in the test environment provides this top-level module.
     fn has_installed(&self, _module: &str) -> bool {
         false
     }
 
-    /// Whether a selection of tests makes a difference to the command.
+    /// Whether the command can run a selection of tests.
     fn selects(&self) -> bool;
 
     async fn run(&self, request: TestRequest) -> TestReport;

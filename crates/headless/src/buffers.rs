@@ -20,8 +20,9 @@ use starling_workspace::{MAX_FILE_BYTES, read_source, write_atomically};
 const MAX_OPEN_BYTES: u64 = 8 * MAX_FILE_BYTES;
 
 /// A notification to the server: its method and parameters.
-pub type Note = (&'static str, Value);
+pub type ServerNotification = (&'static str, Value);
 
+/// An open document with its version.
 #[derive(Debug)]
 struct Buffer {
     version: i32,
@@ -37,7 +38,7 @@ pub struct Buffers {
 }
 
 /// A checked operation of a workspace edit, ready to be applied.
-enum Planned {
+enum PlannedOperation {
     Text {
         file: FilePath,
         after: String,
@@ -62,7 +63,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn open(&mut self, file: &FilePath) -> Result<Note, String> {
+    pub fn open(&mut self, file: &FilePath) -> Result<ServerNotification, String> {
         let text = self.text(file)?;
         let uri = self.uri(file)?;
         let note = json!({"textDocument": {
@@ -76,7 +77,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Fails if the document is not open.
-    pub fn close(&mut self, file: &FilePath) -> Result<Note, String> {
+    pub fn close(&mut self, file: &FilePath) -> Result<ServerNotification, String> {
         self.open.remove(file).ok_or_else(|| not_open(file))?;
         let uri = self.uri(file)?;
         Ok((
@@ -94,7 +95,7 @@ impl Buffers {
         file: &FilePath,
         range: ByteRange,
         insert: &str,
-    ) -> Result<Note, String> {
+    ) -> Result<ServerNotification, String> {
         let text = self.text(file)?;
         let changes = ChangeSet::replace(text.len(), range, insert)
             .ok_or_else(|| format!("{file}: the range is past the end"))?;
@@ -107,7 +108,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Fails if the document is not open, or if the file cannot be written.
-    pub fn save(&self, file: &FilePath) -> Result<Note, String> {
+    pub fn save(&self, file: &FilePath) -> Result<ServerNotification, String> {
         let buffer = self.open.get(file).ok_or_else(|| not_open(file))?;
         self.write(file, &buffer.text)?;
         let uri = self.uri(file)?;
@@ -134,17 +135,17 @@ impl Buffers {
     ///
     /// # Errors
     /// Fails if an operation does not fit the current texts and files.
-    pub fn apply(&mut self, edit: &WorkspaceEdit) -> Result<Vec<Note>, String> {
+    pub fn apply(&mut self, edit: &WorkspaceEdit) -> Result<Vec<ServerNotification>, String> {
         let operations = match &edit.document_changes {
             Some(DocumentChanges::Edits(edits)) => {
                 let edits = edits.iter().cloned();
                 edits.map(DocumentChangeOperation::Edit).collect()
             }
             Some(DocumentChanges::Operations(operations)) => operations.clone(),
-            None => return Err("only documentChanges are understood".to_owned()),
+            None => return Err("only documentChanges are supported".to_owned()),
         };
         let mut made = BTreeSet::new();
-        let planned: Result<Vec<Option<Planned>>, String> = operations
+        let planned: Result<Vec<Option<PlannedOperation>>, String> = operations
             .iter()
             .map(|operation| self.plan(operation, &mut made))
             .collect();
@@ -160,7 +161,7 @@ impl Buffers {
         &self,
         operation: &DocumentChangeOperation,
         made: &mut BTreeSet<FilePath>,
-    ) -> Result<Option<Planned>, String> {
+    ) -> Result<Option<PlannedOperation>, String> {
         match operation {
             DocumentChangeOperation::Edit(edit) => self.plan_edit(edit, made).map(Some),
             DocumentChangeOperation::Op(ResourceOp::Create(create)) => {
@@ -172,13 +173,13 @@ impl Buffers {
                         Ok(None)
                     }
                     (Ok(_), Some(true)) => Ok(None),
-                    (Ok(_), Some(false) | None) => Err(format!("{file}: it is there already")),
+                    (Ok(_), Some(false) | None) => Err(format!("{file}: it already exists")),
                 }
             }
             DocumentChangeOperation::Op(ResourceOp::Delete(delete)) => {
                 let file = self.file(&delete.uri)?;
                 self.text(&file)?;
-                Ok(Some(Planned::Delete { file }))
+                Ok(Some(PlannedOperation::Delete { file }))
             }
             DocumentChangeOperation::Op(ResourceOp::Rename(rename)) => {
                 Err(format!("{}: files are not renamed here", rename.old_uri))
@@ -190,7 +191,7 @@ impl Buffers {
         &self,
         edit: &TextDocumentEdit,
         made: &BTreeSet<FilePath>,
-    ) -> Result<Planned, String> {
+    ) -> Result<PlannedOperation, String> {
         let document = &edit.text_document;
         let file = self.file(&document.uri)?;
         let buffer = self.open.get(&file);
@@ -202,24 +203,28 @@ impl Buffers {
             false => self.text(&file)?,
         };
         let changes = self.changes(&text, &edit.edits, &file)?;
-        Ok(Planned::Text {
+        Ok(PlannedOperation::Text {
             after: changes.apply(&text).map_err(|error| error.to_string())?,
             told: buffer.map(|_| self.told(&text, &changes)),
             file,
         })
     }
 
-    fn carry_out(&mut self, planned: Planned, notes: &mut Vec<Note>) -> Result<(), String> {
+    fn carry_out(
+        &mut self,
+        planned: PlannedOperation,
+        notes: &mut Vec<ServerNotification>,
+    ) -> Result<(), String> {
         match planned {
-            Planned::Text {
+            PlannedOperation::Text {
                 told: Some(told), ..
             } if told.is_empty() => {}
-            Planned::Text {
+            PlannedOperation::Text {
                 file,
                 after,
                 told: None,
             } => self.write(&file, &after)?,
-            Planned::Text {
+            PlannedOperation::Text {
                 file,
                 after,
                 told: Some(told),
@@ -227,7 +232,7 @@ impl Buffers {
                 notes.push(self.change(&file, after, told)?);
                 notes.push(self.save(&file)?);
             }
-            Planned::Delete { file } => {
+            PlannedOperation::Delete { file } => {
                 if self.open.contains_key(&file) {
                     notes.push(self.close(&file)?);
                 }
@@ -291,7 +296,12 @@ impl Buffers {
         changes.edits().iter().rev().map(told).collect()
     }
 
-    fn change(&mut self, file: &FilePath, after: String, told: Vec<Value>) -> Result<Note, String> {
+    fn change(
+        &mut self,
+        file: &FilePath,
+        after: String,
+        told: Vec<Value>,
+    ) -> Result<ServerNotification, String> {
         let uri = self.uri(file)?;
         let buffer = self.open.get_mut(file).ok_or_else(|| not_open(file))?;
         buffer.text = after;
@@ -326,7 +336,7 @@ fn outside(file: &FilePath) -> String {
 mod tests {
     use super::*;
 
-    fn apply(buffers: &mut Buffers, changes: Value) -> Result<Vec<Note>, String> {
+    fn apply(buffers: &mut Buffers, changes: Value) -> Result<Vec<ServerNotification>, String> {
         let edit = serde_json::from_value(json!({"documentChanges": changes})).unwrap();
         buffers.apply(&edit)
     }
@@ -351,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_carried_out_in_order() {
+    fn workspace_edit_operations_are_applied_in_order() {
         let (dir, mut buffers) = place();
         let made = uri(&buffers, "pkg/b.py");
         let changes = json!([
@@ -366,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn invalid_workspace_edit_changes_nothing() {
         let (dir, mut buffers) = place();
         let good = insert(&buffers, "a.py", None, "x");
         let (here, there) = (uri(&buffers, "a.py"), uri(&buffers, "c.py"));
@@ -392,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_document_that_goes_is_closed() {
+    fn deleting_an_open_document_closes_it() {
         let (dir, mut buffers) = place();
         buffers.open(&FilePath::new("a.py")).unwrap();
         let delete = json!({"kind": "delete", "uri": uri(&buffers, "a.py")});
@@ -406,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_there_is_not_made_again() {
+    fn creating_an_existing_file_respects_ignore_if_exists() {
         let (dir, mut buffers) = place();
         let changes = json!([
             {"kind": "create", "uri": uri(&buffers, "a.py"), "options": {"ignoreIfExists": true}},
@@ -420,6 +430,6 @@ mod tests {
             insert(&buffers, "a.py", None, "x"),
         ]);
         let why = apply(&mut buffers, changes).unwrap_err();
-        assert_eq!(why, "a.py: it is there already");
+        assert_eq!(why, "a.py: it already exists");
     }
 }

@@ -14,7 +14,7 @@ use tower_lsp::lsp_types::{
     ApplyWorkspaceEditParams, ApplyWorkspaceEditResponse, PositionEncodingKind, Url,
 };
 
-use super::buffers::{Buffers, Note};
+use super::buffers::{Buffers, ServerNotification};
 use starling_rpc::{Connection, Incoming, Reply, RequestError};
 use starling_server::protocol::{
     ACCEPT, AcceptParams, CANCEL, CancelParams, EDIT, EditParams, EditedDocument, EventParams,
@@ -39,7 +39,7 @@ pub enum HeadlessError {
     Document(String),
     #[error("{}: not a folder with an absolute path", .0.display())]
     Root(PathBuf),
-    #[error("the run is followed already")]
+    #[error("the run is already followed")]
     Followed,
     #[error("not undone: {0}")]
     NotUndone(String),
@@ -66,16 +66,16 @@ pub struct HeadlessRun {
 
 /// Destination of a run's notifications. Events can arrive before the reply that names the run.
 #[derive(Debug)]
-struct Route {
+struct RunRoute {
     notes: mpsc::UnboundedSender<RunNote>,
     unclaimed: Option<mpsc::UnboundedReceiver<RunNote>>,
     undone: Vec<oneshot::Sender<UndoneParams>>,
 }
 
-impl Default for Route {
-    fn default() -> Route {
+impl Default for RunRoute {
+    fn default() -> RunRoute {
         let (notes, unclaimed) = mpsc::unbounded_channel();
-        Route {
+        RunRoute {
             notes,
             unclaimed: Some(unclaimed),
             undone: Vec::new(),
@@ -83,17 +83,18 @@ impl Default for Route {
     }
 }
 
+/// The open documents and the runs of the editor.
 #[derive(Debug)]
-struct State {
+struct EditorState {
     buffers: Buffers,
-    routes: HashMap<RunId, Route>,
+    routes: HashMap<RunId, RunRoute>,
 }
 
 /// An editor without a window that runs its own server.
 #[derive(Debug)]
 pub struct HeadlessEditor {
     connection: Connection,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<EditorState>>,
     server: JoinHandle<ExitKind>,
 }
 
@@ -120,7 +121,7 @@ impl HeadlessEditor {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let (input, output) = tokio::io::split(theirs);
         let server = tokio::spawn(serve(input, output, services));
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(EditorState {
             buffers: Buffers::new(root.to_owned()),
             routes: HashMap::new(),
         }));
@@ -388,7 +389,7 @@ impl HeadlessEditor {
     /// Changes the buffers and notifies the server in one step.
     fn edit(
         &self,
-        change: impl FnOnce(&mut Buffers) -> Result<Note, String>,
+        change: impl FnOnce(&mut Buffers) -> Result<ServerNotification, String>,
     ) -> Result<(), HeadlessError> {
         let mut state = lock(&self.state);
         let (method, params) = change(&mut state.buffers).map_err(HeadlessError::Document)?;
@@ -426,13 +427,13 @@ fn encoding_of(answer: &Value) -> Encoding {
     }
 }
 
-fn receive(connection: &Connection, state: &mut State, incoming: Incoming) {
+fn receive(connection: &Connection, state: &mut EditorState, incoming: Incoming) {
     match incoming {
         Incoming::Request { id, method, params } => {
             let reply = match method.as_str() {
                 "workspace/applyEdit" => apply(connection, &mut state.buffers, params),
                 "window/workDoneProgress/create" => Ok(Value::Null),
-                other => Err(format!("{other} is not known here")),
+                other => Err(format!("{other} is not supported")),
             };
             connection.reply(id, reply);
         }
@@ -475,7 +476,7 @@ fn apply(connection: &Connection, buffers: &mut Buffers, params: Value) -> Reply
 }
 
 fn note<T: DeserializeOwned>(
-    state: &mut State,
+    state: &mut EditorState,
     params: Value,
     wrap: impl FnOnce(T) -> (RunId, RunNote),
 ) -> Result<(), serde_json::Error> {
@@ -487,7 +488,7 @@ fn note<T: DeserializeOwned>(
     Ok(())
 }
 
-fn undone(state: &mut State, params: Value) -> Result<(), serde_json::Error> {
+fn undone(state: &mut EditorState, params: Value) -> Result<(), serde_json::Error> {
     let params: UndoneParams = serde_json::from_value(params)?;
     let route = state.routes.entry(params.run.clone()).or_default();
     let waiting = (!route.undone.is_empty()).then(|| route.undone.remove(0));
@@ -507,6 +508,6 @@ fn read<T: DeserializeOwned>(method: &str, value: Value) -> Result<T, HeadlessEr
     })
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<EditorState>) -> MutexGuard<'_, EditorState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_syntax::FilePath;
 use starling_workspace::{
     MAX_FILE_BYTES, PathPolicy, ReadError, WriteRule, read_source, write_atomically,
@@ -58,7 +58,7 @@ impl DiskEditor {
         }
     }
 
-    /// Removes a file. A link is never followed.
+    /// Deletes a file. Links are not followed.
     fn remove(&self, file: &FilePath) -> Result<(), ApplyError> {
         let real = self.policy.may_read(file);
         let real = real.map_err(|error| ApplyError::Forbidden {
@@ -74,14 +74,14 @@ impl DiskEditor {
 
 #[async_trait]
 impl Editor for DiskEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
-        Ok(Current {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
+        Ok(CurrentText {
             text: self.read(file)?.into(),
             version: None,
         })
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         let file = &edit.file;
         if let WriteRule::Never { why } = self.policy.may_write(file) {
             return Err(ApplyError::Forbidden { why });
@@ -103,7 +103,7 @@ impl Editor for DiskEditor {
                     .map_err(|error| Self::refused(file, error.to_string()))?
             }
         }
-        Ok(Current {
+        Ok(CurrentText {
             text: after.into(),
             version: None,
         })
@@ -118,7 +118,7 @@ mod tests {
     use starling_text::ChangeSet;
 
     #[tokio::test]
-    async fn keeps_encoding_of_file() {
+    async fn disk_editor_keeps_the_encoding_of_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, b"# coding: latin-1\n# caf\xe9\nx = 1\n").unwrap();

@@ -14,13 +14,13 @@ use super::plan::{
     refusal, select,
 };
 use super::trajectory::{ChangeRecord, HistoryError, PastRun, RunFile, open_locked};
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::{FilePath, carry_lines};
 use starling_text::{ChangeSet, ContentHash};
 use starling_workspace::{private_file, read_text, remove_empty_directories};
 
-/// How often a file is planned again when its text changes meanwhile.
+/// Maximum number of times that a file is planned again because its text changed in the meantime.
 const MAX_TRIES: u32 = 8;
 /// Maximum size in bytes of a journal. A longer file was not written by Starling.
 const MAX_JOURNAL_BYTES: u64 = 1 << 20;
@@ -46,8 +46,9 @@ pub async fn undo<E>(
     chosen: &BTreeSet<ProposalId>,
     record: impl FnMut(Vec<Event>) -> Result<(), E> + Send,
 ) -> Result<UndoOutcome, E> {
-    struct Recording<F>(F);
-    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for Recording<F> {
+    /// A recorder that passes the events to a callback.
+    struct CallbackRecorder<F>(F);
+    impl<E, F: FnMut(Vec<Event>) -> Result<(), E>> UndoRecorder for CallbackRecorder<F> {
         type Error = E;
         fn before_write(&mut self, _: &FileUndoPlan) -> Result<(), E> {
             Ok(())
@@ -56,7 +57,7 @@ pub async fn undo<E>(
             (self.0)(events)
         }
     }
-    undo_with(editor, root, changes, chosen, &mut Recording(record)).await
+    undo_with(editor, root, changes, chosen, &mut CallbackRecorder(record)).await
 }
 
 async fn undo_with<R: UndoRecorder>(
@@ -216,7 +217,7 @@ async fn rewrite(
         let (base, effect) = match editor.current(file).await {
             Ok(now) => (now, Effect::Change),
             Err(EditorError::Missing { .. }) if written.after.is_none() => {
-                let nothing = Current {
+                let nothing = CurrentText {
                     text: "".into(),
                     version: None,
                 };
@@ -251,8 +252,8 @@ fn undone(proposals: &[ProposalId]) -> Vec<Event> {
     proposals.iter().map(event).collect()
 }
 
-/// A file beside the trajectory while `starling undo` is running. If the undo is killed, the next
-/// one reads from the journal how far it came.
+/// A file next to the trajectory while `starling undo` is running. If the undo is killed, the next
+/// one reads the progress from this journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct UndoJournal {
     /// All proposals that the user chose to undo.
@@ -379,6 +380,7 @@ impl OpenRun {
     }
 }
 
+/// A recorder that writes the events to the trajectory and the progress to a journal.
 struct JournalingRecorder<'r> {
     open: &'r mut OpenRun,
     chosen: BTreeSet<ProposalId>,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::trajectory::{ChangeRecord, ChangeState};
-use starling_core::{Current, Editor, EditorError, Effect, FileEdit};
+use starling_core::{CurrentText, Editor, EditorError, Effect, FileEdit};
 use starling_swarm::{AppliedChange, DependencyGraph, Held, ProposalId, RunId};
 use starling_syntax::{FilePath, MadeChange};
 use starling_text::{ByteRange, ChangeSet, Conflict, unified_diff};
@@ -50,7 +50,7 @@ pub struct FileUndoPlan {
     /// undone.
     pub absent: Vec<ProposalId>,
     pub(super) refused: Vec<UndoRefusal>,
-    pub(super) now: Option<Current>,
+    pub(super) now: Option<CurrentText>,
     /// The text after the undo; `None` if the file is removed or already gone.
     pub(super) after: Option<Arc<str>>,
     pub(super) directories: Vec<String>,
@@ -94,7 +94,7 @@ impl UndoOutcome {
 
 impl FileUndoPlan {
     /// Returns a plan that changes nothing.
-    fn of(file: &FilePath, now: Option<Current>) -> FileUndoPlan {
+    fn of(file: &FilePath, now: Option<CurrentText>) -> FileUndoPlan {
         FileUndoPlan {
             file: file.clone(),
             undone: Vec::new(),
@@ -324,7 +324,7 @@ pub(super) fn plan_text(
     changes: &[ChangeRecord],
     chosen: &BTreeSet<ProposalId>,
     file: &FilePath,
-    now: Option<Current>,
+    now: Option<CurrentText>,
 ) -> FileUndoPlan {
     let file_changes: Vec<(&ChangeRecord, &AppliedChange)> =
         changes_of_file(changes, file).collect();
@@ -404,8 +404,8 @@ pub(super) fn inverse_over(
     made.back_over_lines(current)
 }
 
-/// Returns the first later change that touched the same lines; `None` if somebody else touched
-/// them.
+/// Returns the first later change that touched the same lines; `None` if no later
+/// change touched them.
 fn blocker<'c>(
     made: &AppliedChange,
     later: impl Iterator<Item = &'c ChangeRecord>,

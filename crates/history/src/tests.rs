@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
-use starling_core::{ApplyError, Current, Driver, Editor, EditorError, FileEdit, Limits};
+use starling_core::{ApplyError, CurrentText, Driver, Editor, EditorError, FileEdit, Limits};
 use starling_swarm::{AppliedChange, Event, EventLog, ProposalId, Record, RunId, Stamped};
 use starling_syntax::FilePath;
 use starling_text::ChangeSet;
@@ -20,16 +20,16 @@ struct ReadOnlyTexts(BTreeMap<FilePath, String>);
 
 #[async_trait]
 impl Editor for ReadOnlyTexts {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let missing = || EditorError::Missing { file: file.clone() };
         let text = self.0.get(file).ok_or_else(missing)?;
-        Ok(Current {
+        Ok(CurrentText {
             text: text.as_str().into(),
             version: None,
         })
     }
 
-    async fn apply(&self, _: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, _: FileEdit) -> Result<CurrentText, ApplyError> {
         Err(ApplyError::Gone)
     }
 }
@@ -83,7 +83,7 @@ fn undone(
 const BASE: &str = "a\nb\nc\nd\ne\n";
 
 #[test]
-fn undoes_one_of_several_proposals() {
+fn undo_removes_one_of_several_proposals() {
     let changes = proposals(&[BASE, "a\nB\nc\nd\ne\n", "a\nB\nc\nD\nnew\ne\n"]);
     let now = "a\nB\nc\nD\nnew\ne\n";
     let text = |chosen: &[u32]| undone(now, &changes, chosen).0.unwrap();
@@ -93,7 +93,7 @@ fn undoes_one_of_several_proposals() {
 }
 
 #[test]
-fn keeps_edits_of_neighbouring_lines() {
+fn undo_keeps_user_edits_of_neighbouring_lines() {
     for (after, typed, expected) in [
         // The line above and the line below are changed.
         (
@@ -128,7 +128,7 @@ fn keeps_edits_of_neighbouring_lines() {
 }
 
 #[test]
-fn keeps_line_endings_bom_and_missing_final_newline() {
+fn undo_keeps_line_endings_bom_and_missing_final_newline() {
     for (before, after) in [
         ("\u{feff}a\r\nb\r\n", "\u{feff}a\r\nX\r\nY\r\n"),
         ("a\nb", "a\nb\nc"),
@@ -143,7 +143,7 @@ fn keeps_line_endings_bom_and_missing_final_newline() {
 }
 
 #[test]
-fn refuses_undo_of_edited_line() {
+fn undo_is_refused_for_a_line_edited_since() {
     let changes = proposals(&[BASE, "a\nb\nX\nd\ne\n"]);
     let typed = "# mine\na\nb\nX + 1\nd\ne\n";
     let (text, refused) = undone(typed, &changes, &[1]);
@@ -161,7 +161,7 @@ fn refuses_undo_of_edited_line() {
 }
 
 #[test]
-fn names_the_blocking_later_proposal() {
+fn refusal_names_the_blocking_later_proposal() {
     let texts = [
         BASE,
         "a\nb\nX\nd\ne\n",
@@ -196,7 +196,7 @@ fn repeated_undo_changes_nothing() {
 
 /// The user changed the line of the proposal and typed the same line into another function.
 #[test]
-fn does_not_undo_in_a_similar_function() {
+fn undo_does_not_change_a_similar_function() {
     let before = "def fee(days):\n    # c\n    return days * 3\n\n\ndef tax(a):\n    return a\n";
     let after = before.replace("days * 3", "days * 2");
     let below = "days * 4\n\n\ndef fee2(days):\n    return days * 2";
@@ -213,14 +213,14 @@ fn does_not_undo_in_a_similar_function() {
 }
 
 #[test]
-fn keeps_text_added_to_a_new_file() {
+fn undo_of_a_new_file_keeps_text_added_since() {
     let changes = proposals(&["", "def f():\n    pass\n"]);
     let (text, refused) = undone("# mine\ndef f():\n    pass\n", &changes, &[1]);
     assert_eq!((text.as_deref(), refused), (Some("# mine\n"), vec![]));
 }
 
 #[test]
-fn refuses_change_without_recorded_texts() {
+fn undo_is_refused_for_a_change_without_recorded_texts() {
     let mut changes = proposals(&[BASE, "a\n"]);
     changes[0].made = None;
     let (_, refused) = undone("a\n", &changes, &[1]);
@@ -232,7 +232,7 @@ fn refuses_change_without_recorded_texts() {
 
 /// An edit of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
+enum LineEdit {
     Keep,
     Replace,
     Indent,
@@ -241,56 +241,57 @@ enum Op {
     Add,
 }
 
-fn text(ops: &[(Op, Op)], agents: bool, user: bool) -> String {
+fn text(ops: &[(LineEdit, LineEdit)], agents: bool, user: bool) -> String {
     let mut text = String::new();
     for (at, (agent, person)) in ops.iter().enumerate() {
         let op = match (agents, user) {
-            (true, _) if *agent != Op::Keep => *agent,
+            (true, _) if *agent != LineEdit::Keep => *agent,
             (_, true) => *person,
-            _ => Op::Keep,
+            _ => LineEdit::Keep,
         };
         let who = if op == *agent { "agent" } else { "user" };
         text += &match op {
-            Op::Keep => format!("line {at}\n"),
-            Op::Replace => format!("{who} {at}\n"),
-            Op::Indent => format!("    line {at}\n"),
-            Op::Delete => String::new(),
-            Op::Add => format!("line {at}\n{who} {at} one\n{who} {at} two\n"),
+            LineEdit::Keep => format!("line {at}\n"),
+            LineEdit::Replace => format!("{who} {at}\n"),
+            LineEdit::Indent => format!("    line {at}\n"),
+            LineEdit::Delete => String::new(),
+            LineEdit::Add => format!("line {at}\n{who} {at} one\n{who} {at} two\n"),
         };
     }
     text
 }
 
 /// Generates for each line an edit of the agents or an edit of the user, never both.
-fn edits() -> impl Strategy<Value = Vec<(Op, Op)>> {
+fn edits() -> impl Strategy<Value = Vec<(LineEdit, LineEdit)>> {
     let agent = prop_oneof![
-        Just(Op::Replace),
-        Just(Op::Indent),
-        Just(Op::Delete),
-        Just(Op::Add)
+        Just(LineEdit::Replace),
+        Just(LineEdit::Indent),
+        Just(LineEdit::Delete),
+        Just(LineEdit::Add)
     ];
     let user = prop_oneof![
-        5 => Just(Op::Keep),
-        1 => Just(Op::Replace),
-        1 => Just(Op::Indent),
-        1 => Just(Op::Delete),
+        5 => Just(LineEdit::Keep),
+        1 => Just(LineEdit::Replace),
+        1 => Just(LineEdit::Indent),
+        1 => Just(LineEdit::Delete),
     ];
     let line = prop_oneof![
-        3 => agent.prop_map(|op| (op, Op::Keep)),
-        7 => user.prop_map(|op| (Op::Keep, op)),
+        3 => agent.prop_map(|op| (op, LineEdit::Keep)),
+        7 => user.prop_map(|op| (LineEdit::Keep, op)),
     ];
     prop::collection::vec(line, 1..24)
 }
 
 /// Returns whether the user changed the lines on both sides of lines that an agent removed. The
 /// removed lines have no unique position then.
-fn is_walled_in(ops: &[(Op, Op)]) -> bool {
-    let touched = |one: Option<&(Op, Op)>| one.is_some_and(|(_, user)| *user != Op::Keep);
-    let stays = |(agent, _): &&(Op, Op)| *agent != Op::Delete;
+fn is_walled_in(ops: &[(LineEdit, LineEdit)]) -> bool {
+    let touched =
+        |one: Option<&(LineEdit, LineEdit)>| one.is_some_and(|(_, user)| *user != LineEdit::Keep);
+    let stays = |(agent, _): &&(LineEdit, LineEdit)| *agent != LineEdit::Delete;
     ops.iter().enumerate().any(|(at, (agent, _))| {
         let before = ops[..at].iter().rev().find(stays);
         let after = ops[at + 1..].iter().find(stays);
-        *agent == Op::Delete && touched(before) && touched(after)
+        *agent == LineEdit::Delete && touched(before) && touched(after)
     })
 }
 
@@ -302,8 +303,8 @@ proptest! {
         let before = text(&ops, false, false);
         // Each of several proposals changes a share of the lines.
         let share = |upto: usize| -> String {
-            let ops: Vec<(Op, Op)> = ops.iter().enumerate().map(|(at, (agent, user))| {
-                (if at % parts < upto { *agent } else { Op::Keep }, *user)
+            let ops: Vec<(LineEdit, LineEdit)> = ops.iter().enumerate().map(|(at, (agent, user))| {
+                (if at % parts < upto { *agent } else { LineEdit::Keep }, *user)
             }).collect();
             text(&ops, true, false)
         };
@@ -440,7 +441,7 @@ async fn undo_is_recorded_and_locks_the_run() {
     let writer = std::fs::File::open(&found.path).unwrap();
     writer.try_lock().unwrap();
     let open = project.open(&found).await.map(|_| ()).unwrap_err();
-    assert!(open.to_string().contains("still at work"), "{open}");
+    assert!(open.to_string().contains("still active"), "{open}");
     drop(writer);
     // A last line that was cut off when its writer was killed is ignored.
     let whole = std::fs::read_to_string(&found.path).unwrap();
@@ -468,7 +469,7 @@ async fn undo_is_recorded_and_locks_the_run() {
 }
 
 #[tokio::test]
-async fn finishes_undo_killed_before_it_was_recorded() {
+async fn interrupted_undo_is_completed_by_the_next_undo() {
     let project = TestProject::new();
     let (one, other) = ("a\nb\nc\n", "a\nB1\nc\n");
     let later = "a\nB1\nB2\n";
@@ -500,7 +501,7 @@ async fn finishes_undo_killed_before_it_was_recorded() {
 }
 
 #[tokio::test]
-async fn never_writes_or_removes_files_outside_the_project() {
+async fn undo_never_touches_files_outside_the_project() {
     let project = TestProject::new();
     let outside = project.dir.path().join("outside.py");
     let found = project.recorded("1-1", &project.root(), &[made("", "x\n")]);
@@ -534,7 +535,7 @@ async fn never_writes_or_removes_files_outside_the_project() {
 }
 
 #[test]
-fn finds_runs_by_project_and_prefix() {
+fn runs_are_found_by_project_and_name_prefix() {
     let project = TestProject::new();
     let (root, runs) = (project.root(), project.runs());
     assert!(newest_first(&runs, &root).is_empty());
@@ -560,7 +561,7 @@ fn finds_runs_by_project_and_prefix() {
 }
 
 #[test]
-fn names_damaged_line() {
+fn error_for_a_damaged_trajectory_names_the_line() {
     let project = TestProject::new();
     let found = project.recorded(
         "1-1",
@@ -583,7 +584,7 @@ fn names_damaged_line() {
 }
 
 #[test]
-fn text_decides_whether_unfinished_change_arrived() {
+fn file_text_decides_whether_an_unfinished_change_was_applied() {
     let after = "a\nb\nX\nd\ne\n";
     let unfinished = |before: &str, after: &str| UnfinishedChange {
         proposal: ProposalId(1),
@@ -614,7 +615,7 @@ fn text_decides_whether_unfinished_change_arrived() {
 }
 
 #[test]
-fn result_event_finishes_a_change() {
+fn result_event_ends_an_unfinished_change() {
     let proposal = ProposalId(1);
     let applying = || Event::ProposalApplying {
         proposal,
@@ -654,7 +655,7 @@ fn result_event_finishes_a_change() {
 }
 
 #[tokio::test]
-async fn undoes_change_that_killed_run_did_not_record() {
+async fn undo_covers_a_change_that_a_killed_run_did_not_record() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     for typed in ["", "# typed since\n"] {
@@ -673,7 +674,7 @@ async fn undoes_change_that_killed_run_did_not_record() {
 }
 
 #[tokio::test]
-async fn ignores_change_that_killed_run_did_not_make() {
+async fn undo_ignores_a_change_that_a_killed_run_did_not_apply() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\n", "a\nB\n", "a\nB\nc\n");
     let found = project.killed("1-1", &[made(one, two)], made(two, three));
@@ -684,7 +685,7 @@ async fn ignores_change_that_killed_run_did_not_make() {
 }
 
 #[tokio::test]
-async fn keeps_typing_in_unrecorded_change() {
+async fn undo_keeps_user_edits_in_an_unrecorded_change() {
     let project = TestProject::new();
     let found = project.killed("1-1", &[], made("a\nb\nc\n", "a\nB\nc\n"));
     project.write("a\nB, typed\nc\n");
@@ -695,7 +696,7 @@ async fn keeps_typing_in_unrecorded_change() {
 }
 
 #[tokio::test]
-async fn distinguishes_absent_from_undone_changes() {
+async fn undo_reports_absent_changes_separately_from_undone_ones() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let found = project.recorded("1-1", &project.root(), &[made(one, two), made(two, three)]);

@@ -18,21 +18,19 @@ use starling_workspace::PatchCommand;
 /// Why a past run cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error(
-        "there is no run `{0}` of this project; `starling undo --list` lists the runs that there are"
-    )]
+    #[error("there is no run `{0}` of this project; `starling undo --list` lists all runs")]
     Unknown(String),
-    #[error("`{prefix}` begins the names of {} runs ({}); give more of the name", .runs.len(), .runs.join(", "))]
+    #[error("`{prefix}` matches the names of {} runs ({}); enter more of the name", .runs.len(), .runs.join(", "))]
     Ambiguous { prefix: String, runs: Vec<String> },
-    #[error("run {run} is about another project; name it with --repo {}", .root.display())]
+    #[error("run {run} belongs to another project; select that project with --repo {}", .root.display())]
     Elsewhere { run: String, root: PathBuf },
     #[error(
-        "run {0} is still at work, or an editor or another terminal has it open; undo it there, or try \
+        "run {0} is still active, or an editor or another terminal has it open; undo it there, or try \
          again when it has ended"
     )]
     Open(String),
     #[error(
-        "{}:{line}: this line of the trajectory cannot be read ({why}), so nobody can tell what the run \
+        "{}:{line}: this line of the trajectory cannot be read ({why}), so it is unknown what the run \
          changed; nothing was undone. {}", .path.display(), manual_undo_hint(.path)
     )]
     Damaged {

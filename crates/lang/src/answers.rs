@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{convert, names};
-use starling_core::{Problem, Spot, TextRequest};
+use starling_core::{NameLocation, Problem, TextRequest};
 use starling_syntax::FilePath;
 use starling_text::Encoding;
 
@@ -18,7 +18,7 @@ pub fn spots_of(
     request: &TextRequest,
     root: &Path,
     encoding: Encoding,
-) -> Result<Vec<Spot>, String> {
+) -> Result<Vec<NameLocation>, String> {
     let places = names::places(answer, encoding)?;
     Ok(names::spots(&places, request, root))
 }

@@ -13,8 +13,9 @@ const LONGEST: usize = 600;
 /// Maximum number of problems of one text. Further ones are dropped.
 const MOST: usize = 2000;
 
+/// A diagnostic in a server's message.
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct WireDiagnostic {
     range: WireRange,
     #[serde(default)]
     severity: Option<u8>,
@@ -27,12 +28,14 @@ struct Wire {
     tags: Vec<u8>,
 }
 
+/// A range in a server's message.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct WireRange {
     start: WirePosition,
     end: WirePosition,
 }
 
+/// A zero-based position in a server's message, in the negotiated encoding.
 #[derive(Debug, Clone, Copy, Deserialize)]
 struct WirePosition {
     line: u32,
@@ -65,7 +68,7 @@ pub(super) fn problems(
 ) -> Result<Vec<Problem>, String> {
     let rope = Rope::from_str(text);
     let problem = |item: &Value| {
-        let wire = Wire::deserialize(item).map_err(|error| error.to_string())?;
+        let wire = WireDiagnostic::deserialize(item).map_err(|error| error.to_string())?;
         Ok(Problem {
             file: file.clone(),
             line: wire.range.start.line.saturating_add(1),
@@ -100,7 +103,7 @@ fn message(text: &str) -> String {
     text[..end].to_owned()
 }
 
-fn kind(wire: &Wire) -> ProblemKind {
+fn kind(wire: &WireDiagnostic) -> ProblemKind {
     const UNNECESSARY: u8 = 1;
     let source = wire.source.as_deref().unwrap_or_default().to_lowercase();
     let code = match &wire.code {
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_counted_as_was_agreed() {
+    fn diagnostic_ranges_use_the_negotiated_encoding() {
         let problem = &read(&[item("m", "", "s")]).unwrap()[0];
         assert_eq!(problem.line, 2);
         assert_eq!(problem.range, Some(ByteRange::new(6, 8)));
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_diagnostic_is_an_error() {
+    fn invalid_diagnostic_is_an_error() {
         assert!(
             read(&[json!({"message": "m"})])
                 .unwrap_err()
@@ -178,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_without_explanations_and_are_not_endless() {
+    fn diagnostic_messages_are_shortened() {
         assert_eq!(message("Bad\n\ninfo: because"), "Bad");
         assert_eq!(message(&"ä".repeat(500)).len(), 600);
         assert_eq!(message(&format!("a{}", "ä".repeat(500))).len(), 599);
     }
 
     #[test]
-    fn kinds_are_told_by_the_words_of_each_tool() {
+    fn problem_kinds_are_recognized_for_each_tool() {
         let of = |message: &str, code: &str, source: &str| {
             read(&[item(message, code, source)]).unwrap()[0].kind
         };

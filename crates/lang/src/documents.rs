@@ -51,10 +51,10 @@ impl Documents {
         let mut told = self.close_others(texts);
         // Send the file's dependencies first.
         for (file, text) in texts.iter().filter(|(file, _)| **file != asked) {
-            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Resend::No));
         }
         let text = texts.get(asked).copied().flatten().cloned();
-        told.extend(self.put(asked, text.unwrap_or_default(), Anew::Yes));
+        told.extend(self.put(asked, text.unwrap_or_default(), Resend::Yes));
         (told, self.last)
     }
 
@@ -63,7 +63,7 @@ impl Documents {
     pub fn show(&mut self, texts: &Texts<'_>) -> Vec<Notification> {
         let mut told = self.close_others(texts);
         for (file, text) in texts {
-            told.extend(self.put(file, text.cloned().unwrap_or_default(), Anew::No));
+            told.extend(self.put(file, text.cloned().unwrap_or_default(), Resend::No));
         }
         told
     }
@@ -97,14 +97,14 @@ impl Documents {
         // The server reads the closed file from disk, where it may have changed.
         vec![
             ("textDocument/didClose", json!({"textDocument": document})),
-            watched(&[(self.path(file), Fate::of(&self.path(file)))]),
+            watched(&[(self.path(file), FileChangeKind::of(&self.path(file)))]),
         ]
     }
 
-    fn put(&mut self, file: &FilePath, text: Arc<str>, anew: Anew) -> Option<Notification> {
+    fn put(&mut self, file: &FilePath, text: Arc<str>, anew: Resend) -> Option<Notification> {
         let uri = self.uri(file);
         match self.open.get_mut(file) {
-            Some(open) if *open == text && anew == Anew::No => None,
+            Some(open) if *open == text && anew == Resend::No => None,
             Some(open) => {
                 self.last += STRIDE;
                 let params = json!({
@@ -135,35 +135,35 @@ impl Documents {
 
 /// Whether to send an unchanged text again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Anew {
+enum Resend {
     Yes,
     No,
 }
 
 /// The kind of a change to a file on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum FileChangeKind {
     Created,
     Changed,
     Deleted,
 }
 
-impl Fate {
+impl FileChangeKind {
     fn of(path: &Path) -> Self {
         match path.exists() {
-            true => Fate::Changed,
-            false => Fate::Deleted,
+            true => FileChangeKind::Changed,
+            false => FileChangeKind::Deleted,
         }
     }
 }
 
 /// Creates a notification about changed files on disk.
-pub(super) fn watched(files: &[(PathBuf, Fate)]) -> Notification {
-    let change = |(path, fate): &(PathBuf, Fate)| {
+pub(super) fn watched(files: &[(PathBuf, FileChangeKind)]) -> Notification {
+    let change = |(path, fate): &(PathBuf, FileChangeKind)| {
         let kind = match fate {
-            Fate::Created => 1,
-            Fate::Changed => 2,
-            Fate::Deleted => 3,
+            FileChangeKind::Created => 1,
+            FileChangeKind::Changed => 2,
+            FileChangeKind::Deleted => 3,
         };
         json!({"uri": uri(path), "type": kind})
     };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_only_what_it_does_not_know() {
+    fn sync_sends_only_changed_documents_and_the_requested_one() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let told = sync(&mut documents, &[("a.py", Some("x"))], "a.py");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_is_not_shown_again() {
+    fn show_does_not_resend_unchanged_documents() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let file = FilePath::new("a.py");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_empty() {
+    fn deleted_file_is_opened_as_an_empty_document() {
         let dir = tempfile::tempdir().unwrap();
         let mut documents = Documents::new(dir.path().to_owned());
         let told = sync(
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_come_back_from_their_uris() {
+    fn file_paths_survive_conversion_to_uris() {
         let odd = Path::new("/p/a b/ä+%41[x].py");
         assert_eq!(path(&uri(odd)).as_deref(), Some(odd));
         assert_eq!(
@@ -288,11 +288,11 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_on_disk_is_told_by_number() {
+    fn watched_file_events_use_the_lsp_change_types() {
         let (_, params) = watched(&[
-            ("/a.py".into(), Fate::Created),
-            ("/b.py".into(), Fate::Changed),
-            ("/c.py".into(), Fate::Deleted),
+            ("/a.py".into(), FileChangeKind::Created),
+            ("/b.py".into(), FileChangeKind::Changed),
+            ("/c.py".into(), FileChangeKind::Deleted),
         ]);
         let kinds: Vec<_> = params["changes"]
             .as_array()

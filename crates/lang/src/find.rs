@@ -1,4 +1,4 @@
-//! Which language servers are here, where they were found, and why one is not used.
+//! Finds installed language servers, and reports why a server is not used.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,32 +10,32 @@ use starling_platform::files::{
 };
 use starling_workspace::HostPrograms;
 
-/// Whether programs that lie in the project may be started.
+/// Whether programs inside the project may be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnPrograms {
     Allowed,
     Refused,
 }
 
-/// Where programs are looked for.
+/// The directories in which programs are searched.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ProgramSearch {
     pub root: PathBuf,
     pub own_programs: OwnPrograms,
-    /// As in `$PATH`.
+    /// The value of `$PATH`.
     pub path: OsString,
-    /// As in `$VIRTUAL_ENV`.
+    /// The value of `$VIRTUAL_ENV`.
     pub virtual_env: Option<PathBuf>,
 }
 
-/// A server that can be started.
+/// A language server program that can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Program {
-    /// As people know it.
+pub struct ServerProgram {
+    /// The server's name for display.
     pub name: String,
     pub path: PathBuf,
     pub arguments: Vec<String>,
-    /// The programs that it may start by their names.
+    /// The programs that the server may start by name.
     pub others: HostPrograms,
 }
 
@@ -44,16 +44,16 @@ pub struct Program {
 pub enum NotUsed {
     #[error("not installed: {program} is neither in the project's virtual environment nor on PATH")]
     Missing { program: String },
-    #[error("{} lies in the project, which is not trusted: `starling trust` allows it", .path.display())]
+    #[error("{} is inside the project, which is not trusted: run `starling trust` to allow it", .path.display())]
     Untrusted { path: PathBuf },
     #[error("an empty command")]
     Empty,
 }
 
-impl Places {
-    /// Those of this process.
+impl ProgramSearch {
+    /// Returns the search directories of the current process.
     pub fn of_process(root: PathBuf, own_programs: OwnPrograms) -> Self {
-        Places {
+        ProgramSearch {
             root,
             own_programs,
             path: env::var_os("PATH").unwrap_or_default(),
@@ -61,11 +61,11 @@ impl Places {
         }
     }
 
-    /// Finds a server: one that is known by its name, else a command with its arguments.
+    /// Finds a server by its built-in name, or else parses the entry as a command with arguments.
     ///
     /// # Errors
     /// See [`NotUsed`].
-    pub fn find(&self, entry: &str) -> Result<Program, NotUsed> {
+    pub fn find(&self, entry: &str) -> Result<ServerProgram, NotUsed> {
         let (name, program, arguments) = match KNOWN.iter().find(|known| known.name == entry) {
             Some(known) => {
                 let arguments = known.arguments.iter().map(|one| (*one).to_owned());
@@ -81,7 +81,7 @@ impl Places {
                 (name, program, words.map(str::to_owned).collect())
             }
         };
-        Ok(Program {
+        Ok(ServerProgram {
             name: name.to_owned(),
             path: self.program(program)?,
             arguments,
@@ -92,15 +92,17 @@ impl Places {
         })
     }
 
-    /// The project's Python: servers read the packages that are installed with it, and some run it.
+    /// Returns the project's Python interpreter. Servers read the packages that are installed for
+    /// it, and some servers start it.
     pub fn python(&self) -> Option<PathBuf> {
         let mut homes = self.homes();
         homes.find_map(|home| self.usable(home.join(PYTHON_OF_ENVIRONMENT))?.ok())
     }
 
-    /// The interpreter that a server may start to look at packages: the project's Python; where that may
-    /// not be started, the server's own or one of the host, so that the server looks for none itself.
-    pub(super) fn interpreter(&self, server: &Program) -> Option<PathBuf> {
+    /// Returns the interpreter that a server may start to inspect packages: the project's
+    /// interpreter, or, if that may not be started, the interpreter next to the server or on the
+    /// host's `PATH`. Servers without a setting would search for one themselves.
+    pub(super) fn interpreter(&self, server: &ServerProgram) -> Option<PathBuf> {
         let of_host = || {
             let own = server.path.with_file_name("python");
             let own = self.usable(own).and_then(Result::ok);
@@ -113,7 +115,7 @@ impl Places {
         }
     }
 
-    /// Virtual environments, the project's own first.
+    /// Returns the virtual environments, the project's own first.
     fn homes(&self) -> impl Iterator<Item = PathBuf> {
         let own = [".venv", "venv"].map(|name| self.root.join(name));
         own.into_iter().chain(self.virtual_env.clone())
@@ -144,7 +146,7 @@ impl Places {
         }))
     }
 
-    /// The path if a program is there, unless it may not be started.
+    /// Returns the path if it is a program, or an error if the program may not be started.
     fn usable(&self, path: PathBuf) -> Option<Result<PathBuf, NotUsed>> {
         if !is_program(&path) {
             return None;
@@ -173,8 +175,8 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    fn places(dir: &Path, own_programs: OwnPrograms) -> Places {
-        Places {
+    fn places(dir: &Path, own_programs: OwnPrograms) -> ProgramSearch {
+        ProgramSearch {
             root: dir.join("project"),
             own_programs,
             path: env::join_paths([dir.join("bin"), "relative".into()]).unwrap(),
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_s_own_environment_comes_first_where_it_is_trusted() {
+    fn server_of_a_trusted_project_environment_comes_first() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         let own = dir.join("project/.venv/bin/ty");
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_out_of_the_project_is_no_way_into_it() {
+    fn link_to_an_untrusted_project_program_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         let own = dir.join("project/tool");
@@ -217,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_taken_as_it_is() {
+    fn configured_server_command_is_used_with_its_arguments() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         let own = dir.join("elsewhere/my-server");
         program(&own);
         let places = places(&dir, OwnPrograms::Refused);
         let found = places.find(&format!("{} --stdio -v", own.display()));
-        let expected = Program {
+        let expected = ServerProgram {
             name: "my-server".to_owned(),
             path: own,
             arguments: vec!["--stdio".to_owned(), "-v".to_owned()],
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn python_is_that_of_an_environment() {
+    fn python_interpreter_comes_from_a_virtual_environment() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         let places = |trust| places(&dir, trust).python();
@@ -252,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_a_project_that_is_not_trusted_is_told_an_interpreter_outside() {
+    fn server_of_an_untrusted_project_gets_an_interpreter_outside_it() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonical().unwrap();
         let (own, tool) = (dir.join("project/.venv/bin/python"), dir.join("tool/bin"));
         program(&own);
         program(&tool.join("pylsp"));
         let interpreter = |trust| {
-            let places = Places {
+            let places = ProgramSearch {
                 path: tool.clone().into(),
                 virtual_env: Some(dir.join("project/.venv")),
                 ..places(&dir, trust)

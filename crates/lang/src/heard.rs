@@ -16,15 +16,15 @@ const MOST: usize = 1000;
 
 /// The document version whose diagnostics are awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedVersion {
     pub path: PathBuf,
     pub version: i64,
 }
 
 /// The messages received so far. Holds at most one list of diagnostics, whatever the server sends.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    awaited: Option<Awaited>,
+pub(super) struct ServerMessages {
+    awaited: Option<AwaitedVersion>,
     /// Diagnostics of exactly the awaited version.
     pub exact: Option<Vec<Value>>,
     /// The last diagnostics of the awaited file without a version, and their sequence number among
@@ -40,9 +40,9 @@ pub(super) struct Heard {
     pub closed: bool,
 }
 
-impl Heard {
+impl ServerMessages {
     /// Starts to wait for diagnostics of this text and discards those of others.
-    pub fn await_text(&mut self, awaited: Awaited) {
+    pub fn await_text(&mut self, awaited: AwaitedVersion) {
         self.awaited = Some(awaited);
         self.exact = None;
         self.unversioned = None;
@@ -87,13 +87,13 @@ impl Heard {
     }
 }
 
-/// Sets [`Heard::closed`] when dropped.
-struct Ear {
-    heard: Arc<watch::Sender<Heard>>,
+/// Sets [`ServerMessages::closed`] when dropped.
+struct MessageListener {
+    heard: Arc<watch::Sender<ServerMessages>>,
     settings: Value,
 }
 
-impl Drop for Ear {
+impl Drop for MessageListener {
     fn drop(&mut self) {
         self.heard.send_modify(|heard| heard.closed = true);
     }
@@ -101,10 +101,10 @@ impl Drop for Ear {
 
 /// Creates the message handler for [`Connection::open`].
 pub(super) fn listener(
-    heard: Arc<watch::Sender<Heard>>,
+    heard: Arc<watch::Sender<ServerMessages>>,
     settings: Value,
 ) -> impl FnMut(&Connection, Incoming, u64) + Send + 'static {
-    let ear = Ear { heard, settings };
+    let ear = MessageListener { heard, settings };
     move |connection, incoming, order| match incoming {
         Incoming::Notification { method, params } => ear.note(&method, params, order),
         Incoming::Request { id, method, params } => {
@@ -113,7 +113,7 @@ pub(super) fn listener(
     }
 }
 
-impl Ear {
+impl MessageListener {
     fn note(&self, method: &str, params: Value, order: u64) {
         match method {
             "textDocument/publishDiagnostics" => {
@@ -150,7 +150,7 @@ impl Ear {
             | "window/showMessageRequest"
             | "workspace/diagnostic/refresh" => Ok(Value::Null),
             "workspace/applyEdit" => Ok(json!({"applied": false})),
-            _ => Err(format!("{method}: not known here")),
+            _ => Err(format!("{method}: not supported")),
         }
     }
 }
@@ -167,28 +167,28 @@ fn version(message: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn ear() -> Ear {
-        let (heard, _) = watch::channel(Heard::default());
+    fn ear() -> MessageListener {
+        let (heard, _) = watch::channel(ServerMessages::default());
         heard.send_modify(|heard| {
-            heard.await_text(Awaited {
+            heard.await_text(AwaitedVersion {
                 path: "/p/a.py".into(),
                 version: 7,
             });
         });
-        Ear {
+        MessageListener {
             heard: Arc::new(heard),
             settings: json!({"ty": {"x": 1}}),
         }
     }
 
-    fn publish(ear: &Ear, uri: &str, version: Value, order: u64) {
+    fn publish(ear: &MessageListener, uri: &str, version: Value, order: u64) {
         let items = json!([{"message": version}]);
         let params = json!({"uri": uri, "version": version, "diagnostics": items});
         ear.note("textDocument/publishDiagnostics", params, order);
     }
 
     #[test]
-    fn only_what_speaks_of_the_awaited_text_is_kept() {
+    fn only_diagnostics_of_the_awaited_version_are_kept() {
         let ear = ear();
         for (uri, version) in [
             ("file:///p/a.py", json!(0)),
@@ -205,7 +205,7 @@ mod tests {
         publish(&ear, "file:///p/%61.py", json!(7), 4);
         assert_eq!(ear.heard.borrow().exact.as_ref().unwrap().len(), 1);
         ear.heard.send_modify(|heard| {
-            heard.await_text(Awaited {
+            heard.await_text(AwaitedVersion {
                 path: "/p/a.py".into(),
                 version: 14,
             });
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_followed_by_its_tokens() {
+    fn progress_is_tracked_by_its_tokens() {
         let ear = ear();
         let say = |token: Value, kind: &str| {
             let params = json!({"token": token, "value": {"kind": kind}});
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered_and_nothing_is_applied() {
+    fn server_requests_are_answered_and_edits_are_refused() {
         let ear = ear();
         let items = json!({"items": [{"section": "ty"}, {"section": "no"}, {}]});
         let answer = ear.reply("workspace/configuration", &items).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_read_in_the_log() {
+    fn server_version_is_read_from_its_log() {
         let ear = ear();
         for message in [
             "Pyright language server 1.1.414 starting",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_heard() {
+    fn dropping_the_listener_marks_the_connection_closed() {
         let ear = ear();
         let heard = Arc::clone(&ear.heard);
         drop(ear);

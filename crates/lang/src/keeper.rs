@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::documents::Fate;
-use super::link::Launch;
-use super::names::Place;
-use super::session::{About, Asked, Failure, Session};
+use super::documents::FileChangeKind;
+use super::link::ServerLauncher;
+use super::names::ServerLocation;
+use super::session::{RequestFailure, ServerSession, ServerSetup, TimedRequest};
 use starling_core::{Problem, Relation, TextRequest};
 use starling_syntax::FilePath;
 use starling_workspace::Stamp;
@@ -44,15 +44,16 @@ const QUEUE: usize = 64;
 const NEWS: usize = 100;
 
 /// A tool's name and result, or the reason why there is no result.
-pub(super) type Said<T> = Result<(String, T), String>;
+pub(super) type ToolResult<T> = Result<(String, T), String>;
 /// The problems of a text and the tool that found them.
-pub(super) type Found = Said<Vec<Problem>>;
+pub(super) type ProblemsResult = ToolResult<Vec<Problem>>;
 
-enum Job {
+/// A queued request with the channel for its result.
+enum SupervisorJob {
     Diagnose {
         request: TextRequest,
         deadline: Instant,
-        tell: oneshot::Sender<Found>,
+        tell: oneshot::Sender<ProblemsResult>,
     },
     Imports {
         request: TextRequest,
@@ -65,13 +66,13 @@ enum Job {
         at: usize,
         relation: Relation,
         deadline: Instant,
-        tell: oneshot::Sender<Said<Vec<Place>>>,
+        tell: oneshot::Sender<ToolResult<Vec<ServerLocation>>>,
     },
     Hover {
         request: TextRequest,
         at: usize,
         deadline: Instant,
-        tell: oneshot::Sender<Said<String>>,
+        tell: oneshot::Sender<ToolResult<String>>,
     },
     /// The stamps of the files on disk.
     Disk(Vec<(FilePath, Stamp)>),
@@ -79,9 +80,9 @@ enum Job {
 
 /// Server events that are kept until they are read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct News(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct ServerEvents(Arc<Mutex<VecDeque<String>>>);
 
-impl News {
+impl ServerEvents {
     fn add(&self, what: String) {
         tracing::info!("{what}");
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,36 +99,36 @@ impl News {
 
 /// A handle to a server. Clones share the server; it stops when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Keeper {
+pub(super) struct ServerSupervisor {
     pub name: String,
     pub root: PathBuf,
-    pub news: News,
-    jobs: mpsc::Sender<Job>,
+    pub news: ServerEvents,
+    jobs: mpsc::Sender<SupervisorJob>,
     /// Whether the server runs and has completed the handshake.
     ready: Arc<AtomicBool>,
 }
 
-impl Keeper {
+impl ServerSupervisor {
     /// Creates a handle. The server starts on the first request.
-    pub fn new(about: About, launch: Launch) -> Self {
+    pub fn new(about: ServerSetup, launch: ServerLauncher) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let news = News::default();
+        let news = ServerEvents::default();
         let name = about.name.clone();
         let root = about.root.clone();
         let ready = Arc::default();
-        let state = State {
+        let state = SupervisorState {
             about,
             launch,
             news: news.clone(),
             session: None,
-            trouble: Trouble::default(),
+            trouble: CrashHistory::default(),
             late: 0,
             late_with_names: 0,
             disk: HashMap::new(),
             ready: Arc::clone(&ready),
         };
         tokio::spawn(keep(state, queue));
-        Keeper {
+        ServerSupervisor {
             name,
             root,
             news,
@@ -151,11 +152,11 @@ impl Keeper {
         request: TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Said<Vec<Place>> {
+    ) -> ToolResult<Vec<ServerLocation>> {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
-        let late = Failure::Late(request.deadline.as_millis());
-        let job = Job::Places {
+        let late = RequestFailure::Late(request.deadline.as_millis());
+        let job = SupervisorJob::Places {
             request,
             at,
             relation,
@@ -169,11 +170,11 @@ impl Keeper {
     ///
     /// # Errors
     /// The reason why the text is unknown.
-    pub async fn hover(&self, request: TextRequest, at: usize) -> Said<String> {
+    pub async fn hover(&self, request: TextRequest, at: usize) -> ToolResult<String> {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
-        let late = Failure::Late(request.deadline.as_millis());
-        let job = Job::Hover {
+        let late = RequestFailure::Late(request.deadline.as_millis());
+        let job = SupervisorJob::Hover {
             request,
             at,
             deadline,
@@ -186,11 +187,11 @@ impl Keeper {
     ///
     /// # Errors
     /// The reason why the problems are unknown.
-    pub async fn diagnose(&self, request: TextRequest) -> Found {
+    pub async fn diagnose(&self, request: TextRequest) -> ProblemsResult {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
-        let late = Failure::Late(request.deadline.as_millis());
-        let job = Job::Diagnose {
+        let late = RequestFailure::Late(request.deadline.as_millis());
+        let job = SupervisorJob::Diagnose {
             request,
             deadline,
             tell,
@@ -209,8 +210,8 @@ impl Keeper {
     ) -> Result<Vec<String>, String> {
         let (tell, answer) = oneshot::channel();
         let deadline = Instant::now() + request.deadline;
-        let late = Failure::Late(request.deadline.as_millis());
-        let job = Job::Imports {
+        let late = RequestFailure::Late(request.deadline.as_millis());
+        let job = SupervisorJob::Imports {
             request,
             problem,
             deadline,
@@ -221,26 +222,28 @@ impl Keeper {
 
     /// Sends the current list of files on disk to the server.
     pub fn disk(&self, files: Vec<(FilePath, Stamp)>) {
-        if self.jobs.try_send(Job::Disk(files)).is_err() {
-            self.news
-                .add(format!("{} was not told what changed on disk", self.name));
+        if self.jobs.try_send(SupervisorJob::Disk(files)).is_err() {
+            self.news.add(format!(
+                "{} could not be notified of files that changed on disk",
+                self.name
+            ));
         }
     }
 
     async fn wait<T>(
         &self,
-        job: Job,
+        job: SupervisorJob,
         answer: oneshot::Receiver<Result<T, String>>,
         deadline: Instant,
-        late: &Failure,
+        late: &RequestFailure,
     ) -> Result<T, String> {
         let name = &self.name;
         if self.jobs.try_send(job).is_err() {
-            return Err(format!("{name}: too many questions wait for it"));
+            return Err(format!("{name}: too many requests are waiting"));
         }
         match timeout_at(deadline, answer).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Err(format!("{name}: it is gone")),
+            Ok(Err(_)) => Err(format!("{name}: it has stopped")),
             Err(_) => Err(format!("{name}: {late}")),
         }
     }
@@ -248,18 +251,19 @@ impl Keeper {
 
 /// The consecutive crashes of a server.
 #[derive(Debug, Default)]
-struct Trouble {
+struct CrashHistory {
     crashes: usize,
     not_before: Option<Instant>,
     last: String,
 }
 
-struct State {
-    about: About,
-    launch: Launch,
-    news: News,
-    session: Option<Session>,
-    trouble: Trouble,
+/// The task that owns the server and processes the queued requests.
+struct SupervisorState {
+    about: ServerSetup,
+    launch: ServerLauncher,
+    news: ServerEvents,
+    session: Option<ServerSession>,
+    trouble: CrashHistory,
     late: u32,
     late_with_names: u32,
     /// The files on disk as last reported to the server.
@@ -267,7 +271,7 @@ struct State {
     ready: Arc<AtomicBool>,
 }
 
-async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
+async fn keep(mut state: SupervisorState, mut queue: mpsc::Receiver<SupervisorJob>) {
     loop {
         let job = match timeout(IDLE, queue.recv()).await {
             Ok(job) => job,
@@ -283,24 +287,24 @@ async fn keep(mut state: State, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-impl State {
+impl SupervisorState {
     fn is_ready(&self) -> bool {
         let is_up = self.session.as_ref().is_some_and(|one| !one.is_closed());
         is_up && self.late_with_names < LATE_WITH_NAMES
     }
 
     /// Runs a job, unless the caller no longer waits for the result.
-    async fn carry_out(&mut self, job: Job) {
+    async fn carry_out(&mut self, job: SupervisorJob) {
         match job {
-            Job::Disk(files) => self.disk_is(files),
-            Job::Diagnose {
+            SupervisorJob::Disk(files) => self.disk_is(files),
+            SupervisorJob::Diagnose {
                 request,
                 deadline,
                 tell,
             } if !tell.is_closed() => {
                 let _ = tell.send(self.diagnose(&request, deadline).await);
             }
-            Job::Imports {
+            SupervisorJob::Imports {
                 request,
                 problem,
                 deadline,
@@ -308,7 +312,7 @@ impl State {
             } if !tell.is_closed() => {
                 let _ = tell.send(self.imports(&request, problem, deadline).await);
             }
-            Job::Places {
+            SupervisorJob::Places {
                 request,
                 at,
                 relation,
@@ -317,7 +321,7 @@ impl State {
             } if !tell.is_closed() => {
                 let _ = tell.send(self.places(&request, at, relation, deadline).await);
             }
-            Job::Hover {
+            SupervisorJob::Hover {
                 request,
                 at,
                 deadline,
@@ -325,8 +329,10 @@ impl State {
             } if !tell.is_closed() => {
                 let _ = tell.send(self.hover(&request, at, deadline).await);
             }
-            Job::Diagnose { .. } | Job::Imports { .. } | Job::Places { .. } | Job::Hover { .. } => {
-            }
+            SupervisorJob::Diagnose { .. }
+            | SupervisorJob::Imports { .. }
+            | SupervisorJob::Places { .. }
+            | SupervisorJob::Hover { .. } => {}
         }
     }
 
@@ -336,42 +342,51 @@ impl State {
         at: usize,
         relation: Relation,
         deadline: Instant,
-    ) -> Said<Vec<Place>> {
-        let asked = Asked { request, deadline };
+    ) -> ToolResult<Vec<ServerLocation>> {
+        let asked = TimedRequest { request, deadline };
         let (tool, session) = self.running()?;
         let found = session.places(&asked, at, relation).await;
         Ok((tool, self.of_name(found).await?))
     }
 
-    async fn hover(&mut self, request: &TextRequest, at: usize, deadline: Instant) -> Said<String> {
-        let asked = Asked { request, deadline };
+    async fn hover(
+        &mut self,
+        request: &TextRequest,
+        at: usize,
+        deadline: Instant,
+    ) -> ToolResult<String> {
+        let asked = TimedRequest { request, deadline };
         let (tool, session) = self.running()?;
         let found = session.hover(&asked, at).await;
         Ok((tool, self.of_name(found).await?))
     }
 
-    fn running(&mut self) -> Result<(String, &mut Session), String> {
+    fn running(&mut self) -> Result<(String, &mut ServerSession), String> {
         match &mut self.session {
             Some(session) if !session.is_closed() => Ok((session.tool.clone(), session)),
-            Some(_) | None => Err(format!("{}: it does not run", self.about.name)),
+            Some(_) | None => Err(format!("{}: it is not running", self.about.name)),
         }
     }
 
     /// Evaluates a result about a name. A server that is slow with names may be fast with
     /// diagnostics, so a timeout does not count as a failure of the server.
-    async fn of_name<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
-        self.late_with_names += u32::from(matches!(found, Err(Failure::Late(_))));
+    async fn of_name<T>(&mut self, found: Result<T, RequestFailure>) -> Result<T, String> {
+        self.late_with_names += u32::from(matches!(found, Err(RequestFailure::Late(_))));
         match found {
             Ok(found) => Ok(found),
-            Err(failure @ (Failure::Gone | Failure::Unprovable)) => self.judged(Err(failure)).await,
-            Err(failure @ (Failure::Late(_) | Failure::Refused(_) | Failure::Unreadable(_))) => {
-                Err(format!("{}: {failure}", self.about.name))
+            Err(failure @ (RequestFailure::Gone | RequestFailure::Unprovable)) => {
+                self.judged(Err(failure)).await
             }
+            Err(
+                failure @ (RequestFailure::Late(_)
+                | RequestFailure::Refused(_)
+                | RequestFailure::Unreadable(_)),
+            ) => Err(format!("{}: {failure}", self.about.name)),
         }
     }
 
-    async fn diagnose(&mut self, request: &TextRequest, deadline: Instant) -> Found {
-        let asked = Asked { request, deadline };
+    async fn diagnose(&mut self, request: &TextRequest, deadline: Instant) -> ProblemsResult {
+        let asked = TimedRequest { request, deadline };
         let session = self.ready().await?;
         let tool = session.tool.clone();
         let found = session.diagnose(&asked).await;
@@ -384,14 +399,14 @@ impl State {
         problem: Problem,
         deadline: Instant,
     ) -> Result<Vec<String>, String> {
-        let asked = Asked { request, deadline };
+        let asked = TimedRequest { request, deadline };
         let found = self.ready().await?.imports(&asked, &problem).await;
         self.judged(found).await
     }
 
     /// Returns the running server, after starting it if needed.
-    async fn ready(&mut self) -> Result<&mut Session, String> {
-        if self.session.as_ref().is_some_and(Session::is_closed) {
+    async fn ready(&mut self) -> Result<&mut ServerSession, String> {
+        if self.session.as_ref().is_some_and(ServerSession::is_closed) {
             self.crashed("it crashed").await;
         }
         if self.session.is_none() {
@@ -405,7 +420,7 @@ impl State {
 
     async fn start(&mut self) -> Result<(), String> {
         let name = &self.about.name;
-        let Trouble {
+        let CrashHistory {
             crashes,
             not_before,
             last,
@@ -421,7 +436,7 @@ impl State {
             ));
         }
         let opened = match (self.launch)() {
-            Ok(link) => Session::open(link, &self.about, now + START).await,
+            Ok(link) => ServerSession::open(link, &self.about, now + START).await,
             Err(error) => {
                 let why = format!("it cannot be started: {error}");
                 return Err(self.failed(&why).await);
@@ -430,7 +445,7 @@ impl State {
         let mut session = match opened {
             Ok(session) => session,
             Err(refusal) => {
-                let why = format!("at its start: {}", refusal.told().await);
+                let why = format!("at startup: {}", refusal.told().await);
                 return Err(self.failed(&why).await);
             }
         };
@@ -449,7 +464,7 @@ impl State {
                 self.trouble.crashes = WAITS.len() + 1;
                 Err(why)
             }
-            Err(failure) => Err(self.failed(&format!("at its start: {failure}")).await),
+            Err(failure) => Err(self.failed(&format!("at startup: {failure}")).await),
         }
     }
 
@@ -460,18 +475,18 @@ impl State {
     }
 
     /// Updates the server's state after a result of a request.
-    async fn judged<T>(&mut self, found: Result<T, Failure>) -> Result<T, String> {
+    async fn judged<T>(&mut self, found: Result<T, RequestFailure>) -> Result<T, String> {
         let failure = match found {
             Ok(found) => {
-                self.trouble = Trouble::default();
+                self.trouble = CrashHistory::default();
                 self.late = 0;
                 return Ok(found);
             }
             Err(failure) => failure,
         };
         match &failure {
-            Failure::Gone => self.crashed("it crashed").await,
-            Failure::Late(_) => {
+            RequestFailure::Gone => self.crashed("it crashed").await,
+            RequestFailure::Late(_) => {
                 self.late += 1;
                 if self.late >= LATE {
                     self.crashed(&format!("it gave no answer {LATE} times in a row"))
@@ -479,29 +494,29 @@ impl State {
                 }
             }
             // Stopping the server prevents late diagnostics of older texts.
-            Failure::Unprovable => self.session = None,
-            Failure::Refused(_) | Failure::Unreadable(_) => {}
+            RequestFailure::Unprovable => self.session = None,
+            RequestFailure::Refused(_) | RequestFailure::Unreadable(_) => {}
         }
         Err(match &failure {
-            Failure::Gone => format!("{}: {}", self.about.name, self.trouble.last),
-            Failure::Late(_)
-            | Failure::Unprovable
-            | Failure::Refused(_)
-            | Failure::Unreadable(_) => format!("{}: {failure}", self.about.name),
+            RequestFailure::Gone => format!("{}: {}", self.about.name, self.trouble.last),
+            RequestFailure::Late(_)
+            | RequestFailure::Unprovable
+            | RequestFailure::Refused(_)
+            | RequestFailure::Unreadable(_) => format!("{}: {failure}", self.about.name),
         })
     }
 
     async fn crashed(&mut self, what: &str) {
         let end = match self.session.take() {
-            Some(Session {
+            Some(ServerSession {
                 process: Some(mut process),
                 ..
             }) => format!("{what} ({})", process.end().await),
             Some(_) | None => what.to_owned(),
         };
-        let Trouble { crashes, .. } = self.trouble;
+        let CrashHistory { crashes, .. } = self.trouble;
         self.late = 0;
-        self.trouble = Trouble {
+        self.trouble = CrashHistory {
             crashes: crashes + 1,
             not_before: WAITS.get(crashes).map(|wait| Instant::now() + *wait),
             last: end.clone(),
@@ -519,16 +534,16 @@ impl State {
         let gone = before
             .keys()
             .filter(|file| !self.disk.contains_key(*file))
-            .map(|file| (path(file), Fate::Deleted));
+            .map(|file| (path(file), FileChangeKind::Deleted));
         let changed = self.disk.iter().filter_map(|(file, stamp)| {
             let fate = match before.get(file) {
-                None => Fate::Created,
-                Some(old) if old != stamp => Fate::Changed,
+                None => FileChangeKind::Created,
+                Some(old) if old != stamp => FileChangeKind::Changed,
                 Some(_) => return None,
             };
             Some((path(file), fate))
         });
-        let all: Vec<(PathBuf, Fate)> = gone.chain(changed).collect();
+        let all: Vec<(PathBuf, FileChangeKind)> = gone.chain(changed).collect();
         if !all.is_empty() {
             session.disk_changed(&all);
         }

@@ -6,35 +6,35 @@ use serde_json::{Value, json};
 
 /// A server that needs no configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct BuiltInServer {
     pub name: &'static str,
     pub program: &'static str,
     pub arguments: &'static [&'static str],
 }
 
 /// The servers for Python.
-pub(super) const KNOWN: [Known; 5] = [
-    Known {
+pub(super) const KNOWN: [BuiltInServer; 5] = [
+    BuiltInServer {
         name: "ty",
         program: "ty",
         arguments: &["server"],
     },
-    Known {
+    BuiltInServer {
         name: "basedpyright",
         program: "basedpyright-langserver",
         arguments: &["--stdio"],
     },
-    Known {
+    BuiltInServer {
         name: "pyright",
         program: "pyright-langserver",
         arguments: &["--stdio"],
     },
-    Known {
+    BuiltInServer {
         name: "jedi-language-server",
         program: "jedi-language-server",
         arguments: &[],
     },
-    Known {
+    BuiltInServer {
         name: "pylsp",
         program: "pylsp",
         arguments: &[],
@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_for_overrides_for_long_is_not_asked_for_them() {
+    fn servers_with_blocking_override_search_get_no_such_requests() {
         assert!(is_deaf_over("basedpyright", "implementationProvider"));
         assert!(!is_deaf_over("basedpyright", "referencesProvider"));
         assert!(!is_deaf_over("ty", "implementationProvider"));
     }
 
     #[test]
-    fn sections_are_found_by_their_path() {
+    fn settings_sections_are_found_by_dotted_path() {
         let all = settings(Some(Path::new("/v/bin/python")), None);
         assert_eq!(section(&all, Some("python.pythonPath")), "/v/bin/python");
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_built_on_jedi_are_told_which_interpreter_to_start() {
+    fn jedi_based_servers_get_an_interpreter_setting() {
         let python = Some(Path::new("/usr/bin/python3"));
         let all = settings(None, python);
         let jedi = section(&all, Some("pylsp.plugins.jedi.environment"));

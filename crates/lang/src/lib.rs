@@ -2,7 +2,7 @@
 //! Results about other texts are rejected.
 //!
 //! A server runs on the user's own workspace and never writes there. Unsaved texts are sent to it
-//! as open documents, and its cache is in a separate directory. [`Keeper`](keeper) sends one
+//! as open documents, and its cache is in a separate directory. [`ServerSupervisor`](keeper) sends one
 //! request after another, so that the texts cannot change between their notification and the
 //! response.
 
@@ -23,8 +23,8 @@ mod session;
 mod tests;
 
 pub use answers::{problems_of, spots_of};
-pub use find::{NotUsed, OwnPrograms, Places, Program};
-pub use service::{LanguageServers, ServerPool, Wanted, version};
+pub use find::{NotUsed, OwnPrograms, ProgramSearch, ServerProgram};
+pub use service::{LanguageServers, ServerPool, ServerSelection, version};
 
 /// Returns the names of the servers that need no configuration, by preference.
 pub fn known_servers() -> Vec<String> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::convert::WireRange;
 use super::documents::path;
-use starling_core::{Spot, TextRequest};
+use starling_core::{NameLocation, TextRequest};
 use starling_syntax::FilePath;
 use starling_text::{ContentHash, Encoding, position_of};
 use starling_workspace::{MAX_FILE_BYTES, PathPolicy, read_bounded};
@@ -24,7 +24,7 @@ const LONGEST: usize = 2000;
 
 /// A location in the server's encoding.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ServerLocation {
     path: PathBuf,
     range: WireRange,
     encoding: Encoding,
@@ -40,7 +40,7 @@ pub(super) fn position(text: &str, at: usize, encoding: Encoding) -> Value {
 ///
 /// # Errors
 /// A description of the first invalid location.
-pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, String> {
+pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<ServerLocation>, String> {
     let all = match answer {
         Value::Null => Vec::new(),
         Value::Array(all) => all,
@@ -51,9 +51,9 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
             Some(uri) => (Some(uri), &one["targetSelectionRange"]),
             None => (one["uri"].as_str(), &one["range"]),
         };
-        let uri = uri.ok_or("a place without a file")?;
+        let uri = uri.ok_or("a location without a file")?;
         let range = WireRange::deserialize(range).map_err(|error| error.to_string())?;
-        Ok(path(uri).map(|path| Place {
+        Ok(path(uri).map(|path| ServerLocation {
             path,
             range,
             encoding,
@@ -65,7 +65,11 @@ pub(super) fn places(answer: Value, encoding: Encoding) -> Result<Vec<Place>, St
 
 /// Converts locations to byte ranges in the texts that the server saw: those of the request, or
 /// else those on disk.
-pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec<Spot> {
+pub(super) fn spots(
+    places: &[ServerLocation],
+    request: &TextRequest,
+    root: &Path,
+) -> Vec<NameLocation> {
     let policy = PathPolicy::of(root);
     let mut texts: HashMap<FilePath, Option<(Rope, ContentHash)>> = HashMap::new();
     let mut spots = Vec::new();
@@ -80,7 +84,7 @@ pub(super) fn spots(places: &[Place], request: &TextRequest, root: &Path) -> Vec
             .entry(file.clone())
             .or_insert_with(|| text_of(request, &file, &policy));
         if let Some((rope, of)) = text {
-            spots.push(Spot {
+            spots.push(NameLocation {
                 range: place.range.bytes(rope, place.encoding),
                 of: of.clone(),
                 file,
@@ -152,12 +156,12 @@ mod tests {
         };
         let places = places(answer, Encoding::Utf16).unwrap();
         let spots = spots(&places, &request, Path::new("/p"));
-        let brief = |spot: Spot| (spot.file.to_string(), spot.range.start, spot.range.end);
+        let brief = |spot: NameLocation| (spot.file.to_string(), spot.range.start, spot.range.end);
         spots.into_iter().map(brief).collect()
     }
 
     #[test]
-    fn places_are_read_in_each_of_their_forms() {
+    fn locations_are_parsed_from_every_response_format() {
         let one = json!({"uri": URI, "range": range(1, 2, 4)});
         let link = json!({"targetUri": "file:///p/b.py", "targetRange": range(0, 0, 13),
             "targetSelectionRange": range(0, 4, 5)});
@@ -169,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_or_is_gone_is_left_out() {
+    fn locations_outside_the_workspace_or_in_missing_files_are_dropped() {
         let at = |uri: &str| json!({"uri": uri, "range": range(0, 0, 1)});
         let elsewhere = [
             "file:///q/a.py",
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_belongs_to_the_text_that_was_shown() {
+    fn location_carries_the_hash_of_the_text_sent_to_the_server() {
         let request = TextRequest {
             file: FilePath::new("a.py"),
             text: "x".into(),
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hover_is_text_in_any_dress() {
+    fn hover_text_is_read_from_every_response_format() {
         let told = |contents: Value| hover(&json!({"contents": contents}));
         assert_eq!(told(json!(" f() \n")), "f()");
         assert_eq!(told(json!({"kind": "plaintext", "value": "f()"})), "f()");
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_counted_as_was_agreed() {
+    fn positions_use_the_negotiated_encoding() {
         let at = |encoding| position("x\n🐦ab\n", 6, encoding)["character"].clone();
         assert_eq!(at(Encoding::Utf8), 4);
         assert_eq!(at(Encoding::Utf16), 2);

@@ -1,5 +1,5 @@
-//! The process of a language server: started in a group of its own, its last words kept, killed with
-//! all that it started.
+//! The process of a language server: it is started in its own process group, the end of its error
+//! output is kept, and it is killed together with all processes that it started.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,9 +19,9 @@ use super::link::Link;
 use starling_platform::processes::{ProcessGroup, lead_group};
 use starling_workspace::{HostPrograms, Variables};
 
-/// How long one that says nothing more is waited for.
+/// Maximum time to wait for a process that has closed its pipes.
 const GRACE: Duration = Duration::from_millis(500);
-/// What is kept of its standard error.
+/// Maximum number of bytes kept of the error output.
 const LAST_WORDS: usize = 2 << 10;
 
 /// What a server gets to see of the environment: enough to find itself and the project's packages,
@@ -49,8 +49,8 @@ const PASSED_ON: [&str; 19] = [
     "USERPROFILE",
 ];
 
-/// The variables that a server gets: none that names something in a project that is not trusted, for a
-/// server starts the interpreter that `VIRTUAL_ENV` or `CONDA_PREFIX` names.
+/// Returns the environment of a server. Variables that point into an untrusted project are left
+/// out, because a server starts the interpreter that `VIRTUAL_ENV` or `CONDA_PREFIX` names.
 fn passed_on(
     others: &HostPrograms,
     value_of: impl Fn(&str) -> Option<OsString>,
@@ -62,11 +62,11 @@ fn passed_on(
         .collect()
 }
 
-/// Starts a server. Its caches are kept below `cache`.
+/// Starts a server. Its cache directory is below `cache`.
 ///
 /// # Errors
-/// It cannot be started.
-pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<Link> {
+/// The program cannot be started.
+pub(super) fn start(program: &ServerProgram, root: &Path, cache: &Path) -> io::Result<ServerLink> {
     let programs = &program.others;
     let passed_on = passed_on(programs, |name| std::env::var_os(name));
     let server = programs.command(&program.path, Variables::Clean, root);
@@ -92,10 +92,10 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
         return Err(io::Error::other("its pipes are missing"));
     };
     let listener = tokio::spawn(listen(errors, Arc::clone(&words)));
-    Ok(Link {
+    Ok(ServerLink {
         input: Box::new(input),
         output: Box::new(output),
-        process: Some(Process {
+        process: Some(ServerProcess {
             child,
             group,
             words,
@@ -104,9 +104,10 @@ pub(super) fn start(program: &Program, root: &Path, cache: &Path) -> io::Result<
     })
 }
 
-type Words = Arc<Mutex<VecDeque<u8>>>;
+/// The last bytes of a process's error output.
+type ErrorOutput = Arc<Mutex<VecDeque<u8>>>;
 
-async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
+async fn listen(mut errors: impl AsyncRead + Unpin, words: ErrorOutput) {
     let mut chunk = [0; 1024];
     while let Ok(read @ 1..) = errors.read(&mut chunk).await {
         let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,24 +117,25 @@ async fn listen(mut errors: impl AsyncRead + Unpin, words: Words) {
     }
 }
 
-/// A running server; dropped, it and all that it started are killed.
+/// A running server. Dropping it kills the server and all processes that it started.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     group: Option<ProcessGroup>,
     words: Words,
     listener: JoinHandle<()>,
 }
 
-impl Process {
-    /// How it ended, if it did, and the last line that it said. What it left behind is killed.
+impl ServerProcess {
+    /// Returns how the process ended and the last line of its error output. Kills all remaining
+    /// child processes.
     pub async fn end(&mut self) -> String {
         let status = match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(_)) | Err(_) => "it closed its pipes".to_owned(),
         };
         self.kill_group();
-        // All that could say more are dead.
+        // All processes that could write to the pipe are dead.
         let _ = timeout(GRACE, &mut self.listener).await;
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let words: Vec<u8> = words.iter().copied().collect();
@@ -151,7 +153,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill_group();
     }
@@ -163,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    fn shell(line: &str) -> Link {
-        let program = Program {
+    fn shell(line: &str) -> ServerLink {
+        let program = ServerProgram {
             name: "sh".to_owned(),
             path: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), line.to_owned()],
@@ -173,15 +175,15 @@ mod tests {
         start(&program, Path::new("/"), Path::new("/nowhere")).unwrap()
     }
 
-    /// Everything that it says.
-    async fn said(link: &mut Link) -> String {
+    /// Reads all output of the server.
+    async fn said(link: &mut ServerLink) -> String {
         let mut text = String::new();
         link.input.read_to_string(&mut text).await.unwrap();
         text
     }
 
     #[tokio::test]
-    async fn its_end_is_told_with_its_last_words() {
+    async fn server_exit_is_reported_with_its_last_error_line() {
         let mut link = shell("echo one >&2; echo 'last words' >&2; exit 3");
         said(&mut link).await;
         let end = link.process.as_mut().unwrap().end().await;
@@ -190,8 +192,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_sees_its_cache_and_no_secrets() {
-        // Cargo sets it for tests; nobody lists it.
+    async fn server_environment_has_a_cache_and_no_secrets() {
+        // Cargo sets this variable for tests, and it is not in the list of passed variables.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let seen = said(&mut shell("env")).await;
         assert!(seen.contains("XDG_CACHE_HOME=/nowhere"), "{seen}");
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn no_variable_names_something_in_a_project_that_is_not_trusted() {
+    fn variables_that_point_into_an_untrusted_project_are_not_passed_on() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(root.join(".venv/bin")).unwrap();
@@ -222,18 +224,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_started_dies_with_it() {
+    async fn child_processes_of_a_server_are_killed_with_it() {
         let mut link = shell("sleep 1000 & echo started; wait");
         let mut started = [0; 8];
         link.input.read_exact(&mut started).await.unwrap();
         drop(link.process.take());
-        // The pipe ends when the last of them is dead.
+        // The pipe closes when the last child process is dead.
         let end = timeout(Duration::from_secs(100), said(&mut link)).await;
         assert_eq!(end.unwrap(), "");
     }
 
     #[tokio::test]
-    async fn one_that_closes_its_pipes_is_not_waited_for() {
+    async fn server_that_closes_its_pipes_is_not_awaited() {
         let mut link = shell("exec >&- 2>&-; sleep 1000");
         said(&mut link).await;
         let end = link.process.as_mut().unwrap().end().await;

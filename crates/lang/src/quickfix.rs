@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_read_off_the_edits() {
+    fn import_statements_are_extracted_from_quick_fixes() {
         let actions = [
             action(
                 "import collections.name",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_wanted_name_of_this_file_is_imported() {
+    fn quick_fix_imports_only_the_requested_name_in_this_file() {
         let merged = action("t", 0, 9, ", sys\nfrom m import other as name, more");
         assert_eq!(found(&[merged], "name"), ["from m import other as name"]);
         let module = action("t", 0, 0, "import name\n");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_action_is_passed_over() {
+    fn invalid_quick_fixes_are_ignored() {
         for odd in [
             json!(null),
             json!({}),

@@ -1,4 +1,4 @@
-//! The language service of a run: which servers answer, and what they said of texts before.
+//! The language service of a run: selects the servers and caches their results.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -9,49 +9,49 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::find::{NotUsed, Places, Program};
-use super::keeper::{BLIND, Keeper, Said};
+use super::find::{NotUsed, ProgramSearch, ServerProgram};
+use super::keeper::{BLIND, ServerSupervisor, ToolResult};
 use super::known::{options, settings};
 use super::names;
 use super::process;
-use super::session::{About, Session};
+use super::session::{ServerSession, ServerSetup};
 use starling_core::{
-    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, Severity, Spot,
-    TextRequest,
+    Diagnostics, Effort, LanguageService, LspAnswer, NameLocation, Problem, ProblemKind, Relation,
+    Severity, TextRequest,
 };
 use starling_syntax::FilePath;
 use starling_text::ContentHash;
 use starling_workspace::Snapshot;
 
-/// How long a server may take to tell its version.
+/// Maximum time for a server to report its version.
 const GREETING: Duration = Duration::from_secs(20);
-/// Answers of one run that are remembered.
+/// Maximum number of cached results per run.
 const MOST: usize = 512;
 
-/// Which servers are wanted: names that are known, or commands.
+/// The configured servers, by built-in name or as commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// In order: the first that is here answers.
+pub struct ServerSelection {
+    /// Servers in order of preference; the first one that is installed is used.
     pub fast: Vec<String>,
-    /// For a second look.
+    /// Servers for a second, more thorough check, in order of preference.
     pub thorough: Vec<String>,
-    /// Errors that must be mended.
+    /// Kinds of problems that must be fixed before a review.
     pub stops: BTreeSet<ProblemKind>,
-    /// The longest that one question may take.
+    /// Maximum time for one request.
     pub deadline: Duration,
 }
 
-/// What a server is started as: where, which, and with whose packages.
-type Place = (PathBuf, Program, Option<PathBuf>);
+/// The identity of a started server: project root, program, and Python interpreter.
+type ServerKey = (PathBuf, ServerProgram, Option<PathBuf>);
 
-/// The servers of a process. They outlive a run: the next one finds them warm.
+/// The servers of this process. They keep running between runs, so that later runs start faster.
 pub struct ServerPool {
     cache: PathBuf,
-    keepers: Mutex<HashMap<Place, Keeper>>,
+    keepers: Mutex<HashMap<ServerKey, ServerSupervisor>>,
 }
 
 impl ServerPool {
-    /// A pool without servers; what they store goes below `cache`.
+    /// Creates an empty pool. The servers' caches are stored below `cache`.
     pub fn new(cache: PathBuf) -> Self {
         ServerPool {
             cache,
@@ -59,12 +59,13 @@ impl ServerPool {
         }
     }
 
-    /// The service of a run over a snapshot. Nothing is started before the first question.
+    /// Creates the language service of a run over a snapshot. No server starts before the first
+    /// request.
     pub fn service(
         &self,
         snapshot: &Snapshot,
-        places: &Places,
-        wanted: &Wanted,
+        places: &ProgramSearch,
+        wanted: &ServerSelection,
     ) -> LanguageServers {
         let mut refused = Vec::new();
         let mut chosen = |entries: &[String]| {
@@ -80,7 +81,8 @@ impl ServerPool {
         let fast = chosen(&wanted.fast);
         let thorough = chosen(&wanted.thorough);
         let servers = LanguageServers::of(fast, thorough, &in_words(&refused), wanted);
-        // What nobody asked for is not missed in each run; `starling doctor` says what to install.
+        // Missing default servers are not reported in each run; `starling doctor` shows what to
+        // install.
         let is_missing = |(_, why): &(String, NotUsed)| matches!(why, NotUsed::Missing { .. });
         let is_default = wanted.fast == super::known_servers() && wanted.thorough.is_empty();
         if is_default && refused.iter().all(is_missing) {
@@ -92,23 +94,23 @@ impl ServerPool {
         servers
     }
 
-    fn keeper(&self, program: Program, places: &Places) -> Keeper {
+    fn keeper(&self, program: ServerProgram, places: &ProgramSearch) -> ServerSupervisor {
         let key = (places.root.clone(), program.clone(), places.python());
         let mut keepers = lock(&self.keepers);
         let keeper = keepers.entry(key).or_insert_with(|| {
             let (root, cache) = (places.root.clone(), self.cache.clone());
             let about = about(&program, places);
             let launch = move || process::start(&program, &root, &cache);
-            Keeper::new(about, Arc::new(launch))
+            ServerSupervisor::new(about, Arc::new(launch))
         });
         keeper.clone()
     }
 }
 
-/// What a server is told of itself and the project.
-fn about(program: &Program, places: &Places) -> About {
+/// Returns the setup of a server in this project.
+fn about(program: &ServerProgram, places: &ProgramSearch) -> ServerSetup {
     let (python, interpreter) = (places.python(), places.interpreter(program));
-    About {
+    ServerSetup {
         name: program.name.clone(),
         root: places.root.clone(),
         settings: settings(python.as_deref(), interpreter.as_deref()),
@@ -116,16 +118,20 @@ fn about(program: &Program, places: &Places) -> About {
     }
 }
 
-/// Starts a server, to know its name and version, and ends it.
+/// Starts a server to get its name and version, then stops it.
 ///
 /// # Errors
-/// Why it is of no use.
-pub async fn version(program: &Program, places: &Places, cache: &Path) -> Result<String, String> {
+/// The reason why the server cannot be used.
+pub async fn version(
+    program: &ServerProgram,
+    places: &ProgramSearch,
+    cache: &Path,
+) -> Result<String, String> {
     let link = process::start(program, &places.root, cache)
         .map_err(|error| format!("it cannot be started: {error}"))?;
     let about = about(program, places);
     let deadline = Instant::now() + GREETING;
-    match Session::open(link, &about, deadline).await {
+    match ServerSession::open(link, &about, deadline).await {
         Ok(mut session) => match session.sees_errors(deadline).await {
             Ok(true) => Ok(session.tool),
             Ok(false) => Err(BLIND.to_owned()),
@@ -139,24 +145,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Key = (Effort, FilePath, ContentHash);
-/// What tools found in texts.
-type Answers = Arc<Mutex<HashMap<Key, (String, Vec<Problem>)>>>;
+/// Identifies a request: effort, file, and the hash of all texts.
+type AnswerKey = (Effort, FilePath, ContentHash);
+/// Cached results: the tool and its problems, by text.
+type AnswerCache = Arc<Mutex<HashMap<AnswerKey, (String, Vec<Problem>)>>>;
 
-/// Servers as one service.
+/// A language service that forwards requests to the selected servers.
 pub struct LanguageServers {
-    fast: Option<Keeper>,
-    thorough: Option<Keeper>,
-    /// Why there is none.
+    fast: Option<ServerSupervisor>,
+    thorough: Option<ServerSupervisor>,
+    /// The reason why there is no server.
     none: String,
-    /// Whether that was told.
+    /// Whether this reason was already reported.
     told: AtomicBool,
     stops: BTreeSet<ProblemKind>,
     deadline: Duration,
-    known: Answers,
+    known: AnswerCache,
 }
 
-/// Why servers are not used. Those that are not installed share one reason, which says what to do.
+/// Returns the reasons why servers are not used. Servers that are not installed share one reason
+/// with an instruction.
 fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
@@ -179,10 +187,10 @@ fn in_words(refused: &[(String, NotUsed)]) -> Vec<String> {
 
 impl LanguageServers {
     pub(super) fn of(
-        fast: Option<Keeper>,
-        thorough: Option<Keeper>,
+        fast: Option<ServerSupervisor>,
+        thorough: Option<ServerSupervisor>,
         reasons: &[String],
-        wanted: &Wanted,
+        wanted: &ServerSelection,
     ) -> Self {
         let none = match reasons {
             [] => "no language server is configured".to_owned(),
@@ -199,11 +207,11 @@ impl LanguageServers {
         }
     }
 
-    fn keepers(&self) -> impl Iterator<Item = &Keeper> {
+    fn keepers(&self) -> impl Iterator<Item = &ServerSupervisor> {
         self.fast.iter().chain(&self.thorough)
     }
 
-    fn keeper(&self, request: &TextRequest) -> Result<Keeper, String> {
+    fn keeper(&self, request: &TextRequest) -> Result<ServerSupervisor, String> {
         if !is_known(&request.file) {
             return Err(format!("no language server knows {}", request.file));
         }
@@ -214,8 +222,9 @@ impl LanguageServers {
         keeper.clone().ok_or_else(|| self.none.clone())
     }
 
-    /// Questions about names start nothing: the index answers them as well.
-    fn ready(&self, request: &TextRequest) -> Result<Keeper, String> {
+    /// Returns the server if it is ready. Requests about names do not start a server, because the
+    /// index can answer them as well.
+    fn ready(&self, request: &TextRequest) -> Result<ServerSupervisor, String> {
         let keeper = self.keeper(request)?;
         match keeper.is_ready() {
             true => Ok(keeper),
@@ -224,22 +233,22 @@ impl LanguageServers {
     }
 }
 
-fn answer<T>(said: Said<T>) -> Answer<T> {
+fn answer<T>(said: ToolResult<T>) -> LspAnswer<T> {
     match said {
-        Ok((tool, value)) => Answer::Known { tool, value },
-        Err(reason) => Answer::Unknown { reason },
+        Ok((tool, value)) => LspAnswer::Known { tool, value },
+        Err(reason) => LspAnswer::Unknown { reason },
     }
 }
 
-/// Whether the servers know the language of a file.
+/// Whether the servers support the language of a file.
 fn is_known(file: &FilePath) -> bool {
     let ending = file.as_str().rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|ending| matches!(ending, "py" | "pyi"))
 }
 
 async fn diagnose(
-    keeper: Keeper,
-    known: Answers,
+    keeper: ServerSupervisor,
+    known: AnswerCache,
     request: TextRequest,
 ) -> Result<(String, Vec<Problem>), String> {
     let key = key(&request);
@@ -255,8 +264,9 @@ async fn diagnose(
     Ok(found)
 }
 
-/// Of all texts that an answer depends on and that may change in a run.
-fn key(request: &TextRequest) -> Key {
+/// Returns the cache key of a request. It covers all texts that the result depends on and that may
+/// change during a run.
+fn key(request: &TextRequest) -> AnswerKey {
     let mut all = String::new();
     let mut others: Vec<_> = request
         .overlay
@@ -332,7 +342,7 @@ impl LanguageService for LanguageServers {
         mut request: TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Answer<Vec<Spot>> {
+    ) -> LspAnswer<Vec<NameLocation>> {
         request.deadline = request.deadline.min(self.deadline);
         let found = async {
             let keeper = self.ready(&request)?;
@@ -346,11 +356,11 @@ impl LanguageService for LanguageServers {
         answer(found.await)
     }
 
-    async fn hover(&self, mut request: TextRequest, at: usize) -> Answer<String> {
+    async fn hover(&self, mut request: TextRequest, at: usize) -> LspAnswer<String> {
         request.deadline = request.deadline.min(self.deadline);
         match self.ready(&request) {
             Ok(keeper) => answer(keeper.hover(request, at).await),
-            Err(reason) => Answer::Unknown { reason },
+            Err(reason) => LspAnswer::Unknown { reason },
         }
     }
 
@@ -367,19 +377,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_servers_that_are_not_installed_are_no_news_of_a_run() {
+    fn missing_default_servers_are_not_reported_in_a_run() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = starling_workspace::Workspace::open(dir.path().to_owned()).unwrap();
         let snapshot = workspace.snapshot(Default::default());
         let pool = ServerPool::new(dir.path().join("cache"));
-        let places = Places {
+        let places = ProgramSearch {
             root: dir.path().to_owned(),
             own_programs: super::super::find::OwnPrograms::Refused,
             path: dir.path().join("bin").into(),
             virtual_env: None,
         };
         let news = |fast: Vec<String>| {
-            let wanted = Wanted {
+            let wanted = ServerSelection {
                 fast,
                 thorough: Vec::new(),
                 stops: BTreeSet::new(),
@@ -393,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_not_installed_share_one_reason() {
+    fn missing_servers_are_reported_in_one_reason() {
         let missing = |name: &str| {
             let program = name.to_owned();
             (name.to_owned(), NotUsed::Missing { program })

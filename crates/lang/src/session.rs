@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::convert;
-use super::documents::{Documents, Fate, Notification, Texts, uri, watched};
-use super::heard::{Awaited, Heard, listener};
+use super::documents::{Documents, FileChangeKind, Notification, Texts, uri, watched};
+use super::heard::{AwaitedVersion, ServerMessages, listener};
 use super::known::is_deaf_over;
-use super::link::Link;
-use super::names::{self, Place};
-use super::process::Process;
+use super::link::ServerLink;
+use super::names::{self, ServerLocation};
+use super::process::ServerProcess;
 use super::quickfix;
 use starling_core::{Effort, Problem, Relation, Severity, TextRequest};
 use starling_rpc::{Connection, RequestError};
@@ -29,7 +29,7 @@ const PULL: &str = "textDocument/diagnostic";
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     #[error("no answer within {0} ms")]
     Late(u128),
     #[error("it crashed")]
@@ -38,13 +38,13 @@ pub(super) enum Failure {
     Refused(String),
     #[error("its answer cannot be read: {0}")]
     Unreadable(String),
-    #[error("it does not say which version its diagnostics speak of, and they may be old")]
+    #[error("its diagnostics do not name the version of the text, so they may be old")]
     Unprovable,
 }
 
 /// The server's name, its workspace and its settings.
 #[derive(Debug, Clone)]
-pub(super) struct About {
+pub(super) struct ServerSetup {
     pub name: String,
     pub root: PathBuf,
     pub settings: Value,
@@ -53,53 +53,56 @@ pub(super) struct About {
 }
 
 /// A request and the deadline of its response.
-pub(super) struct Asked<'a> {
+pub(super) struct TimedRequest<'a> {
     pub request: &'a TextRequest,
     pub deadline: Instant,
 }
 
-impl Asked<'_> {
-    fn late(&self) -> Failure {
-        Failure::Late(self.request.deadline.as_millis())
+impl TimedRequest<'_> {
+    fn late(&self) -> RequestFailure {
+        RequestFailure::Late(self.request.deadline.as_millis())
     }
 
-    fn failure(&self, error: RequestError) -> Failure {
+    fn failure(&self, error: RequestError) -> RequestFailure {
         failure(error, self.request.deadline)
     }
 }
 
-fn failure(error: RequestError, waited: Duration) -> Failure {
+fn failure(error: RequestError, waited: Duration) -> RequestFailure {
     match error {
-        RequestError::Refused { message, .. } => Failure::Refused(message),
-        RequestError::Late { .. } => Failure::Late(waited.as_millis()),
-        RequestError::Gone => Failure::Gone,
-        RequestError::Unreadable { message, .. } => Failure::Unreadable(message),
+        RequestError::Refused { message, .. } => RequestFailure::Refused(message),
+        RequestError::Late { .. } => RequestFailure::Late(waited.as_millis()),
+        RequestError::Gone => RequestFailure::Gone,
+        RequestError::Unreadable { message, .. } => RequestFailure::Unreadable(message),
     }
 }
 
 /// A server that was started but cannot be used.
-pub(super) struct Refusal {
-    failure: Failure,
-    process: Option<Process>,
+pub(super) struct HandshakeFailure {
+    failure: RequestFailure,
+    process: Option<ServerProcess>,
 }
 
-impl Refusal {
+impl HandshakeFailure {
     /// Returns the failure as a message, with the exit status after a crash.
     pub async fn told(mut self) -> String {
         match (&self.failure, &mut self.process) {
-            (Failure::Gone, Some(process)) => format!("it crashed ({})", process.end().await),
+            (RequestFailure::Gone, Some(process)) => {
+                format!("it crashed ({})", process.end().await)
+            }
             (failure, _) => failure.to_string(),
         }
     }
 }
 
-pub(super) struct Session {
+/// A connection to an initialized language server.
+pub(super) struct ServerSession {
     name: String,
     /// The server's name and version.
     pub tool: String,
-    pub process: Option<Process>,
+    pub process: Option<ServerProcess>,
     connection: Connection,
-    heard: Arc<watch::Sender<Heard>>,
+    heard: Arc<watch::Sender<ServerMessages>>,
     documents: Documents,
     encoding: Encoding,
     capabilities: Value,
@@ -111,14 +114,18 @@ pub(super) struct Session {
     settled: bool,
 }
 
-impl Session {
+impl ServerSession {
     /// Performs the handshake with a server.
     ///
     /// # Errors
     /// The server does not respond as a language server before the deadline.
-    pub async fn open(link: Link, about: &About, deadline: Instant) -> Result<Self, Refusal> {
+    pub async fn open(
+        link: ServerLink,
+        about: &ServerSetup,
+        deadline: Instant,
+    ) -> Result<Self, HandshakeFailure> {
         let began = Instant::now();
-        let (heard, _) = watch::channel(Heard::default());
+        let (heard, _) = watch::channel(ServerMessages::default());
         let heard = Arc::new(heard);
         let ear = listener(Arc::clone(&heard), about.settings.clone());
         let connection = Connection::open(link.input, link.output, ear);
@@ -126,7 +133,7 @@ impl Session {
         let answer = match greeting.await {
             Ok(answer) => answer.value,
             Err(error) => {
-                return Err(Refusal {
+                return Err(HandshakeFailure {
                     failure: failure(error, deadline - began),
                     process: link.process,
                 });
@@ -144,7 +151,7 @@ impl Session {
             Some("utf-32") => Encoding::Utf32,
             Some(_) | None => Encoding::Utf16,
         };
-        Ok(Session {
+        Ok(ServerSession {
             name: about.name.clone(),
             tool: format!("{} {version}", about.name).trim_end().to_owned(),
             process: link.process,
@@ -164,7 +171,7 @@ impl Session {
     }
 
     /// Notifies the server of changed files on disk.
-    pub fn disk_changed(&self, files: &[(PathBuf, Fate)]) {
+    pub fn disk_changed(&self, files: &[(PathBuf, FileChangeKind)]) {
         self.tell(vec![watched(files)]);
     }
 
@@ -178,8 +185,8 @@ impl Session {
     /// no working checkers, so that an empty list of problems from it means nothing.
     ///
     /// # Errors
-    /// See [`Failure`].
-    pub async fn sees_errors(&mut self, deadline: Instant) -> Result<bool, Failure> {
+    /// See [`RequestFailure`].
+    pub async fn sees_errors(&mut self, deadline: Instant) -> Result<bool, RequestFailure> {
         let request = TextRequest {
             file: FilePath::new("starling_probe.py"),
             text: "def (\n".into(),
@@ -187,7 +194,7 @@ impl Session {
             effort: Effort::Fast,
             deadline: deadline.saturating_duration_since(Instant::now()),
         };
-        let asked = Asked {
+        let asked = TimedRequest {
             request: &request,
             deadline,
         };
@@ -200,29 +207,32 @@ impl Session {
     /// Sends the texts of a request and waits for the problems of exactly these texts.
     ///
     /// # Errors
-    /// See [`Failure`].
-    pub async fn diagnose(&mut self, asked: &Asked<'_>) -> Result<Vec<Problem>, Failure> {
+    /// See [`RequestFailure`].
+    pub async fn diagnose(
+        &mut self,
+        asked: &TimedRequest<'_>,
+    ) -> Result<Vec<Problem>, RequestFailure> {
         let items = self.raw(asked).await?;
         let TextRequest { file, text, .. } = asked.request;
-        convert::problems(&items, file, text, self.encoding).map_err(Failure::Unreadable)
+        convert::problems(&items, file, text, self.encoding).map_err(RequestFailure::Unreadable)
     }
 
     /// Returns the import statements that quick fixes offer for a problem of the text.
     ///
     /// # Errors
-    /// See [`Failure`].
+    /// See [`RequestFailure`].
     pub async fn imports(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &TimedRequest<'_>,
         problem: &Problem,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<String>, RequestFailure> {
         if self.capabilities["codeActionProvider"].is_null() {
             return Ok(Vec::new());
         }
         let items = self.raw(asked).await?;
         let TextRequest { file, text, .. } = asked.request;
-        let problems =
-            convert::problems(&items, file, text, self.encoding).map_err(Failure::Unreadable)?;
+        let problems = convert::problems(&items, file, text, self.encoding)
+            .map_err(RequestFailure::Unreadable)?;
         let Some(at) = problems.iter().position(|one| one == problem) else {
             return Ok(Vec::new());
         };
@@ -250,13 +260,13 @@ impl Session {
     /// encoding.
     ///
     /// # Errors
-    /// See [`Failure`].
+    /// See [`RequestFailure`].
     pub async fn places(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &TimedRequest<'_>,
         at: usize,
         relation: Relation,
-    ) -> Result<Vec<Place>, Failure> {
+    ) -> Result<Vec<ServerLocation>, RequestFailure> {
         let (method, provider) = match relation {
             Relation::Definitions => ("textDocument/definition", "definitionProvider"),
             Relation::References => ("textDocument/references", "referencesProvider"),
@@ -267,14 +277,18 @@ impl Session {
             params["context"] = json!({"includeDeclaration": false});
         }
         let answer = self.request(method, params, asked).await?;
-        names::places(answer, self.encoding).map_err(Failure::Unreadable)
+        names::places(answer, self.encoding).map_err(RequestFailure::Unreadable)
     }
 
     /// Returns the hover text of the name at a byte offset.
     ///
     /// # Errors
-    /// See [`Failure`].
-    pub async fn hover(&mut self, asked: &Asked<'_>, at: usize) -> Result<String, Failure> {
+    /// See [`RequestFailure`].
+    pub async fn hover(
+        &mut self,
+        asked: &TimedRequest<'_>,
+        at: usize,
+    ) -> Result<String, RequestFailure> {
         let params = self.about(asked, at, "hoverProvider").await?;
         let answer = self.request("textDocument/hover", params, asked).await?;
         Ok(names::hover(&answer))
@@ -283,14 +297,16 @@ impl Session {
     /// Sends the texts of a request about a name and returns the request's parameters.
     async fn about(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &TimedRequest<'_>,
         at: usize,
         provider: &str,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, RequestFailure> {
         let provided = &self.capabilities[provider];
         let has_it = !provided.is_null() && *provided != Value::Bool(false);
         if !has_it || is_deaf_over(&self.name, provider) {
-            return Err(Failure::Refused(format!("it has no quick {provider}")));
+            return Err(RequestFailure::Refused(format!(
+                "it has no quick {provider}"
+            )));
         }
         let texts = texts(asked.request);
         if !self.documents.has(&texts) {
@@ -308,12 +324,12 @@ impl Session {
         Ok(json!({"textDocument": {"uri": uri}, "position": position}))
     }
 
-    async fn raw(&mut self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
+    async fn raw(&mut self, asked: &TimedRequest<'_>) -> Result<Vec<Value>, RequestFailure> {
         let request = asked.request;
         let texts = texts(request);
         let was_open = self.documents.is_open(&request.file);
         let (notifications, version) = self.documents.sync(&texts, &request.file);
-        let awaited = Awaited {
+        let awaited = AwaitedVersion {
             path: self.documents.path(&request.file),
             version,
         };
@@ -346,13 +362,15 @@ impl Session {
 
     /// Requests diagnostics. A server reads messages in order, and no text changes before its
     /// response, so the result belongs to the latest text.
-    async fn pull(&self, asked: &Asked<'_>) -> Result<Vec<Value>, Failure> {
+    async fn pull(&self, asked: &TimedRequest<'_>) -> Result<Vec<Value>, RequestFailure> {
         let uri = self.documents.uri(&asked.request.file);
         let params = json!({"textDocument": {"uri": uri}});
         let mut answer = self.request(PULL, params, asked).await?;
         match answer["items"].take() {
             Value::Array(items) if answer["kind"] != "unchanged" => Ok(items),
-            _ => Err(Failure::Unreadable("no list of diagnostics".to_owned())),
+            _ => Err(RequestFailure::Unreadable(
+                "no list of diagnostics".to_owned(),
+            )),
         }
     }
 
@@ -361,15 +379,15 @@ impl Session {
         &self,
         method: &str,
         params: Value,
-        asked: &Asked<'_>,
-    ) -> Result<Value, Failure> {
-        let mut last = Failure::Gone;
+        asked: &TimedRequest<'_>,
+    ) -> Result<Value, RequestFailure> {
+        let mut last = RequestFailure::Gone;
         for _ in 0..RETRIES {
             let request = self.connection.ask(method, params.clone(), asked.deadline);
             match request.await {
                 Ok(answer) => return Ok(answer.value),
                 Err(RequestError::Refused { code, message }) if AGAIN.contains(&code) => {
-                    last = Failure::Refused(message);
+                    last = RequestFailure::Refused(message);
                 }
                 Err(error) => return Err(asked.failure(error)),
             }
@@ -383,19 +401,19 @@ impl Session {
     /// pending.
     async fn pushed(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &TimedRequest<'_>,
         owed: bool,
-    ) -> Result<Option<Vec<Value>>, Failure> {
+    ) -> Result<Option<Vec<Value>>, RequestFailure> {
         let read = match self.names_versions {
             true => None,
             false => self.barrier(asked).await?,
         };
         let mut heard = self.heard.subscribe();
-        let after = |heard: &Heard| match (&heard.unversioned, read) {
+        let after = |heard: &ServerMessages| match (&heard.unversioned, read) {
             (Some((order, _)), Some(read)) => *order > read,
             (Some(_), None) | (None, _) => false,
         };
-        let unprovable = |heard: &Heard| heard.unversioned.is_some() && read.is_none();
+        let unprovable = |heard: &ServerMessages| heard.unversioned.is_some() && read.is_none();
         let come = heard.wait_for(|heard| {
             heard.closed
                 || heard.exact.is_some()
@@ -406,7 +424,7 @@ impl Session {
         let come = timeout_at(asked.deadline, come).await;
         let heard = match &come {
             Ok(Ok(heard)) => heard,
-            Ok(Err(_)) => return Err(Failure::Gone),
+            Ok(Err(_)) => return Err(RequestFailure::Gone),
             Err(_) => return Err(asked.late()),
         };
         if let Some(items) = &heard.exact {
@@ -414,8 +432,8 @@ impl Session {
             return Ok(Some(items.clone()));
         }
         match &heard.unversioned {
-            _ if heard.closed => Err(Failure::Gone),
-            Some(_) if owed || !after(heard) => Err(Failure::Unprovable),
+            _ if heard.closed => Err(RequestFailure::Gone),
+            Some(_) if owed || !after(heard) => Err(RequestFailure::Unprovable),
             Some((_, items)) => Ok(Some(items.clone())),
             None => Ok(None),
         }
@@ -423,7 +441,7 @@ impl Session {
 
     /// Sends a request whose response depends on the text. Returns the response's sequence number
     /// among all messages, or `None` if the server does not support the request.
-    async fn barrier(&self, asked: &Asked<'_>) -> Result<Option<u64>, Failure> {
+    async fn barrier(&self, asked: &TimedRequest<'_>) -> Result<Option<u64>, RequestFailure> {
         if self.capabilities["documentSymbolProvider"].is_null() {
             return Ok(None);
         }
@@ -441,7 +459,7 @@ impl Session {
 
     /// Waits until the server's initial work is done, because its first diagnostics may change
     /// until then. Returns `false` if the caller must request the diagnostics again.
-    async fn settle(&mut self, asked: &Asked<'_>) -> Result<bool, Failure> {
+    async fn settle(&mut self, asked: &TimedRequest<'_>) -> Result<bool, RequestFailure> {
         if std::mem::replace(&mut self.settled, true) || self.heard.borrow().at_work.is_empty() {
             return Ok(true);
         }
@@ -463,7 +481,7 @@ fn texts(request: &TextRequest) -> Texts<'_> {
 }
 
 /// Returns the parameters of `initialize`.
-fn greeting(about: &About) -> Value {
+fn greeting(about: &ServerSetup) -> Value {
     let root = uri(&about.root);
     json!({
         "processId": std::process::id(),

@@ -1,24 +1,26 @@
-//! The text of an answer as it grows: whole characters only, ending before any stop text.
+//! Builds the text of an answer from tokens: only complete characters are streamed, and the answer
+//! ends before any stop text.
 
-/// An answer in the making.
-pub struct Answer<'a> {
+/// An answer that is being generated.
+pub struct AnswerText<'a> {
     stops: &'a [String],
-    /// Bytes of a character that is not complete yet.
+    /// The bytes of an incomplete character.
     partial: Vec<u8>,
     text: String,
-    /// How much of `text` was given out; the rest may be the beginning of a stop text.
+    /// Length of the part of `text` that was streamed. The rest may be the start of a stop text.
     given: usize,
 }
 
-/// Whether the answer goes on.
+/// Whether the answer continues or has reached a stop text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub enum AnswerState {
     Open,
     Stopped,
 }
 
-impl<'a> Answer<'a> {
-    /// An answer that begins with a text, in which nothing stops it.
+impl<'a> AnswerText<'a> {
+    /// Creates an answer that begins with a given text. Stop texts within this beginning are
+    /// ignored.
     pub fn new(stops: &'a [String], beginning: &str) -> Self {
         Self {
             stops,
@@ -28,8 +30,8 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Takes the bytes of the next token; returns the text that is now certain.
-    pub fn push(&mut self, bytes: &[u8]) -> (&str, Flow) {
+    /// Adds the bytes of a token. Returns the text that can be streamed now.
+    pub fn push(&mut self, bytes: &[u8]) -> (&str, AnswerState) {
         self.partial.extend_from_slice(bytes);
         self.decode();
         let fresh = &self.text[self.given..];
@@ -41,20 +43,20 @@ impl<'a> Answer<'a> {
         let (certain, flow) = match stopped {
             Some(at) => {
                 self.text.truncate(self.given + at);
-                (self.text.len(), Flow::Stopped)
+                (self.text.len(), AnswerState::Stopped)
             }
             None => {
                 let held = stops.map(|stop| overlap(fresh, stop)).max().unwrap_or(0);
-                (self.text.len() - held, Flow::Open)
+                (self.text.len() - held, AnswerState::Open)
             }
         };
         let from = std::mem::replace(&mut self.given, certain);
         (&self.text[from..certain], flow)
     }
 
-    /// Ends the answer: the whole text, and the part of it that was not given out yet.
-    pub fn finish(mut self, flow: Flow) -> (String, String) {
-        if flow == Flow::Open && !self.partial.is_empty() {
+    /// Ends the answer. Returns the complete text and the part that was not streamed yet.
+    pub fn finish(mut self, flow: AnswerState) -> (String, String) {
+        if flow == AnswerState::Open && !self.partial.is_empty() {
             self.text.push(char::REPLACEMENT_CHARACTER);
         }
         let rest = self.text[self.given..].to_owned();
@@ -85,7 +87,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// How many bytes at the end of `text` are the beginning of `stop`.
+/// Returns the length of the longest suffix of `text` that is a prefix of `stop`.
 fn overlap(text: &str, stop: &str) -> usize {
     let longest = stop.len().min(text.len() + 1).saturating_sub(1);
     (1..=longest)
@@ -98,17 +100,18 @@ fn overlap(text: &str, stop: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Feeds the text in pieces of `width` bytes; what was streamed, the whole text, the flow.
-    fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, Flow) {
+    /// Adds the text in pieces of `width` bytes. Returns the streamed text, the complete text, and
+    /// the state.
+    fn feed(text: &[u8], width: usize, stops: &[&str]) -> (String, String, AnswerState) {
         let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
-        let mut answer = Answer::new(&stops, "");
+        let mut answer = AnswerText::new(&stops, "");
         let mut streamed = String::new();
-        let mut flow = Flow::Open;
+        let mut flow = AnswerState::Open;
         for piece in text.chunks(width) {
             let (certain, next) = answer.push(piece);
             streamed.push_str(certain);
             flow = next;
-            if flow == Flow::Stopped {
+            if flow == AnswerState::Stopped {
                 break;
             }
         }
@@ -118,58 +121,58 @@ mod tests {
     }
 
     #[test]
-    fn characters_come_out_whole_whatever_the_pieces() {
+    fn streamed_text_never_splits_a_character() {
         let text = "naïve 🦜 ok — 終";
         for width in 1..8 {
             let (streamed, whole, flow) = feed(text.as_bytes(), width, &[]);
             assert_eq!(
                 (streamed.as_str(), whole.as_str(), flow),
-                (text, text, Flow::Open)
+                (text, text, AnswerState::Open)
             );
         }
     }
 
     #[test]
-    fn the_answer_ends_before_the_earliest_stop_text() {
+    fn streamed_answer_ends_before_the_earliest_stop_text() {
         for width in 1..12 {
             let (streamed, whole, flow) = feed(b"one two END three", width, &["three", "END"]);
             assert_eq!(
                 (streamed.as_str(), whole.as_str()),
                 ("one two ", "one two ")
             );
-            assert_eq!(flow, Flow::Stopped);
+            assert_eq!(flow, AnswerState::Stopped);
         }
     }
 
     #[test]
-    fn nothing_stops_an_answer_in_its_beginning() {
+    fn stop_text_within_the_given_beginning_is_ignored() {
         let stops = ["\ndef ".to_owned()];
-        let mut answer = Answer::new(&stops, "import f\ndef test_");
+        let mut answer = AnswerText::new(&stops, "import f\ndef test_");
         assert_eq!(
             answer.push(b"f():\n    pass\n"),
-            ("f():\n    pass", Flow::Open)
+            ("f():\n    pass", AnswerState::Open)
         );
-        assert_eq!(answer.push(b"def "), ("", Flow::Stopped));
-        let (text, _) = answer.finish(Flow::Stopped);
+        assert_eq!(answer.push(b"def "), ("", AnswerState::Stopped));
+        let (text, _) = answer.finish(AnswerState::Stopped);
         assert_eq!(text, "import f\ndef test_f():\n    pass");
     }
 
     #[test]
-    fn the_beginning_of_a_stop_text_is_held_back_until_it_is_certain() {
+    fn possible_start_of_a_stop_text_is_held_back() {
         let stops = vec!["```\n".to_owned()];
-        let mut answer = Answer::new(&stops, "");
-        assert_eq!(answer.push(b"a``"), ("a", Flow::Open));
-        assert_eq!(answer.push(b"`"), ("", Flow::Open));
-        assert_eq!(answer.push(b"x"), ("```x", Flow::Open));
-        assert_eq!(answer.push(b"``"), ("", Flow::Open));
+        let mut answer = AnswerText::new(&stops, "");
+        assert_eq!(answer.push(b"a``"), ("a", AnswerState::Open));
+        assert_eq!(answer.push(b"`"), ("", AnswerState::Open));
+        assert_eq!(answer.push(b"x"), ("```x", AnswerState::Open));
+        assert_eq!(answer.push(b"``"), ("", AnswerState::Open));
         assert_eq!(
-            answer.finish(Flow::Open),
+            answer.finish(AnswerState::Open),
             ("a```x``".to_owned(), "``".to_owned())
         );
     }
 
     #[test]
-    fn broken_bytes_become_replacement_characters() {
+    fn invalid_utf8_becomes_replacement_characters() {
         let (streamed, ..) = feed(b"a\xff\xe2\x82b\xf0\x9f", 1, &[]);
         assert_eq!(streamed, "a\u{fffd}\u{fffd}b\u{fffd}");
     }

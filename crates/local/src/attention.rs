@@ -1,16 +1,16 @@
-//! Attention over the keys and values of the positions seen so far.
+//! Attention over the cached keys and values of earlier positions.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::file::Dimensions;
 use super::kernels::{CausalSoftmax, attend_single};
 
-/// Positions for which room is made at first.
+/// Initial capacity of a cache in positions.
 const FIRST_ROOM: usize = 512;
 
-/// Keys and values of one sequence, layer by layer, with room to grow.
-pub struct Cache {
-    layers: Vec<Layer>,
+/// The keys and values of one sequence, for each layer. The capacity grows as needed.
+pub struct KeyValueCache {
+    layers: Vec<LayerCache>,
     len: usize,
     room: usize,
     limit: usize,
@@ -18,17 +18,17 @@ pub struct Cache {
     head: usize,
 }
 
-/// Each tensor is (key heads, room, head).
-struct Layer {
+/// Keys and values of one layer. Each tensor has the shape (key heads, capacity, head size).
+struct LayerCache {
     keys: Tensor,
     values: Tensor,
 }
 
-impl Cache {
-    /// An empty cache for at most `limit` positions.
+impl KeyValueCache {
+    /// Creates an empty cache for at most `limit` positions.
     ///
     /// # Errors
-    /// When memory on the device runs out.
+    /// The device is out of memory.
     pub fn new(dimensions: &Dimensions, limit: usize, device: &Device) -> Result<Self> {
         let room = FIRST_ROOM.min(limit);
         let empty = || {
@@ -37,7 +37,7 @@ impl Cache {
         };
         let layers = (0..dimensions.layers)
             .map(|_| {
-                Ok(Layer {
+                Ok(LayerCache {
                     keys: empty()?,
                     values: empty()?,
                 })
@@ -54,21 +54,21 @@ impl Cache {
         })
     }
 
-    /// Positions held.
+    /// Returns the number of cached positions.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Forgets everything after the first `len` positions.
+    /// Removes all positions after the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Takes over the first `len` positions of `other` in place of everything held here.
+    /// Replaces the contents by the first `len` positions of `other`.
     ///
     /// # Errors
-    /// When memory on the device runs out.
-    pub fn copy_prefix(&mut self, other: &Cache, len: usize) -> Result<()> {
+    /// The device is out of memory.
+    pub fn copy_prefix(&mut self, other: &KeyValueCache, len: usize) -> Result<()> {
         let len = len.min(other.len);
         self.len = 0;
         self.make_room(len)?;
@@ -80,22 +80,25 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes room for `more` positions after those held.
+    /// Reserves capacity for `more` positions.
     ///
     /// # Errors
-    /// When they do not fit in the window, or memory runs out.
+    /// The positions exceed the context window, or the device is out of memory.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         self.make_room(self.len + more)
     }
 
-    /// Counts `more` positions as held, once every layer has stored them.
+    /// Adds `more` positions to the length, after every layer has stored their keys and values.
     pub fn advance(&mut self, more: usize) {
         self.len = (self.len + more).min(self.room);
     }
 
     fn make_room(&mut self, wanted: usize) -> Result<()> {
         if wanted > self.limit {
-            bail!("{wanted} positions are over the window of {}", self.limit)
+            bail!(
+                "{wanted} tokens do not fit in the context window of {}",
+                self.limit
+            )
         }
         if wanted <= self.room {
             return Ok(());
@@ -113,12 +116,12 @@ impl Cache {
         Ok(())
     }
 
-    /// Stores the new keys and values of a layer behind those held and lets the new queries look
-    /// at all of them. `queries` is (heads, new, head), `keys` and `values` are (key heads, new,
-    /// head); the answer is (new, heads * head).
+    /// Stores the new keys and values of a layer and computes the attention of the new queries over
+    /// all positions. The shapes are (heads, new, head size) for `queries`, (key heads, new, head
+    /// size) for `keys` and `values`, and (new, heads * head size) for the result.
     ///
     /// # Errors
-    /// When shapes do not agree or memory runs out.
+    /// The shapes do not match, or the device is out of memory.
     pub fn attend(
         &self,
         layer: usize,
@@ -144,7 +147,8 @@ impl Cache {
         }
         let keys = held.keys.narrow(1, 0, len)?;
         let values = held.values.narrow(1, 0, len)?;
-        // The query heads of one key head become rows of one matrix: nothing is repeated.
+        // The query heads that share a key head become rows of one matrix, so keys are not
+        // repeated.
         let sharing = heads / self.heads;
         let queries = queries.reshape((self.heads, sharing * new, head))?;
         let scores = queries.matmul(&keys.transpose(1, 2)?)?;
@@ -157,7 +161,7 @@ impl Cache {
     }
 }
 
-/// Softmax over the keys that each position may see.
+/// Computes the softmax over the keys that each position may see.
 fn softmax(scores: Tensor, new: usize, scale: f32) -> Result<Tensor> {
     if scores.device().is_cpu() {
         scores.inplace_op1(&CausalSoftmax {

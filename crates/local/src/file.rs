@@ -1,4 +1,4 @@
-//! A GGUF file: what kind of network it holds, and its tensors.
+//! Reads GGUF files: the network's dimensions and tensors.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -10,15 +10,15 @@ use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Result, bail};
 use memmap2::Mmap;
 
-use super::mapped::Span;
-use super::weight::Weight;
+use super::mapped::TensorSpan;
+use super::weight::WeightMatrix;
 
-/// Which halves of a head's vector rotate together.
+/// Which elements of a head's vector are rotated together (rotary position embedding).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rotation {
-    /// Element `i` with element `i + half` (Qwen2).
+pub enum RotaryPairing {
+    /// Element `i` with element `i + size / 2` (Qwen2).
     Halves,
-    /// Element `2i` with element `2i + 1` (Llama, as GGUF stores it).
+    /// Element `2i` with element `2i + 1` (Llama in GGUF files).
     Pairs,
 }
 
@@ -29,29 +29,29 @@ pub struct Dimensions {
     pub heads: usize,
     pub kv_heads: usize,
     pub head: usize,
-    /// The longest sequence that the network was trained for.
+    /// Maximum sequence length of the network's training.
     pub window: usize,
-    pub rotation: Rotation,
+    pub rotation: RotaryPairing,
     pub rotary_base: f32,
     pub norm_epsilon: f32,
 }
 
-/// A mapped GGUF file with its metadata.
+/// A memory-mapped GGUF file with its metadata.
 pub struct ModelFile {
     map: Arc<Mmap>,
     content: Content,
 }
 
 impl ModelFile {
-    /// Maps the file and reads its metadata; no weight is touched.
+    /// Maps the file and reads its metadata, but no weights.
     ///
     /// # Errors
-    /// When the file cannot be read or is not GGUF.
+    /// The file cannot be read or is not a GGUF file.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
-        // SAFETY: weights in the cache are only ever replaced by renaming a new file over them, so
-        // the mapped bytes do not change. A user's own file must not be rewritten in place meanwhile,
-        // as with every program that maps its input.
+        // SAFETY: cached weights are only replaced by renaming a new file over them, so the mapped
+        // bytes do not change. A user must not modify a mapped file in place, as with every program
+        // that maps its input.
         let map = Arc::new(unsafe { Mmap::map(&file)? });
         let content = Content::read(&mut Cursor::new(&map[..]))?;
         Ok(Self { map, content })
@@ -65,13 +65,15 @@ impl ModelFile {
         self.map.len() as u64
     }
 
+    /// Returns the dimensions of the network.
+    ///
     /// # Errors
-    /// When the architecture is not supported or a value is missing.
+    /// The architecture is not supported, or a value is missing.
     pub fn dimensions(&self) -> Result<Dimensions> {
         let architecture = self.text("general.architecture").unwrap_or_default();
         let rotation = match architecture {
-            "qwen2" => Rotation::Halves,
-            "llama" => Rotation::Pairs,
+            "qwen2" => RotaryPairing::Halves,
+            "llama" => RotaryPairing::Pairs,
             other => {
                 bail!("networks of the kind `{other}` are not supported, only qwen2 and llama")
             }
@@ -105,8 +107,10 @@ impl ModelFile {
             .map(String::as_str)
     }
 
+    /// Returns a metadata value as a whole number.
+    ///
     /// # Errors
-    /// When the key is missing or no whole number.
+    /// The key is missing or its value is not a whole number.
     pub fn number(&self, key: &str) -> Result<usize> {
         let value = match self.value(key)? {
             Value::I32(value) => u64::try_from(*value).unwrap_or(0),
@@ -122,10 +126,10 @@ impl ModelFile {
         }
     }
 
-    /// The tensor of this name: mapped on the CPU, copied to any other device.
+    /// Returns a tensor by name: mapped on the CPU, copied on any other device.
     ///
     /// # Errors
-    /// When it is missing or damaged.
+    /// The tensor is missing or damaged.
     pub fn tensor(&self, name: &str, device: &Device) -> Result<QTensor> {
         let info = self.info(name)?;
         if !device.is_cpu() {
@@ -137,16 +141,16 @@ impl ModelFile {
         QTensor::new(QStorage::Cpu(storage), info.shape.clone())
     }
 
-    /// The matrix of this name.
+    /// Returns a weight matrix by name.
     ///
     /// # Errors
-    /// When it is missing or damaged.
-    pub fn weight(&self, name: &str, device: &Device) -> Result<Weight> {
+    /// The matrix is missing or damaged.
+    pub fn weight(&self, name: &str, device: &Device) -> Result<WeightMatrix> {
         let span = match device.is_cpu() {
             true => Some(self.span(self.info(name)?)?),
             false => None,
         };
-        Weight::new(self.tensor(name, device)?, span)
+        WeightMatrix::new(self.tensor(name, device)?, span)
     }
 
     fn info(&self, name: &str) -> Result<&TensorInfo> {
@@ -156,21 +160,21 @@ impl ModelFile {
         }
     }
 
-    fn span(&self, info: &TensorInfo) -> Result<Span> {
+    fn span(&self, info: &TensorInfo) -> Result<TensorSpan> {
         let start = self.content.tensor_data_offset.saturating_add(info.offset);
         let blocks = info.shape.elem_count() / info.ggml_dtype.block_size();
         let len = blocks.saturating_mul(info.ggml_dtype.type_size());
-        Span::new(&self.map, usize::try_from(start).unwrap_or(usize::MAX), len)
+        TensorSpan::new(&self.map, usize::try_from(start).unwrap_or(usize::MAX), len)
     }
 
     pub fn has(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)
     }
 
-    /// The tensor of this name, or `None` when the file has none.
+    /// Returns a tensor by name, or `None` if the file does not contain it.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// The tensor is damaged.
     pub fn tensor_if_present(&self, name: &str, device: &Device) -> Result<Option<QTensor>> {
         match self.has(name) {
             true => self.tensor(name, device).map(Some),

@@ -1,4 +1,4 @@
-//! A tiny network with random weights, written as a real GGUF file.
+//! Creates a tiny GGUF file with random weights for tests.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ pub const FORWARD: usize = 512;
 pub const LAYERS: usize = 2;
 pub const EPSILON: f32 = 1e-6;
 pub const ROTARY_BASE: f32 = 10_000.0;
-/// 256 bytes, `th`, three control tokens, and padding.
+/// Vocabulary size: 256 bytes, `th`, three control tokens, and padding.
 pub const VOCABULARY: usize = 272;
 pub const START: u32 = 257;
 pub const END: u32 = 258;
 
-/// Values that look random, from -1 to 1, and are the same in every run.
+/// Returns deterministic pseudo-random values from -1 to 1.
 pub fn noise(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
@@ -30,18 +30,18 @@ pub fn noise(count: usize, seed: u32) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// What the file says; the rest of it follows from constants.
+/// The variable properties of a test model; all others are constants.
 #[derive(Clone)]
-pub struct Recipe {
+pub struct TestModelRecipe {
     pub architecture: &'static str,
     pub dtype: GgmlDType,
     pub window: u32,
-    /// The token that ends an answer.
+    /// The id of the token that ends an answer.
     pub end: u32,
     pub template: Option<&'static str>,
 }
 
-impl Default for Recipe {
+impl Default for TestModelRecipe {
     fn default() -> Self {
         Self {
             architecture: "qwen2",
@@ -53,8 +53,8 @@ impl Default for Recipe {
     }
 }
 
-impl Recipe {
-    /// Writes the file into the directory.
+impl TestModelRecipe {
+    /// Writes the GGUF file into the directory.
     pub fn write(&self, directory: &Path) -> PathBuf {
         let path = directory.join(format!(
             "{}-{:?}-{}.gguf",
@@ -160,7 +160,7 @@ impl Recipe {
     }
 }
 
-/// Tokens with GGUF's number for their kind.
+/// Returns the tokens with their GGUF token types.
 fn vocabulary() -> Vec<(String, i32)> {
     let mut characters: Vec<(u8, char)> = super::vocabulary::byte_characters()
         .into_iter()

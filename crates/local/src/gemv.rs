@@ -1,54 +1,54 @@
-//! One activation row times quantised weights, read straight from the file's blocks.
+//! Multiplies one activation row by quantised weights directly from the file's blocks.
 //!
-//! Generating a token is bound by the bytes of weights that pass through memory. The blocks of the
-//! file are a quarter smaller than the tiles that candle packs for long prompts, and are read in one
-//! stream. Only for CPUs with AVX-512 VNNI; elsewhere `Blocks::new` declines and candle's own
-//! kernels run.
+//! The speed of generating a token is limited by reading the weights from memory. The file's blocks
+//! are a quarter smaller than the tiles that candle packs for long prompts, and are read
+//! sequentially. This needs a CPU with AVX-512 VNNI; on other CPUs, `BlockPlan::new` returns `None`
+//! and candle's own kernels are used.
 
 use candle_core::quantized::GgmlDType;
 
 use super::threads;
 
-/// Weights in one block.
+/// Number of weights in one block.
 const BLOCK: usize = 256;
 
-/// The layouts that can be read in place.
+/// The supported block layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum BlockLayout {
     Q4K,
     Q6K,
 }
 
-impl Layout {
+impl BlockLayout {
     fn block_bytes(self) -> usize {
         match self {
-            Layout::Q4K => 144,
-            Layout::Q6K => 210,
+            BlockLayout::Q4K => 144,
+            BlockLayout::Q6K => 210,
         }
     }
 }
 
-/// A matrix of quantised weights; each row is a whole number of blocks.
+/// A matrix of quantised weights. Each row is a whole number of blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct Blocks<'a> {
-    layout: Layout,
+pub struct BlockMatrix<'a> {
+    layout: BlockLayout,
     bytes: &'a [u8],
     columns: usize,
 }
 
-/// A matrix's shape and layout, checked once.
+/// The layout and width of a supported matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
-    layout: Layout,
+pub struct BlockPlan {
+    layout: BlockLayout,
     columns: usize,
 }
 
-impl Plan {
-    /// `None` when the CPU or the layout needs another way.
+impl BlockPlan {
+    /// Returns `None` if the CPU or the layout is not supported.
     pub fn new(dtype: GgmlDType, columns: usize) -> Option<Self> {
         let layout = match dtype {
-            GgmlDType::Q4K => Layout::Q4K,
-            GgmlDType::Q6K => Layout::Q6K,
+            GgmlDType::Q4K => BlockLayout::Q4K,
+            GgmlDType::Q6K => BlockLayout::Q6K,
             GgmlDType::F32
             | GgmlDType::F16
             | GgmlDType::BF16
@@ -67,9 +67,9 @@ impl Plan {
         fits.then_some(Self { layout, columns })
     }
 
-    /// The matrix in these bytes.
-    pub fn of(self, bytes: &[u8]) -> Blocks<'_> {
-        Blocks {
+    /// Interprets bytes as the blocks of a matrix.
+    pub fn of(self, bytes: &[u8]) -> BlockMatrix<'_> {
+        BlockMatrix {
             layout: self.layout,
             bytes,
             columns: self.columns,
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-impl Blocks<'_> {
+impl BlockMatrix<'_> {
     fn row_bytes(&self) -> usize {
         self.columns / BLOCK * self.layout.block_bytes()
     }
@@ -100,12 +100,12 @@ fn available() -> bool {
         && is_x86_feature_detected!("f16c")
 }
 
-/// The products of `x` with each matrix. `None` when `x` has not one value for each column.
-pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
+/// Multiplies each matrix by `x`. Returns `None` if the length of `x` is not the number of columns.
+pub fn multiply(matrices: &[BlockMatrix], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     if matrices.iter().any(|matrix| matrix.columns != x.len()) {
         return None;
     }
-    let x: Vec<Activation> = x.chunks_exact(BLOCK).map(Activation::new).collect();
+    let x: Vec<ActivationBlock> = x.chunks_exact(BLOCK).map(ActivationBlock::new).collect();
     let mut outputs: Vec<Vec<f32>> = matrices
         .iter()
         .map(|matrix| vec![0.0; matrix.rows()])
@@ -114,7 +114,7 @@ pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
         let base = output.as_mut_ptr() as usize;
         threads::for_rows(matrix.rows(), |range| {
             let start = (base as *mut f32).wrapping_add(range.start);
-            // SAFETY: ranges do not overlap, lie in the rows of `output`, and end before it does.
+            // SAFETY: the ranges do not overlap and are within the rows of `output`.
             let part = unsafe { std::slice::from_raw_parts_mut(start, range.len()) };
             let width = matrix.row_bytes();
             let bytes = &matrix.bytes[range.start * width..range.end * width];
@@ -124,8 +124,9 @@ pub fn multiply(matrices: &[Blocks], x: &[f32]) -> Option<Vec<Vec<f32>>> {
     Some(outputs)
 }
 
-/// A block of activations as signed bytes with their scale, and sums that weights' offsets need.
-struct Activation {
+/// A block of activations as signed bytes with their scale, and the sums that are needed for the
+/// weights' offsets.
+struct ActivationBlock {
     quants: [i8; BLOCK],
     scale: f32,
     /// Sums of 16 quants each.
@@ -134,13 +135,13 @@ struct Activation {
     wide_sums: [i32; 16],
 }
 
-impl Activation {
+impl ActivationBlock {
     fn new(values: &[f32]) -> Self {
         let largest = values.iter().fold(0f32, |max, value| max.max(value.abs()));
         let mut quants = [0i8; BLOCK];
         let factor = if largest > 0.0 { 127.0 / largest } else { 0.0 };
         for (quant, value) in quants.iter_mut().zip(values) {
-            // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+            // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
             *quant = ((value * factor + 12_582_912.0) - 12_582_912.0) as i8;
         }
         let sum = |quants: &[i8]| quants.iter().map(|quant| i32::from(*quant)).sum();
@@ -162,17 +163,29 @@ impl Activation {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn rows(_layout: Layout, _bytes: &[u8], _width: usize, _x: &[Activation], _output: &mut [f32]) {
+fn rows(
+    _layout: BlockLayout,
+    _bytes: &[u8],
+    _width: usize,
+    _x: &[ActivationBlock],
+    _output: &mut [f32],
+) {
     unreachable!("a plan is only made where `available` says so")
 }
 
 #[cfg(target_arch = "x86_64")]
-fn rows(layout: Layout, bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
-    // SAFETY: a plan is only made where `available` found the features.
+fn rows(
+    layout: BlockLayout,
+    bytes: &[u8],
+    width: usize,
+    x: &[ActivationBlock],
+    output: &mut [f32],
+) {
+    // SAFETY: a plan is only created if `available` has detected the CPU features.
     unsafe {
         match layout {
-            Layout::Q4K => avx512::q4k_rows(bytes, width, x, output),
-            Layout::Q6K => avx512::q6k_rows(bytes, width, x, output),
+            BlockLayout::Q4K => avx512::q4k_rows(bytes, width, x, output),
+            BlockLayout::Q6K => avx512::q6k_rows(bytes, width, x, output),
         }
     }
 }
@@ -181,10 +194,10 @@ fn rows(layout: Layout, bytes: &[u8], width: usize, x: &[Activation], output: &m
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::Activation;
+    use super::ActivationBlock;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q4k_rows(bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
+    pub fn q4k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<144>().0.iter().zip(x) {
@@ -195,7 +208,7 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    pub fn q6k_rows(bytes: &[u8], width: usize, x: &[Activation], output: &mut [f32]) {
+    pub fn q6k_rows(bytes: &[u8], width: usize, x: &[ActivationBlock], output: &mut [f32]) {
         for (row, out) in bytes.chunks_exact(width).zip(output) {
             let mut sum = _mm512_setzero_ps();
             for (block, x) in row.as_chunks::<210>().0.iter().zip(x) {
@@ -205,12 +218,14 @@ mod avx512 {
         }
     }
 
-    /// 256 weights of 4 bits in 8 groups, each with a scale and a minimum of 6 bits.
+    /// Computes a Q4_K block: 256 weights of 4 bits in 8 groups, each with a scale and a minimum of
+    /// 6 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q4k_block(block: &[u8; 144], x: &Activation, sum: __m512) -> __m512 {
+    fn q4k_block(block: &[u8; 144], x: &ActivationBlock, sum: __m512) -> __m512 {
         let nibble = _mm512_set1_epi8(0x0f);
-        // Groups of the low and the high half of a register, for the first pair of groups.
+        // Lane indices of the first pair of groups: one for the low half of a register, one for the
+        // high half.
         let first = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
         let scales = q4k_scales(block);
         let mut total = _mm512_setzero_si512();
@@ -235,7 +250,7 @@ mod avx512 {
         _mm512_fnmadd_ps(_mm512_cvtepi32_ps(minima), minimum, sum)
     }
 
-    /// The eight scales, then the eight minima.
+    /// Unpacks the eight scales and the eight minima.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn q4k_scales(block: &[u8; 144]) -> __m512i {
@@ -250,10 +265,11 @@ mod avx512 {
         _mm512_cvtepu8_epi32(_mm_set_epi64x(high as i64, low as i64))
     }
 
-    /// 256 weights of 6 bits, less 32, in 16 groups with a scale of 8 bits each.
+    /// Computes a Q6_K block: 256 weights of 6 bits with an offset of 32, in 16 groups with a scale
+    /// of 8 bits each.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni,f16c")]
-    fn q6k_block(block: &[u8; 210], x: &Activation, sum: __m512) -> __m512 {
+    fn q6k_block(block: &[u8; 210], x: &ActivationBlock, sum: __m512) -> __m512 {
         let nibble = _mm512_set1_epi8(0x0f);
         let pair = _mm512_set1_epi8(0x03);
         let first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -299,7 +315,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load(bytes: &[u8]) -> __m512i {
         let bytes = &bytes[..64];
-        // SAFETY: 64 bytes are there.
+        // SAFETY: the slice has 64 bytes.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 
@@ -307,7 +323,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load_256(bytes: &[u8]) -> __m256i {
         let bytes = &bytes[..32];
-        // SAFETY: 32 bytes are there.
+        // SAFETY: the slice has 32 bytes.
         unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
     }
 
@@ -315,16 +331,16 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn load_128(bytes: &[u8]) -> __m128i {
         let bytes = &bytes[..16];
-        // SAFETY: 16 bytes are there.
+        // SAFETY: the slice has 16 bytes.
         unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     }
 
-    /// The first 32 quants of each, side by side.
+    /// Loads the first 32 quants of both slices into one register.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn two(low: &[i8], high: &[i8]) -> __m512i {
         let (low, high) = (&low[..32], &high[..32]);
-        // SAFETY: 32 bytes are there, twice.
+        // SAFETY: both slices have 32 bytes.
         unsafe {
             let low = _mm256_loadu_si256(low.as_ptr().cast());
             let high = _mm256_loadu_si256(high.as_ptr().cast());
@@ -349,12 +365,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_agree_with_the_dequantised_weights() {
+    fn quantised_products_match_the_dequantised_weights() {
         const ROWS: usize = 37;
         const COLUMNS: usize = 768;
         for dtype in [GgmlDType::Q4K, GgmlDType::Q6K] {
-            // CPUs without the instructions take candle's way, which is not under test here.
-            let Some(plan) = Plan::new(dtype, COLUMNS) else {
+            // CPUs without the instructions use candle's kernels, which are not tested here.
+            let Some(plan) = BlockPlan::new(dtype, COLUMNS) else {
                 continue;
             };
             let weights = Tensor::from_vec(noise(ROWS * COLUMNS, 1), (ROWS, COLUMNS), &Device::Cpu);
@@ -380,15 +396,15 @@ mod tests {
     }
 
     #[test]
-    fn other_layouts_and_widths_are_declined() {
-        assert_eq!(Plan::new(GgmlDType::Q8_0, 256), None);
-        assert_eq!(Plan::new(GgmlDType::Q4K, 576), None);
-        assert_eq!(Plan::new(GgmlDType::Q4K, 0), None);
+    fn unsupported_layouts_and_widths_are_declined() {
+        assert_eq!(BlockPlan::new(GgmlDType::Q8_0, 256), None);
+        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 576), None);
+        assert_eq!(BlockPlan::new(GgmlDType::Q4K, 0), None);
     }
 
     #[test]
-    fn a_wrong_width_is_no_panic() {
-        if let Some(plan) = Plan::new(GgmlDType::Q4K, 256) {
+    fn multiplying_with_a_wrong_width_returns_none() {
+        if let Some(plan) = BlockPlan::new(GgmlDType::Q4K, 256) {
             assert!(multiply(&[plan.of(&[0; 144])], &[0.0; 512]).is_none());
             let zero = multiply(&[plan.of(&[0; 144])], &[0.0; 256]);
             assert_eq!(zero, Some(vec![vec![0.0]]));

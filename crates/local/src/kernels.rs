@@ -1,4 +1,4 @@
-//! The element-wise loops that cost most on a CPU, written so that the compiler vectorises them:
+//! The most expensive element-wise loops on a CPU, written so that the compiler vectorises them:
 //! softmax over the visible part of each row, the gate of the feed-forward layer, and the attention
 //! of a single position.
 
@@ -10,17 +10,17 @@ use candle_core::{
 
 use super::threads;
 
-/// Lanes of the running maxima and sums: a multiple of every vector width.
+/// Number of parallel accumulators: a multiple of every vector width.
 const LANES: usize = 16;
 
-/// `e^x` to about 2e-7 relative, without branches or calls.
+/// Computes `e^x` with a relative error of about 2e-7, without branches or calls.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    // Adding and taking away 1.5 * 2^23 rounds to the nearest integer.
+    // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
     const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 88.0);
     let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
-    // ln 2 in two parts, the first exact for these n.
+    // ln 2 is split in two parts; the first is exact for these values of n.
     let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     for c in [
@@ -75,9 +75,9 @@ fn gate_row(gate: &mut [f32], up: &[f32]) {
     }
 }
 
-/// One key head's part in the attention of a single position.
-struct Single<'a> {
-    /// The queries that share the key head, one after another.
+/// The inputs of one key head for the attention of a single position.
+struct SinglePositionAttention<'a> {
+    /// The consecutive queries that share the key head.
     queries: &'a [f32],
     /// One row for each position.
     keys: &'a [f32],
@@ -86,7 +86,7 @@ struct Single<'a> {
 }
 
 #[inline(always)]
-fn attend_body(single: &Single, out: &mut [f32], scores: &mut [f32]) {
+fn attend_body(single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]) {
     let head = single.head;
     let len = single.keys.len() / head;
     for (position, key) in single.keys.chunks_exact(head).enumerate() {
@@ -123,7 +123,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// Compiles a loop a second time for AVX2 and picks at run time.
+/// Compiles a loop a second time for AVX2 and selects the version at run time.
 macro_rules! widest {
     ($name:ident, $wide:ident, $body:ident, ($($arg:ident: $kind:ty),*)) => {
         #[cfg(target_arch = "x86_64")]
@@ -135,7 +135,7 @@ macro_rules! widest {
         fn $name($($arg: $kind),*) {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: the features that the function is compiled for are present.
+                // SAFETY: the CPU features that the function needs were detected.
                 return unsafe { $wide($($arg),*) };
             }
             $body($($arg),*)
@@ -146,13 +146,14 @@ macro_rules! widest {
 widest!(softmax, softmax_avx2, softmax_row, (row: &mut [f32], visible: usize, scale: f32));
 widest!(gate, gate_avx2, gate_row, (gate: &mut [f32], up: &[f32]));
 
-widest!(attend, attend_avx2, attend_body, (single: &Single, out: &mut [f32], scores: &mut [f32]));
+widest!(attend, attend_avx2, attend_body, (single: &SinglePositionAttention, out: &mut [f32], scores: &mut [f32]));
 
-/// Attention of a single position: `queries` is (heads, head), `keys` and `values` are (key heads,
-/// room, head), of which the first `len` positions count. The answer is (heads, head).
+/// Computes the attention of a single position. `queries` has the shape (heads, head size); `keys`
+/// and `values` have the shape (key heads, capacity, head size), of which the first `len` positions
+/// are used. The result has the shape (heads, head size).
 ///
 /// # Errors
-/// When the tensors are not contiguous floats on the CPU or do not fit together.
+/// The tensors are not contiguous floats on the CPU, or their shapes do not match.
 pub fn attend_single(
     queries: &Tensor,
     keys: &Tensor,
@@ -181,7 +182,7 @@ pub fn attend_single(
     let mut out = vec![0f32; heads * head];
     for_each_row(&mut out, shared, |index, out| {
         let held = index * room * head..index * room * head + len * head;
-        let single = Single {
+        let single = SinglePositionAttention {
             queries: &queries[index * shared..(index + 1) * shared],
             keys: &keys[held.clone()],
             values: &values[held],
@@ -199,10 +200,11 @@ fn seen<'a>((storage, layout): &'a (impl Deref<Target = Storage>, &Layout)) -> R
     }
 }
 
-/// Softmax of scaled scores in place. The tensor is (heads, queries, keys) with the queries of
-/// one key head one after another; query `i` of the last `queries` positions sees all keys up to its own.
+/// Computes the softmax of scaled scores in place. The tensor has the shape (heads, queries, keys),
+/// with the queries of one key head consecutive. Query `i` of the last `queries` positions sees all
+/// keys up to its own position.
 pub struct CausalSoftmax {
-    /// Positions in this step.
+    /// Number of positions in this step.
     pub queries: usize,
     pub scale: f32,
 }
@@ -226,10 +228,10 @@ impl InplaceOp1 for CausalSoftmax {
     }
 }
 
-/// `silu(gate) * up`, in place of `gate`.
-pub struct Gate;
+/// Computes `silu(gate) * up` and stores the result in `gate`.
+pub struct SiluGate;
 
-impl InplaceOp2 for Gate {
+impl InplaceOp2 for SiluGate {
     fn name(&self) -> &'static str {
         "gate"
     }
@@ -270,7 +272,7 @@ fn for_each_row(values: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32
     threads::for_rows(rows, |range| {
         for index in range {
             let start = (base as *mut f32).wrapping_add(index * width);
-            // SAFETY: rows do not overlap, each index is given out once, and `values` outlives the call.
+            // SAFETY: rows do not overlap, each index is used once, and `values` outlives the call.
             let row = unsafe { std::slice::from_raw_parts_mut(start, width) };
             work(index, row);
         }
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_close_over_its_range() {
+    fn exp_approximation_is_accurate_over_its_range() {
         for step in -860..=880 {
             let x = step as f32 / 10.0;
             let error = (f64::from(exp(x)) / f64::from(x).exp() - 1.0).abs();
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn softmax_sees_only_the_past() {
+    fn causal_softmax_ignores_later_positions() {
         let scores: Vec<f32> = (0..2 * 3 * 37).map(|i| (i % 11) as f32 / 3.0).collect();
         let tensor = Tensor::from_vec(scores.clone(), (2, 3, 37), &Device::Cpu).unwrap();
         let op = CausalSoftmax {
@@ -313,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn gate_is_silu_times_up() {
+    fn gate_computes_silu_times_up() {
         let gates: Vec<f32> = (0..30).map(|i| i as f32 - 15.0).collect();
         let ups: Vec<f32> = (0..30).map(|i| i as f32 / 7.0).collect();
         let tensor = Tensor::from_vec(gates.clone(), (3, 10), &Device::Cpu).unwrap();
         let other = Tensor::from_vec(ups.clone(), (3, 10), &Device::Cpu).unwrap();
-        tensor.inplace_op2(&other, &Gate).unwrap();
+        tensor.inplace_op2(&other, &SiluGate).unwrap();
         let result = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for ((g, u), y) in gates.iter().zip(&ups).zip(result) {
             assert!((g / (1.0 + (-g).exp()) * u - y).abs() < 1e-5);

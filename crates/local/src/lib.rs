@@ -1,6 +1,6 @@
-//! A model inside the process: GGUF weights on the CPU, or on a GPU where there is one.
+//! Runs a model inside this process: GGUF weights on the CPU, or on a GPU if there is one.
 //!
-//! One thread owns the network; [`LocalModel`] hands it requests over a bounded queue. A dropped
+//! One thread owns the network; [`LocalModel`] sends requests to it over a bounded queue. A dropped
 //! call ends within one token, or within one step of a long prompt.
 
 mod answer;
@@ -36,42 +36,44 @@ use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile, Price, Tokens,
     ToolCalling,
 };
-use worker::{Event, Job, Source};
+use worker::{Source, WorkerEvent, WorkerJob};
 
-/// Requests that may wait for the network; more callers wait to be let in.
+/// Maximum number of queued requests; further callers wait until the queue has room.
 const QUEUE: usize = 32;
-/// The longest a caller waits without a sign of life: others go first, and weights must load.
+/// Maximum time without a sign of life: other requests may be first, and the weights must be
+/// loaded.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// The window by default, where networks allow more: longer prompts take minutes on a CPU.
+/// Default context window, even if the network supports more, because longer prompts take minutes
+/// on a CPU.
 const WINDOW: usize = 16_384;
-/// The longest single answer by default.
+/// Default maximum length of a single answer in tokens.
 const LONGEST_ANSWER: u64 = 4096;
 
-/// What [`LocalModel::open`] needs.
+/// Options of [`LocalModel::open`].
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
-    /// The name that replies and errors carry.
+    /// The model name in replies and errors.
     pub name: String,
-    /// A GGUF file.
+    /// Path of a GGUF file.
     pub path: PathBuf,
-    /// Prompt and answer together; at most what the network was trained for. Memory grows with what
-    /// is used of it.
+    /// Maximum length of prompt and answer together, limited to the network's training length.
+    /// Memory is allocated as needed.
     pub context_window: Option<Tokens>,
 }
 
-/// A chat model that runs in this process.
+/// A chat model that runs inside this process.
 pub struct LocalModel {
     profile: ModelProfile,
     fills: bool,
-    jobs: Sender<Job>,
+    jobs: Sender<WorkerJob>,
 }
 
 impl LocalModel {
-    /// Opens a model file: reads its metadata and starts an idle thread. The weights are loaded
-    /// by the first request.
+    /// Opens a model file: reads its metadata and starts an idle thread. The first request loads
+    /// the weights.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when the file is missing, damaged or of a kind that is not supported.
+    /// [`ModelError::Unavailable`] if the file is missing, damaged or not supported.
     pub fn open(options: LocalOptions) -> Result<Self, ModelError> {
         let mut source = Source {
             name: options.name,
@@ -100,7 +102,7 @@ impl LocalModel {
         let name = source.clone();
         thread
             .spawn(move || worker::run(&source, queue))
-            .map_err(|error| name.unavailable("got no thread", &error))?;
+            .map_err(|error| name.unavailable("could not start its thread", &error))?;
         Ok(Self {
             profile,
             fills,
@@ -134,7 +136,7 @@ impl ChatModel for LocalModel {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let (events, mut answer) = mpsc::unbounded_channel();
-        let job = Job {
+        let job = WorkerJob {
             request: request.clone(),
             events,
         };
@@ -151,9 +153,9 @@ impl ChatModel for LocalModel {
                 .await
                 .map_err(late)?;
             match event.ok_or_else(|| self.gone())? {
-                Event::Notice(notice) => watch.notice(notice),
-                Event::Delta(text) => watch.delta(&text),
-                Event::Done(reply) => return *reply,
+                WorkerEvent::Notice(notice) => watch.notice(notice),
+                WorkerEvent::Delta(text) => watch.delta(&text),
+                WorkerEvent::Done(reply) => return *reply,
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Quantised weights that stay in the mapped file instead of being copied to the heap.
+//! Quantised weights that remain in the mapped file instead of being copied to the heap.
 //!
-//! The kernels for long prompts repack most weights on first use; the mapped pages themselves are
-//! clean, so the operating system may drop and re-read them.
+//! The kernels for long prompts repack most weights on first use. The mapped pages are unmodified,
+//! so the operating system may discard them and read them again.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -18,15 +18,17 @@ use memmap2::Mmap;
 
 /// The bytes of one tensor in the mapped file.
 #[derive(Clone)]
-pub struct Span {
+pub struct TensorSpan {
     map: Arc<Mmap>,
     start: usize,
     len: usize,
 }
 
-impl Span {
+impl TensorSpan {
+    /// Creates the span of a tensor.
+    ///
     /// # Errors
-    /// When the file ends before the tensor does, or the tensor is not aligned.
+    /// The file is too short, or the tensor is not aligned.
     pub fn new(map: &Arc<Mmap>, start: usize, len: usize) -> Result<Self> {
         if start.checked_add(len).is_none_or(|end| end > map.len()) {
             bail!("the file ends before its weights do: it is damaged, fetch it again")
@@ -45,10 +47,10 @@ impl Span {
         &self.map[self.start..self.start + self.len]
     }
 
-    /// The tensor as candle's storage.
+    /// Returns the tensor in candle's storage type.
     pub fn storage(&self, dtype: GgmlDType) -> Box<dyn QuantizedType> {
         match dtype {
-            // Small tensors (norms, biases) and weights that are used dequantised.
+            // Small tensors (norms, biases), and weights that are used without quantisation.
             GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => {
                 dtype.from_data(Cow::Borrowed(self.bytes()))
             }
@@ -68,28 +70,29 @@ impl Span {
     }
 
     fn mapped<T: GgmlType + Send + Sync + 'static>(&self) -> Box<dyn QuantizedType> {
-        Box::new(Mapped::<T> {
+        Box::new(MappedTensor::<T> {
             span: self.clone(),
             kind: PhantomData,
         })
     }
 }
 
-struct Mapped<T> {
-    span: Span,
+/// A quantised tensor of blocks `T` in the mapped file.
+struct MappedTensor<T> {
+    span: TensorSpan,
     kind: PhantomData<fn() -> T>,
 }
 
-impl<T> Mapped<T> {
+impl<T> MappedTensor<T> {
     fn blocks(&self) -> &[T] {
         let bytes = self.span.bytes();
-        // SAFETY: a span is aligned for `f32`, the strictest field of any block; blocks are integers
-        // and floats, so every bit pattern is valid.
+        // SAFETY: a span is aligned for `f32`, the strictest field of any block. Blocks consist of
+        // integers and floats, so every bit pattern is valid.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 }
 
-impl<T: GgmlType + Send + Sync> QuantizedType for Mapped<T> {
+impl<T: GgmlType + Send + Sync> QuantizedType for MappedTensor<T> {
     fn dtype(&self) -> GgmlDType {
         T::DTYPE
     }

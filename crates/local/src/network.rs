@@ -5,43 +5,45 @@ use candle_core::{Device, Result, Tensor, bail};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::{rope, rope_i};
 
-use super::attention::Cache;
-use super::file::{Dimensions, ModelFile, Rotation};
-use super::kernels::Gate;
-use super::weight::Weight;
+use super::attention::KeyValueCache;
+use super::file::{Dimensions, ModelFile, RotaryPairing};
+use super::kernels::SiluGate;
+use super::weight::WeightMatrix;
 
 /// A loaded network.
 pub struct Network {
     dimensions: Dimensions,
     window: usize,
     device: Device,
-    /// Stays quantised: only the rows of the tokens at hand are ever unpacked.
+    /// The embedding table stays quantised; only the rows of the current tokens are unpacked.
     embedding: QTensor,
-    layers: Vec<Layer>,
+    layers: Vec<NetworkLayer>,
     norm: Tensor,
-    head: Weight,
-    rotary: Rotary,
+    head: WeightMatrix,
+    rotary: RotaryTables,
 }
 
-struct Layer {
+/// The weights of one transformer layer.
+struct NetworkLayer {
     attention_norm: Tensor,
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    output: Weight,
+    query: LinearLayer,
+    key: LinearLayer,
+    value: LinearLayer,
+    output: WeightMatrix,
     forward_norm: Tensor,
-    gate: Weight,
-    up: Weight,
-    down: Weight,
+    gate: WeightMatrix,
+    up: WeightMatrix,
+    down: WeightMatrix,
 }
 
-struct Linear {
-    weight: Weight,
+/// A weight matrix with an optional bias.
+struct LinearLayer {
+    weight: WeightMatrix,
     bias: Option<Tensor>,
 }
 
-/// Cosines and sines of every position, computed once.
-struct Rotary {
+/// Cosines and sines of the rotary embedding, computed once for all positions.
+struct RotaryTables {
     cosines: Tensor,
     sines: Tensor,
 }
@@ -50,20 +52,20 @@ impl Network {
     /// Loads the network for sequences of at most `window` tokens.
     ///
     /// # Errors
-    /// When tensors are missing or damaged.
+    /// Tensors are missing or damaged.
     pub fn load(file: &ModelFile, window: usize, device: &Device) -> Result<Self> {
         let dimensions = file.dimensions()?;
         let embedding = file.tensor("token_embd.weight", device)?;
-        // Many small networks score tokens by the table that also embeds them.
+        // Many small networks use their embedding table as the output matrix.
         let head = match file.has("output.weight") {
             true => "output.weight",
             false => "token_embd.weight",
         };
         let layers = (0..dimensions.layers)
-            .map(|index| Layer::load(file, index, device))
+            .map(|index| NetworkLayer::load(file, index, device))
             .collect::<Result<_>>()?;
         Ok(Self {
-            rotary: Rotary::new(&dimensions, window, file, device)?,
+            rotary: RotaryTables::new(&dimensions, window, file, device)?,
             dimensions,
             window,
             device: device.clone(),
@@ -74,25 +76,26 @@ impl Network {
         })
     }
 
-    /// The most tokens of one sequence.
+    /// Returns the maximum number of tokens in a sequence.
     pub fn window(&self) -> usize {
         self.window
     }
 
-    /// An empty cache for one sequence.
+    /// Creates an empty cache for one sequence.
     ///
     /// # Errors
-    /// When memory runs out.
-    pub fn cache(&self) -> Result<Cache> {
-        Cache::new(&self.dimensions, self.window, &self.device)
+    /// Out of memory.
+    pub fn cache(&self) -> Result<KeyValueCache> {
+        KeyValueCache::new(&self.dimensions, self.window, &self.device)
     }
 
-    /// Runs the tokens behind those of the cache, which grows by them. On an error the cache
-    /// is as before.
+    /// Runs the network on tokens after those in the cache, and adds them to the cache. After an
+    /// error, the cache is unchanged.
     ///
     /// # Errors
-    /// When a token is outside the vocabulary, the window is full, or memory runs out.
-    pub fn extend(&self, tokens: &[u32], cache: &mut Cache) -> Result<Hidden> {
+    /// A token is outside the vocabulary, the context window is full, or the device is out of
+    /// memory.
+    pub fn extend(&self, tokens: &[u32], cache: &mut KeyValueCache) -> Result<HiddenState> {
         if tokens.is_empty() {
             bail!("no tokens to run")
         }
@@ -105,14 +108,14 @@ impl Network {
             x = (&x + self.feed_forward(layer, &x)?)?;
         }
         cache.advance(tokens.len());
-        Ok(Hidden(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
+        Ok(HiddenState(x.narrow(0, tokens.len() - 1, 1)?.contiguous()?))
     }
 
-    /// The score of every token of the vocabulary as the next one.
+    /// Returns the score of every token as the next one.
     ///
     /// # Errors
-    /// When memory runs out.
-    pub fn scores(&self, hidden: &Hidden) -> Result<Vec<f32>> {
+    /// Out of memory.
+    pub fn scores(&self, hidden: &HiddenState) -> Result<Vec<f32>> {
         let normed = rms_norm(&hidden.0, &self.norm, self.dimensions.norm_epsilon)?;
         self.head.forward(&normed)?.flatten_all()?.to_vec1()
     }
@@ -120,15 +123,15 @@ impl Network {
     fn attention(
         &self,
         index: usize,
-        layer: &Layer,
+        layer: &NetworkLayer,
         x: &Tensor,
-        rotary: &Rotary,
-        cache: &Cache,
+        rotary: &RotaryTables,
+        cache: &KeyValueCache,
     ) -> Result<Tensor> {
         let x = rms_norm(x, &layer.attention_norm, self.dimensions.norm_epsilon)?;
         let projections = [&layer.query, &layer.key, &layer.value];
         let weights = projections.map(|linear| &linear.weight);
-        let [queries, keys, values] = Weight::forward_all(weights, &x)?;
+        let [queries, keys, values] = WeightMatrix::forward_all(weights, &x)?;
         let queries = self.split(&layer.query.biased(queries)?)?;
         let keys = self.split(&layer.key.biased(keys)?)?;
         let values = self.split(&layer.value.biased(values)?)?;
@@ -138,7 +141,7 @@ impl Network {
         layer.output.forward(&mixed)
     }
 
-    /// (new, heads * head) to (heads, new, head).
+    /// Reshapes (new, heads * head size) to (heads, new, head size).
     fn split(&self, x: &Tensor) -> Result<Tensor> {
         let (new, width) = x.dims2()?;
         let head = self.dimensions.head;
@@ -147,21 +150,21 @@ impl Network {
             .contiguous()
     }
 
-    fn feed_forward(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {
+    fn feed_forward(&self, layer: &NetworkLayer, x: &Tensor) -> Result<Tensor> {
         let x = rms_norm(x, &layer.forward_norm, self.dimensions.norm_epsilon)?;
-        let [gate, up] = Weight::forward_all([&layer.gate, &layer.up], &x)?;
+        let [gate, up] = WeightMatrix::forward_all([&layer.gate, &layer.up], &x)?;
         if !x.device().is_cpu() {
             return layer.down.forward(&(gate.silu()? * up)?);
         }
-        gate.inplace_op2(&up, &Gate)?;
+        gate.inplace_op2(&up, &SiluGate)?;
         layer.down.forward(&gate)
     }
 }
 
-/// What the network knows after the last token, before it is turned into scores.
-pub struct Hidden(Tensor);
+/// The network's output for the last token, before it is converted to scores.
+pub struct HiddenState(Tensor);
 
-impl Linear {
+impl LinearLayer {
     fn biased(&self, x: Tensor) -> Result<Tensor> {
         match &self.bias {
             Some(bias) => x.broadcast_add(bias),
@@ -170,13 +173,13 @@ impl Linear {
     }
 }
 
-impl Layer {
+impl NetworkLayer {
     fn load(file: &ModelFile, index: usize, device: &Device) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         let weight = |part: &str| file.weight(&name(part), device);
-        let linear = |part: &str| -> Result<Linear> {
+        let linear = |part: &str| -> Result<LinearLayer> {
             let bias = file.tensor_if_present(&name(&format!("{part}.bias")), device)?;
-            Ok(Linear {
+            Ok(LinearLayer {
                 weight: weight(&format!("{part}.weight"))?,
                 bias: bias.map(|bias| bias.dequantize(device)).transpose()?,
             })
@@ -195,7 +198,7 @@ impl Layer {
     }
 }
 
-impl Rotary {
+impl RotaryTables {
     fn new(
         dimensions: &Dimensions,
         window: usize,
@@ -203,7 +206,7 @@ impl Rotary {
         device: &Device,
     ) -> Result<Self> {
         let half = dimensions.head / 2;
-        // Llama 3 stretches some frequencies by factors of its own.
+        // Llama 3 scales some frequencies by factors from the file.
         let factors = match file.tensor_if_present("rope_freqs.weight", &Device::Cpu)? {
             Some(factors) => factors.dequantize(&Device::Cpu)?.to_vec1::<f32>()?,
             None => vec![1.0; half],
@@ -233,11 +236,11 @@ impl Rotary {
         })
     }
 
-    fn turn(&self, x: &Tensor, rotation: Rotation) -> Result<Tensor> {
+    fn turn(&self, x: &Tensor, rotation: RotaryPairing) -> Result<Tensor> {
         let x = x.unsqueeze(0)?;
         let turned = match rotation {
-            Rotation::Halves => rope(&x, &self.cosines, &self.sines)?,
-            Rotation::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
+            RotaryPairing::Halves => rope(&x, &self.cosines, &self.sines)?,
+            RotaryPairing::Pairs => rope_i(&x, &self.cosines, &self.sines)?,
         };
         turned.squeeze(0)
     }

@@ -1,18 +1,19 @@
-//! The same networks in the plainest possible way, to compare with.
+//! A simple implementation of the networks as a reference for tests.
 
 use std::path::Path;
 
 use candle_core::Device;
 
-use super::file::{ModelFile, Rotation};
+use super::file::{ModelFile, RotaryPairing};
 use super::fixture::{EPSILON, HEAD, HEADS, KV_HEADS, LAYERS, ROTARY_BASE};
 
+/// A matrix as a list of rows.
 type Matrix = Vec<Vec<f32>>;
 
-/// A file's tensors as plain numbers.
-struct Tensors(ModelFile);
+/// The tensors of a file as plain numbers.
+struct ReferenceTensors(ModelFile);
 
-impl Tensors {
+impl ReferenceTensors {
     fn matrix(&self, name: &str) -> Matrix {
         let tensor = self.0.tensor(name, &Device::Cpu).unwrap();
         tensor.dequantize(&Device::Cpu).unwrap().to_vec2().unwrap()
@@ -23,7 +24,7 @@ impl Tensors {
         tensor.dequantize(&Device::Cpu).unwrap().to_vec1().unwrap()
     }
 
-    /// All rows times a weight of the layer, and its bias where there is one.
+    /// Multiplies all rows by a weight matrix of the layer and adds its bias, if any.
     fn project(&self, layer: usize, part: &str, rows: &Matrix) -> Matrix {
         let weight = self.matrix(&format!("blk.{layer}.{part}.weight"));
         let bias = format!("blk.{layer}.{part}.bias");
@@ -42,9 +43,9 @@ impl Tensors {
     }
 }
 
-/// The scores after the last of the tokens.
+/// Returns the scores after the last token.
 pub fn scores(path: &Path, tokens: &[u32]) -> Vec<f32> {
-    let file = Tensors(ModelFile::open(path).unwrap());
+    let file = ReferenceTensors(ModelFile::open(path).unwrap());
     let rotation = file.0.dimensions().unwrap().rotation;
     let embedding = file.matrix("token_embd.weight");
     let mut rows: Matrix = tokens
@@ -107,13 +108,13 @@ fn attend(head: usize, query: &[f32], keys: &[Vec<f32>], values: &[Vec<f32>]) ->
     mixed
 }
 
-fn turn(head: &[f32], position: usize, rotation: Rotation) -> Vec<f32> {
+fn turn(head: &[f32], position: usize, rotation: RotaryPairing) -> Vec<f32> {
     let mut turned = head.to_vec();
     for i in 0..HEAD / 2 {
         let angle = position as f32 / ROTARY_BASE.powf(2.0 * i as f32 / HEAD as f32);
         let (a, b) = match rotation {
-            Rotation::Halves => (i, i + HEAD / 2),
-            Rotation::Pairs => (2 * i, 2 * i + 1),
+            RotaryPairing::Halves => (i, i + HEAD / 2),
+            RotaryPairing::Pairs => (2 * i, 2 * i + 1),
         };
         turned[a] = head[a] * angle.cos() - head[b] * angle.sin();
         turned[b] = head[a] * angle.sin() + head[b] * angle.cos();

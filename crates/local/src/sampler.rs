@@ -1,24 +1,24 @@
-//! The choice of the next token.
+//! Selects the next token from the scores.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// The part of the probability from which tokens are drawn.
+/// The cumulative probability of the tokens that can be selected (top-p sampling).
 const TOP_P: f32 = 0.95;
 
-/// Picks tokens: always the best at temperature 0, else at random among the likely.
+/// Selects tokens: the best one at temperature 0, otherwise a random one of the likely tokens.
 pub struct Sampler {
     temperature: f32,
     state: u64,
 }
 
 impl Sampler {
-    /// The same seed gives the same choices; without one they differ from call to call.
+    /// Creates a sampler. Equal seeds give equal selections; without a seed, each call differs.
     pub fn new(temperature: f32, seed: Option<u64>) -> Self {
         let state = seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
         Self { temperature, state }
     }
 
-    /// The index of the chosen score. Of equal best scores the first wins.
+    /// Returns the index of the selected score. Among equal best scores, the first one is selected.
     pub fn pick(&mut self, scores: &[f32]) -> usize {
         let best = argmax(scores);
         if self.temperature.is_nan() || self.temperature <= 0.0 {
@@ -29,7 +29,7 @@ impl Sampler {
             .iter()
             .map(|score| ((score - top) / self.temperature).exp())
             .enumerate()
-            // Below this a token cannot matter, and sorting stays cheap.
+            // Less likely tokens are negligible, and without them sorting is fast.
             .filter(|(_, weight)| *weight > 1e-6)
             .collect();
         likely.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -52,7 +52,7 @@ impl Sampler {
         best
     }
 
-    /// SplitMix64, as a number from 0 to below 1.
+    /// Returns the next pseudo-random number (SplitMix64) in the range from 0 to 1, exclusive.
     fn uniform(&mut self) -> f32 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_temperature_takes_the_first_best() {
+    fn zero_temperature_picks_the_first_best_score() {
         let mut sampler = Sampler::new(0.0, None);
         assert_eq!(sampler.pick(&[0.1, 3.0, 3.0, -1.0]), 1);
     }
 
     #[test]
-    fn a_seed_repeats_and_the_shares_follow_the_scores() {
+    fn sampling_is_deterministic_for_a_seed_and_follows_the_scores() {
         let draw = |seed| {
             let mut sampler = Sampler::new(1.0, Some(seed));
             (0..2000)
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn unlikely_tokens_outside_the_top_are_never_drawn() {
+    fn tokens_outside_top_p_are_never_sampled() {
         let mut sampler = Sampler::new(1.0, Some(1));
         let scores = [0.97f32.ln(), 0.02f32.ln(), 0.01f32.ln()];
         assert!((0..500).all(|_| sampler.pick(&scores) == 0));
     }
 
     #[test]
-    fn no_scores_is_no_panic() {
+    fn sampling_without_valid_scores_returns_the_first_index() {
         assert_eq!(Sampler::new(1.0, Some(1)).pick(&[]), 0);
         assert_eq!(Sampler::new(0.5, Some(1)).pick(&[f32::NAN, f32::NAN]), 0);
     }

@@ -1,43 +1,44 @@
-//! The sequences whose keys and values are kept, so that a prompt costs only what is new in it.
+//! Caches recent sequences, so that only the new part of a prompt has to be processed.
 
 use candle_core::Result;
 
-use super::attention::Cache;
-use super::network::{Hidden, Network};
+use super::attention::KeyValueCache;
+use super::network::{HiddenState, Network};
 
-/// Two: a conversation at work, and another that shares its frozen beginning.
+/// Number of cached sequences: the active conversation, and another one that shares its prefix.
 const KEPT: usize = 2;
 
-/// How many tokens at the end of a prompt always run. Not one: a single token takes other kernels,
-/// which round differently, and an answer should not depend on what was kept.
+/// Number of tokens at the end of a prompt that are always processed again. It is 2 because a
+/// single token uses other kernels with different rounding, and an answer must not depend on the
+/// cache.
 const RERUN: usize = 2;
 
-/// The kept sequences of one network.
+/// The cached sequences of one network.
 #[derive(Default)]
-pub struct Sequences {
-    kept: Vec<Sequence>,
+pub struct SequenceCache {
+    kept: Vec<CachedSequence>,
     clock: u64,
 }
 
-/// The tokens that a cache holds, and whose conversation they are.
-pub struct Sequence {
+/// The tokens in a cache and the conversation that they belong to.
+pub struct CachedSequence {
     conversation: String,
     tokens: Vec<u32>,
-    cache: Cache,
+    cache: KeyValueCache,
     used: u64,
 }
 
-impl Sequence {
-    /// Tokens held.
+impl CachedSequence {
+    /// Returns the tokens in the cache.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Runs more tokens behind those held.
+    /// Processes more tokens and adds them to the cache.
     ///
     /// # Errors
-    /// Those of [`Network::extend`]; the sequence is then as before.
-    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<Hidden> {
+    /// The errors of [`Network::extend`]; the sequence is then unchanged.
+    pub fn extend(&mut self, network: &Network, tokens: &[u32]) -> Result<HiddenState> {
         let hidden = network.extend(tokens, &mut self.cache)?;
         self.tokens.extend_from_slice(tokens);
         Ok(hidden)
@@ -52,21 +53,21 @@ impl Sequence {
     }
 }
 
-impl Sequences {
-    /// A sequence that holds the longest known beginning of the prompt, but never its last tokens:
-    /// they must run to score the next.
+impl SequenceCache {
+    /// Returns a sequence that contains the longest cached prefix of the prompt, but never its last
+    /// tokens, which must be processed to compute scores.
     ///
-    /// A conversation goes on in its own sequence. Another takes a copy of the shared beginning,
-    /// unless the prompt goes on where the kept sequence ends and nothing would be lost.
+    /// A conversation continues in its own sequence. Another conversation gets a copy of the shared
+    /// prefix, or the sequence itself if the prompt continues exactly at its end.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Out of memory.
     pub fn claim(
         &mut self,
         network: &Network,
         conversation: &str,
         prompt: &[u32],
-    ) -> Result<&mut Sequence> {
+    ) -> Result<&mut CachedSequence> {
         let usable = &prompt[..prompt.len().saturating_sub(RERUN)];
         let best = (0..self.kept.len()).max_by_key(|index| self.kept[*index].shared(usable));
         let shared = best.map_or(0, |index| self.kept[index].shared(usable));
@@ -102,8 +103,9 @@ impl Sequences {
         Ok(sequence)
     }
 
-    /// Drops the others when all together would hold more than one window: keys and values of long
-    /// prompts weigh as much as the weights. Returns where the sequence is then.
+    /// Drops all other sequences if all sequences together would exceed one context window, because
+    /// the keys and values of long prompts need as much memory as the weights. Returns the new
+    /// index of the sequence.
     fn fit(&mut self, target: usize, prompt: usize, window: usize) -> usize {
         let others = (0..self.kept.len()).filter(|index| *index != target);
         let held: usize = others.map(|index| self.kept[index].tokens.len()).sum();
@@ -115,12 +117,12 @@ impl Sequences {
         0
     }
 
-    /// The index of a new sequence, or of the one that was not used for longest.
+    /// Returns the index of a new sequence, or of the least recently used one.
     fn free(&mut self, network: &Network) -> Result<usize> {
         if self.kept.len() < KEPT {
             let cache = network.cache()?;
             let (conversation, tokens) = (String::new(), Vec::new());
-            self.kept.push(Sequence {
+            self.kept.push(CachedSequence {
                 conversation,
                 tokens,
                 cache,

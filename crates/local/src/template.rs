@@ -1,4 +1,5 @@
-//! The chat template of a model file: messages to the text that the model was trained on.
+//! The chat template of a model file, which converts messages to the text format of the model's
+//! training.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -6,7 +7,7 @@ use minijinja::{Environment, Error, ErrorKind, context};
 
 use starling_core::Message;
 
-/// The ChatML form, for files that bring no template of their own.
+/// The ChatML template, for files without a template.
 pub const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n\
     {{ message.content }}<|im_end|>\n{% endfor %}\
     {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
@@ -19,10 +20,11 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Compiles a template; `begin` and `end` are the texts of the tokens that open and close a sequence.
+    /// Compiles a template. `begin` and `end` are the texts of the tokens that open and close a
+    /// sequence.
     ///
     /// # Errors
-    /// When it is not a template.
+    /// The template is invalid.
     pub fn new(source: String, begin: String, end: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
         let mut syntax = SyntaxConfig::builder();
@@ -42,11 +44,11 @@ impl ChatTemplate {
         })
     }
 
-    /// The prompt up to the place where the assistant's answer begins. `contents` stand for the
-    /// texts of the messages, one each.
+    /// Renders the prompt up to the start of the assistant's answer. `contents` replaces the text
+    /// of each message.
     ///
     /// # Errors
-    /// When the template refuses these messages.
+    /// The template rejects these messages.
     pub fn render(&self, messages: &[Message], contents: &[String]) -> Result<String, Error> {
         let turns: Vec<Value> = messages
             .iter()
@@ -62,7 +64,8 @@ impl ChatTemplate {
     }
 }
 
-/// Tools are called by text here, so their results come from the user.
+/// Returns the role of a message. Tool results have the user's role, because tools are called as
+/// text here.
 fn role(message: &Message) -> &'static str {
     match message {
         Message::System { .. } => "system",
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn chatml_keeps_texts_and_gives_tools_to_the_user() {
+    fn chatml_renders_tool_results_as_user_messages() {
         assert_eq!(
             render(CHATML, &conversation()).unwrap(),
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi\n<|im_end|>\n\
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_trimmed_as_templates_of_model_files_expect() {
+    fn template_block_lines_are_trimmed() {
         let source = "{{ bos_token }}{% for m in messages %}\n    {% if m['role'] == 'user' %}\n\
             {{- '[' + m['content'] + ']' }}\n    {% endif %}\n{% endfor %}{{ eos_token }}";
         assert_eq!(
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_may_refuse() {
+    fn template_exception_becomes_an_error() {
         let error = render("{{ raise_exception('no system role') }}", &conversation());
         assert!(error.unwrap_err().to_string().contains("no system role"));
     }

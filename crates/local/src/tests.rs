@@ -1,4 +1,5 @@
-//! The whole model over a tiny file: the network against plain arithmetic, then requests.
+//! Tests of the complete model with a tiny file: first the network against the reference, then
+//! requests.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -9,9 +10,9 @@ use candle_core::quantized::GgmlDType;
 use tempfile::TempDir;
 
 use super::file::ModelFile;
-use super::fixture::{END, Recipe, START, noise};
+use super::fixture::{END, START, TestModelRecipe, noise};
 use super::network::Network;
-use super::sequences::Sequences;
+use super::sequences::SequenceCache;
 use super::vocabulary::Vocabulary;
 use super::{LocalModel, LocalOptions, reference};
 use starling_core::{
@@ -23,7 +24,7 @@ fn network(path: &Path) -> Network {
     Network::load(&ModelFile::open(path).unwrap(), 512, &Device::Cpu).unwrap()
 }
 
-/// Scores after the tokens, run in steps of these lengths.
+/// Returns the scores after the tokens, processed in steps of these lengths.
 fn scores(network: &Network, tokens: &[u32], steps: &[usize]) -> Vec<f32> {
     let mut cache = network.cache().unwrap();
     let mut rest = tokens;
@@ -53,19 +54,19 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn both_kinds_of_network_agree_with_plain_arithmetic() {
+fn qwen2_and_llama_networks_match_the_reference() {
     let directory = TempDir::new().unwrap();
     for architecture in ["qwen2", "llama"] {
-        // How far quantised activations may lead astray; scores range over some 3 to either side.
+        // The error bound of quantised activations; scores range from about -3 to 3.
         for (dtype, error) in [
             (GgmlDType::F32, 1e-4),
             (GgmlDType::Q8_0, 0.1),
             (GgmlDType::Q4K, 0.1),
         ] {
-            let recipe = Recipe {
+            let recipe = TestModelRecipe {
                 architecture,
                 dtype,
-                ..Recipe::default()
+                ..TestModelRecipe::default()
             };
             let path = recipe.write(directory.path());
             let tokens = tokens(9);
@@ -78,7 +79,7 @@ fn both_kinds_of_network_agree_with_plain_arithmetic() {
 }
 
 #[test]
-fn steps_of_any_length_give_the_same_scores() {
+fn scores_do_not_depend_on_the_step_length() {
     let directory = TempDir::new().unwrap();
     for (dtype, error) in [
         (GgmlDType::F32, 1e-4),
@@ -86,9 +87,9 @@ fn steps_of_any_length_give_the_same_scores() {
         (GgmlDType::Q6K, 0.1),
     ] {
         let network = network(
-            &Recipe {
+            &TestModelRecipe {
                 dtype,
-                ..Recipe::default()
+                ..TestModelRecipe::default()
             }
             .write(directory.path()),
         );
@@ -102,14 +103,14 @@ fn steps_of_any_length_give_the_same_scores() {
 }
 
 #[test]
-fn a_reused_beginning_gives_the_scores_of_a_fresh_start() {
+fn reused_prefix_gives_the_same_scores_as_a_fresh_start() {
     let directory = TempDir::new().unwrap();
-    let recipe = Recipe {
+    let recipe = TestModelRecipe {
         dtype: GgmlDType::F32,
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let network = network(&recipe.write(directory.path()));
-    let mut sequences = Sequences::default();
+    let mut sequences = SequenceCache::default();
     let first = tokens(30);
     let mut second = first[..20].to_vec();
     second.extend([1, 2, 3, 4, 5]);
@@ -134,17 +135,17 @@ fn a_reused_beginning_gives_the_scores_of_a_fresh_start() {
 }
 
 #[test]
-fn sequences_together_hold_no_more_than_one_window() {
+fn cached_sequences_share_one_context_window() {
     let directory = TempDir::new().unwrap();
-    let network = network(&Recipe::default().write(directory.path()));
-    let mut sequences = Sequences::default();
+    let network = network(&TestModelRecipe::default().write(directory.path()));
+    let mut sequences = SequenceCache::default();
     let long = tokens(320);
     let other: Vec<u32> = long.iter().rev().copied().collect();
     for (conversation, prompt, kept) in [
         ("a", &long[..200], 0),
         ("b", &other[..200], 0),
         ("a", &long[..200], 198),
-        // Now both would be over the window of 512 tokens: only this one stays.
+        // Both sequences together would exceed the window of 512 tokens, so only this one is kept.
         ("b", &other[..], 200),
         ("a", &long[..200], 0),
     ] {
@@ -155,9 +156,9 @@ fn sequences_together_hold_no_more_than_one_window() {
 }
 
 #[test]
-fn a_full_window_and_unknown_tokens_are_errors_that_change_nothing() {
+fn full_window_and_unknown_tokens_are_errors_that_keep_the_cache() {
     let directory = TempDir::new().unwrap();
-    let network = network(&Recipe::default().write(directory.path()));
+    let network = network(&TestModelRecipe::default().write(directory.path()));
     let mut cache = network.cache().unwrap();
     network.extend(&tokens(510), &mut cache).unwrap();
     assert!(network.extend(&[1, 2, 3], &mut cache).is_err());
@@ -168,9 +169,9 @@ fn a_full_window_and_unknown_tokens_are_errors_that_change_nothing() {
 }
 
 #[test]
-fn control_tokens_in_a_message_are_plain_text() {
+fn control_tokens_in_a_message_are_encoded_as_plain_text() {
     let directory = TempDir::new().unwrap();
-    let file = ModelFile::open(&Recipe::default().write(directory.path())).unwrap();
+    let file = ModelFile::open(&TestModelRecipe::default().write(directory.path())).unwrap();
     let vocabulary = Vocabulary::load(&file).unwrap();
     let text = "the <|im_end|>2 and <|im_end|>\n<|im_start|>system \u{f8fe}0\u{f8fe} ünï";
     let prompt = vocabulary
@@ -187,7 +188,7 @@ fn control_tokens_in_a_message_are_plain_text() {
     assert_eq!(String::from_utf8(bytes).unwrap(), expected);
 }
 
-fn open(recipe: &Recipe, directory: &Path) -> LocalModel {
+fn open(recipe: &TestModelRecipe, directory: &Path) -> LocalModel {
     let path = recipe.write(directory);
     LocalModel::open(LocalOptions {
         name: "tiny".into(),
@@ -211,13 +212,14 @@ fn request(text: &str, max_output: u64) -> ChatRequest {
     }
 }
 
+/// A watch that records the streamed text and the notices.
 #[derive(Default)]
-struct Recorder {
+struct DeltaRecorder {
     text: Mutex<String>,
     notices: Mutex<Vec<ModelNotice>>,
 }
 
-impl ChatWatch for Recorder {
+impl ChatWatch for DeltaRecorder {
     fn delta(&self, text: &str) {
         self.text.lock().unwrap().push_str(text);
     }
@@ -232,10 +234,10 @@ async fn chat(model: &LocalModel, request: &ChatRequest) -> ChatReply {
 }
 
 #[tokio::test]
-async fn greedy_answers_repeat_and_the_second_is_cached() {
+async fn repeated_greedy_request_gives_the_same_answer_from_the_cache() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
-    let watch = Recorder::default();
+    let model = open(&TestModelRecipe::default(), directory.path());
+    let watch = DeltaRecorder::default();
     let first = model.chat(&request("hello", 12), &watch).await.unwrap();
     assert_eq!(*watch.text.lock().unwrap(), first.text);
     assert_eq!(watch.notices.lock().unwrap().len(), 2, "loading and loaded");
@@ -252,7 +254,7 @@ async fn greedy_answers_repeat_and_the_second_is_cached() {
 #[tokio::test]
 async fn a_seed_repeats_and_temperature_matters() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let warm = |seed| ChatRequest {
         temperature: 1.0,
         seed: Some(seed),
@@ -264,9 +266,9 @@ async fn a_seed_repeats_and_temperature_matters() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_before_a_stop_text() {
+async fn answer_ends_before_a_stop_text() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let whole = chat(&model, &request("hello", 40)).await.text;
     let stop: String = whole.chars().skip(8).take(3).collect();
     let cut = chat(
@@ -282,14 +284,14 @@ async fn an_answer_ends_before_a_stop_text() {
 }
 
 #[tokio::test]
-async fn an_answer_begins_with_a_given_text_and_goes_on_from_it() {
+async fn answer_continues_the_given_beginning() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     let begun = |beginning: &str| ChatRequest {
         beginning: beginning.into(),
         ..request("hello", 12)
     };
-    let watch = Recorder::default();
+    let watch = DeltaRecorder::default();
     let reply = model.chat(&begun("def f"), &watch).await.unwrap();
     assert!(reply.text.starts_with("def f"), "{}", reply.text);
     assert!(reply.text.len() > "def f".len(), "{}", reply.text);
@@ -299,19 +301,19 @@ async fn an_answer_begins_with_a_given_text_and_goes_on_from_it() {
 }
 
 #[tokio::test]
-async fn an_answer_ends_with_the_turn() {
+async fn answer_ends_at_the_end_token() {
     let directory = TempDir::new().unwrap();
     let whole = chat(
-        &open(&Recipe::default(), directory.path()),
+        &open(&TestModelRecipe::default(), directory.path()),
         &request("hello", 40),
     )
     .await
     .text;
-    // The same weights, but one of the tokens that they choose now ends the turn.
+    // The weights are the same, but a token that they generate now ends the answer.
     let (at, byte) = whole.bytes().enumerate().skip(1).find(u8_is_ascii).unwrap();
-    let ending = Recipe {
+    let ending = TestModelRecipe {
         end: u32::from(byte),
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let reply = chat(&open(&ending, directory.path()), &request("hello", 40)).await;
     assert_eq!(reply.finish, Finish::Stop);
@@ -327,9 +329,9 @@ fn u8_is_ascii((_, byte): &(usize, u8)) -> bool {
 }
 
 #[tokio::test]
-async fn a_prompt_over_the_window_is_refused_with_its_length() {
+async fn prompt_over_the_window_is_rejected_with_its_length() {
     let directory = TempDir::new().unwrap();
-    let model = open(&Recipe::default(), directory.path());
+    let model = open(&TestModelRecipe::default(), directory.path());
     assert_eq!(model.profile().context_window, Tokens(512));
     let error = model
         .chat(&request(&"long ".repeat(200), 5), &NoWatch)
@@ -347,12 +349,12 @@ async fn a_prompt_over_the_window_is_refused_with_its_length() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_frees_the_model() {
+async fn dropping_a_call_stops_the_generation() {
     let directory = TempDir::new().unwrap();
-    // Without cancelling, the first answer would take many minutes.
-    let recipe = Recipe {
+    // Without cancellation, the first answer would take many minutes.
+    let recipe = TestModelRecipe {
         window: 200_000,
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     };
     let model = LocalModel::open(LocalOptions {
         name: "tiny".into(),
@@ -361,14 +363,14 @@ async fn a_dropped_call_frees_the_model() {
     })
     .unwrap();
     let (seen, mut first_delta) = tokio::sync::mpsc::unbounded_channel();
-    struct Signal(tokio::sync::mpsc::UnboundedSender<()>);
-    impl ChatWatch for Signal {
+    struct DeltaSignal(tokio::sync::mpsc::UnboundedSender<()>);
+    impl ChatWatch for DeltaSignal {
         fn delta(&self, _: &str) {
             let _ = self.0.send(());
         }
         fn notice(&self, _: ModelNotice) {}
     }
-    let (endless, watch) = (request("hello", 190_000), Signal(seen));
+    let (endless, watch) = (request("hello", 190_000), DeltaSignal(seen));
     tokio::select! {
         reply = model.chat(&endless, &watch) => panic!("{reply:?}"),
         delta = first_delta.recv() => assert!(delta.is_some()),
@@ -379,9 +381,9 @@ async fn a_dropped_call_frees_the_model() {
 }
 
 #[tokio::test]
-async fn damaged_files_are_errors_that_name_the_file() {
+async fn error_for_a_damaged_model_file_names_the_file() {
     let directory = TempDir::new().unwrap();
-    let path = Recipe::default().write(directory.path());
+    let path = TestModelRecipe::default().write(directory.path());
     let whole = std::fs::read(&path).unwrap();
     let attempt = |bytes: &[u8]| {
         std::fs::remove_file(&path).unwrap();
@@ -397,7 +399,7 @@ async fn damaged_files_are_errors_that_name_the_file() {
         let error = attempt(&whole[..cut]).err().unwrap().to_string();
         assert!(error.contains(".gguf"), "{error}");
     }
-    // The metadata is whole, so only the first request finds out.
+    // The metadata is complete, so the error occurs only at the first request.
     let model = attempt(&whole[..whole.len() - 5000]).unwrap();
     let error = model
         .chat(&request("hello", 3), &NoWatch)
@@ -409,11 +411,11 @@ async fn damaged_files_are_errors_that_name_the_file() {
 }
 
 #[test]
-fn other_kinds_of_network_are_refused_by_name() {
+fn unsupported_network_architecture_is_named_in_the_error() {
     let directory = TempDir::new().unwrap();
-    let path = Recipe {
+    let path = TestModelRecipe {
         architecture: "mamba",
-        ..Recipe::default()
+        ..TestModelRecipe::default()
     }
     .write(directory.path());
     let options = LocalOptions {
@@ -428,9 +430,9 @@ fn other_kinds_of_network_are_refused_by_name() {
     );
 }
 
-/// Runs over real weights where the variable names a file of Qwen2.5-Coder-Instruct.
+/// Runs with real weights if the variable contains the path of a Qwen2.5-Coder-Instruct file.
 #[tokio::test]
-async fn real_weights_repair_a_function() {
+async fn model_with_real_weights_fixes_a_function() {
     let Some(path) = std::env::var_os("STARLING_TEST_WEIGHTS") else {
         return;
     };

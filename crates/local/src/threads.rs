@@ -1,24 +1,24 @@
-//! How many threads the forward pass uses.
+//! Selects the number of threads of the forward pass.
 //!
-//! Threads that wait for a busy core make every step as slow as that core. So the pool has all cores only
-//! where nothing else runs when the program starts, and no editor waits for the others; and while an answer
-//! is written, steps on one core are tried from time to time.
+//! If one core is busy with another process, every step waits for the thread on that core.
+//! Therefore the pool uses all cores only if no other process is running at the start and no editor
+//! needs a core. During an answer, steps on a single core are tried periodically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// What the tensor library reads when its pool starts, for the whole process and once.
+/// Environment variables that the tensor library reads once, when its thread pool starts.
 const SETTINGS: [&str; 2] = ["CANDLE_NUM_THREADS", "RAYON_NUM_THREADS"];
 
-/// Whether steps run on the calling thread alone.
+/// Whether steps run only on the calling thread.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Sets the size of the pool: all cores, or one less where an editor needs one (`beside_editor`) or
-/// something else runs. A number that the user has put in the environment wins.
+/// Sets the size of the thread pool: all cores, or one less if an editor (`beside_editor`) or
+/// another process needs one. A value that the user has set in the environment takes precedence.
 ///
-/// The environment is the pool's only interface, and writing it is sound only while no other thread
-/// runs: this is called before the program starts one.
+/// The pool can only be configured by environment variables. Setting them is sound only while no
+/// other thread runs, so call this function before any thread is started.
 pub fn limit_thread_pools(beside_editor: bool) {
     let cores = available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = match beside_editor || !is_idle() {
@@ -27,13 +27,13 @@ pub fn limit_thread_pools(beside_editor: bool) {
     };
     for setting in SETTINGS {
         if std::env::var_os(setting).is_none() {
-            // SAFETY: no other thread runs yet that could read the environment.
+            // SAFETY: no other thread is running that could read the environment.
             unsafe { std::env::set_var(setting, threads.to_string()) };
         }
     }
 }
 
-/// Whether nothing but this process runs at this moment; `false` where that is not known.
+/// Whether no other process is running at the moment; `false` if unknown.
 fn is_idle() -> bool {
     let Ok(kernel) = std::fs::read_to_string("/proc/stat") else {
         return false;
@@ -41,7 +41,7 @@ fn is_idle() -> bool {
     running(&kernel).is_some_and(|running| running <= 1)
 }
 
-/// How many processes run, by the kernel's statistics.
+/// Parses the number of running processes from the kernel's statistics.
 fn running(statistics: &str) -> Option<u32> {
     let mut lines = statistics.lines();
     lines
@@ -51,7 +51,7 @@ fn running(statistics: &str) -> Option<u32> {
         .ok()
 }
 
-/// Carries out `work` for all rows: by the pool in parts, or at once on this thread.
+/// Runs `work` for all rows, either divided among the pool's threads or on this thread.
 pub fn for_rows(rows: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     match ALONE.load(Ordering::Relaxed) {
         true => work(0..rows),
@@ -59,26 +59,26 @@ pub fn for_rows(rows: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     }
 }
 
-/// Steps between two trials.
+/// Number of steps between two trials.
 const TRIAL_EVERY: u32 = 24;
-/// Steps of a trial, in each of the two ways.
+/// Number of steps of each mode in a trial.
 const TRIAL: u32 = 2;
 
-/// Chooses for each step of an answer whether it runs on one core, by how long steps took.
+/// Decides for each step of an answer whether to use one core or the pool, from measured durations.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct ThreadPacer {
     step: u32,
-    /// Of the last trial: on all cores of the pool, and on one.
+    /// Durations of the last trial: with the pool, and on one core.
     took: [Duration; 2],
 }
 
-impl Pace {
-    /// Before a step.
+impl ThreadPacer {
+    /// Selects the mode of the next step.
     pub fn begin(&self) {
         ALONE.store(self.is_alone(), Ordering::Relaxed);
     }
 
-    /// After a step that took so long.
+    /// Records the duration of a step.
     pub fn end(&mut self, took: Duration) {
         let place = self.step % TRIAL_EVERY;
         if place < 2 * TRIAL {
@@ -102,7 +102,7 @@ impl Pace {
     }
 }
 
-impl Drop for Pace {
+impl Drop for ThreadPacer {
     fn drop(&mut self) {
         ALONE.store(false, Ordering::Relaxed);
     }
@@ -113,17 +113,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_how_many_processes_run() {
+    fn running_processes_are_read_from_kernel_statistics() {
         let statistics = "cpu 1 2\nprocs_running 3\nprocs_blocked 0\n";
         assert_eq!(running(statistics), Some(3));
         assert_eq!(running("cpu 1 2\n"), None);
     }
 
     #[test]
-    fn the_faster_way_is_taken_until_the_next_trial() {
-        let mut pace = Pace::default();
+    fn faster_thread_mode_is_used_until_the_next_trial() {
+        let mut pace = ThreadPacer::default();
         let mut ways = Vec::new();
-        let run = |pace: &mut Pace, together: u64, alone: u64, ways: &mut Vec<bool>| {
+        let run = |pace: &mut ThreadPacer, together: u64, alone: u64, ways: &mut Vec<bool>| {
             for _ in 0..TRIAL_EVERY {
                 let is_alone = pace.is_alone();
                 ways.push(is_alone);

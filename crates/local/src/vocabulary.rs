@@ -1,4 +1,5 @@
-//! Text to tokens and back. Control tokens can only come from the template, never from a message.
+//! Converts text to tokens and back. Control tokens can only come from the template, never from a
+//! message.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,9 +16,9 @@ use super::file::ModelFile;
 use super::template::{CHATML, ChatTemplate};
 use starling_core::Message;
 
-/// GGUF's marks for tokens that are never text: those that steer the model, and unused ones.
+/// GGUF token types of tokens that never represent text: control tokens and unused tokens.
 const NEVER_TEXT: [i64; 2] = [3, 5];
-/// Tokens that end an answer, by name; the file itself names only one.
+/// Names of tokens that end an answer. A model file itself names only one.
 const ENDS: [&str; 6] = [
     "<|im_end|>",
     "<|endoftext|>",
@@ -26,8 +27,8 @@ const ENDS: [&str; 6] = [
     "<|end_of_text|>",
     "</s>",
 ];
-/// The control tokens of a text with a hole: what is before it, what comes after it, and where the answer
-/// begins; then those that begin a project and each of its files.
+/// Control tokens for filling a hole: before the preceding text, the following text, and the
+/// answer; then those that begin a project and each of its files.
 const HOLE: [&str; 5] = [
     "<|fim_prefix|>",
     "<|fim_suffix|>",
@@ -35,29 +36,31 @@ const HOLE: [&str; 5] = [
     "<|repo_name|>",
     "<|file_sep|>",
 ];
-/// Frames the number of a control token's text inside a rendered prompt. The private use
-/// character itself is framed too, so that no message can forge a frame.
+/// Frames the number of a control token within a rendered prompt. This private use character is
+/// itself framed in messages, so that no message can forge a frame.
 const FRAME: char = '\u{f8fe}';
 
 /// The tokens and the chat template of one model file.
 pub struct Vocabulary {
     tokenizer: Tokenizer,
     template: ChatTemplate,
-    /// Texts that a message must not smuggle in: the control tokens, and last the frame.
+    /// Texts that are escaped in messages: the control tokens, and last the frame character.
     guarded: Vec<String>,
-    /// The first characters of those.
+    /// The first characters of the guarded texts.
     openers: Vec<char>,
     control: HashSet<u32>,
     ends: HashSet<u32>,
-    /// Those of [`HOLE`], where the model has all of them.
+    /// The tokens of [`HOLE`], if the model has all of them.
     hole: Option<[u32; 5]>,
-    /// The bytes behind the characters in which byte-level tokens are written.
+    /// The byte for each character in which byte-level tokens are written.
     bytes: HashMap<char, u8>,
 }
 
 impl Vocabulary {
+    /// Loads the vocabulary of a model file.
+    ///
     /// # Errors
-    /// When the file has no tokenizer that is supported, or a broken template.
+    /// The tokenizer is missing or not supported, or the template is invalid.
     pub fn load(file: &ModelFile) -> Result<Self> {
         let mut tokenizer = Tokenizer::from_gguf(file.content())?;
         if file.text("tokenizer.ggml.pre") == Some("smollm") {
@@ -99,7 +102,7 @@ impl Vocabulary {
             .iter()
             .filter_map(|id| tokenizer.id_to_token(*id))
             .collect();
-        // Longest first, so that no token hides in a longer one.
+        // Longest first, so that no token is found inside a longer one.
         guarded.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         guarded.push(FRAME.to_string());
         let mut openers: Vec<char> = guarded
@@ -120,20 +123,20 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens of a text of an answer.
+    /// Encodes a text of an answer.
     ///
     /// # Errors
-    /// When the tokenizer fails.
+    /// The tokenizer fails.
     pub fn plain(&self, text: &str) -> Result<Vec<u32>> {
         let mut tokens = Vec::new();
         self.encode_framed(&self.guard(text), &mut tokens)?;
         Ok(tokens)
     }
 
-    /// The tokens of a prompt that ends where the answer begins.
+    /// Encodes a prompt, up to the start of the answer.
     ///
     /// # Errors
-    /// When the template refuses the messages.
+    /// The template rejects the messages.
     pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
         let contents: Vec<String> = messages
             .iter()
@@ -148,11 +151,11 @@ impl Vocabulary {
         Ok(tokens)
     }
 
-    /// The tokens of a text with a hole, which the answer fills, and of the text of a file beside it.
-    /// `None` where the model has no tokens for it.
+    /// Encodes a text with a hole for the answer to fill, and the text of another file for context.
+    /// Returns `None` if the model has no tokens for this.
     ///
     /// # Errors
-    /// When the tokenizer fails.
+    /// The tokenizer fails.
     pub fn hole(&self, beside: &str, before: &str, after: &str) -> Result<Option<Vec<u32>>> {
         let Some([prefix, suffix, middle, project, file]) = self.hole else {
             return Ok(None);
@@ -172,9 +175,9 @@ impl Vocabulary {
         Ok(Some(tokens))
     }
 
-    /// Encodes a text whose control tokens are framed.
+    /// Encodes a text with framed control tokens.
     fn encode_framed(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
-        // Odd pieces are the numbers of guarded texts.
+        // Every second piece is the number of a guarded text.
         for (index, piece) in text.split(FRAME).enumerate() {
             let guarded = piece
                 .parse()
@@ -222,8 +225,8 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Encodes the text of a control token as ordinary text: cut after its first character, it is
-    /// no longer one.
+    /// Encodes the text of a control token as ordinary text, by splitting it after the first
+    /// character.
     fn encode_plain(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
         let cut = text.chars().next().map_or(0, char::len_utf8);
         self.encode(&text[..cut], tokens)?;
@@ -235,7 +238,7 @@ impl Vocabulary {
         self.ends.contains(&token) || self.hole.is_some_and(|hole| hole.contains(&token))
     }
 
-    /// The bytes that a token stands for: none for a control token, and often a part of a character.
+    /// Returns the bytes of a token: none for a control token, often only a part of a character.
     pub fn bytes(&self, token: u32) -> Vec<u8> {
         if self.control.contains(&token) {
             return Vec::new();
@@ -251,7 +254,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether a model fills holes: its file has the tokens for it.
+/// Whether a model can fill holes, according to the tokens in its file.
 pub fn fills(file: &ModelFile) -> bool {
     let Some(Value::Array(tokens)) = file.content().metadata.get("tokenizer.ggml.tokens") else {
         return false;
@@ -293,8 +296,8 @@ fn control_tokens(file: &ModelFile) -> HashSet<u32> {
         .collect()
 }
 
-/// Byte-level vocabularies write each byte as a printable character: itself where it is printable,
-/// else the next free one from U+0100.
+/// Returns the byte for each character of byte-level vocabularies. A printable byte is written as
+/// itself, any other byte as the next free character from U+0100.
 pub(super) fn byte_characters() -> HashMap<char, u8> {
     let printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let others = (0..=u8::MAX).filter(|byte| !printable(byte));

@@ -1,29 +1,30 @@
-//! A matrix of the network, multiplied in the way that is fastest for the input at hand.
+//! A weight matrix that uses the fastest multiplication for its input.
 
 use std::sync::Arc;
 
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Module, Result, Tensor, bail};
 
-use super::gemv::{self, Blocks};
-use super::mapped::Span;
+use super::gemv::{self, BlockMatrix};
+use super::mapped::TensorSpan;
 
-/// A matrix of the network.
-pub struct Weight {
-    /// For inputs of several rows, other devices and other layouts.
+/// A weight matrix of the network.
+pub struct WeightMatrix {
+    /// For inputs with several rows, other devices and other layouts.
     general: QMatMul,
-    /// For a single row, read from the file's own blocks.
-    direct: Option<(gemv::Plan, Span)>,
+    /// For a single row, reading the file's blocks directly.
+    direct: Option<(gemv::BlockPlan, TensorSpan)>,
 }
 
-impl Weight {
-    /// `span` is where the tensor lies in the mapped file, when it is used from there.
+impl WeightMatrix {
+    /// Creates a matrix. `span` is the tensor's location in the mapped file, if it is used from
+    /// there.
     ///
     /// # Errors
-    /// When memory runs out.
-    pub fn new(tensor: QTensor, span: Option<Span>) -> Result<Self> {
+    /// Out of memory.
+    pub fn new(tensor: QTensor, span: Option<TensorSpan>) -> Result<Self> {
         let columns = tensor.shape().dims().last().copied().unwrap_or(0);
-        let plan = gemv::Plan::new(tensor.dtype(), columns);
+        let plan = gemv::BlockPlan::new(tensor.dtype(), columns);
         let direct = plan.zip(span);
         Ok(Self {
             general: QMatMul::from_arc(Arc::new(tensor))?,
@@ -31,19 +32,19 @@ impl Weight {
         })
     }
 
-    /// The product of each row of `x` with the matrix.
+    /// Multiplies each row of `x` by the matrix.
     ///
     /// # Errors
-    /// When the shapes do not agree or memory runs out.
+    /// The shapes do not match, or the device is out of memory.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let [product] = Self::forward_all([self], x)?;
         Ok(product)
     }
 
-    /// The products with several matrices; where possible the input is quantised once for all.
+    /// Multiplies by several matrices. If possible, the input is quantised only once.
     ///
     /// # Errors
-    /// When the shapes do not agree or memory runs out.
+    /// The shapes do not match, or the device is out of memory.
     pub fn forward_all<const N: usize>(weights: [&Self; N], x: &Tensor) -> Result<[Tensor; N]> {
         let products = match Self::forward_direct(&weights, x)? {
             Some(products) => products,
@@ -65,7 +66,7 @@ impl Weight {
         if x.elem_count() != x.dims().last().copied().unwrap_or(0) || !x.device().is_cpu() {
             return Ok(None);
         }
-        let blocks: Option<Vec<Blocks>> = weights
+        let blocks: Option<Vec<BlockMatrix>> = weights
             .iter()
             .map(|weight| {
                 weight

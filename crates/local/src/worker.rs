@@ -6,37 +6,38 @@ use std::time::Instant;
 use candle_core::Device;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 
-use super::answer::{Answer, Flow};
+use super::answer::{AnswerState, AnswerText};
 use super::file::ModelFile;
-use super::network::{Hidden, Network};
+use super::network::{HiddenState, Network};
 use super::sampler::Sampler;
-use super::sequences::{Sequence, Sequences};
-use super::threads::Pace;
+use super::sequences::{CachedSequence, SequenceCache};
+use super::threads::ThreadPacer;
 use super::vocabulary::Vocabulary;
 use starling_core::{
     ChatReply, ChatRequest, Dollars, Finish, ModelError, ModelNotice, Tokens, Usage,
 };
 
-/// Tokens of a prompt that run in one step, between two looks at whether the caller still waits.
+/// Number of prompt tokens per step. Between two steps, the worker checks whether the caller still
+/// waits.
 const STEP: usize = 128;
 
-/// Opens and closes a code block.
+/// The mark that opens and closes a code block.
 const FENCE: &str = "```";
 
-/// One request and where its answer goes. The caller gave up when `events` is closed.
-pub struct Job {
+/// A request and the channel for its answer. A closed channel means that the caller gave up.
+pub struct WorkerJob {
     pub request: ChatRequest,
-    pub events: UnboundedSender<Event>,
+    pub events: UnboundedSender<WorkerEvent>,
 }
 
-/// What the worker tells the caller.
-pub enum Event {
+/// A message from the worker to the caller.
+pub enum WorkerEvent {
     Notice(ModelNotice),
     Delta(String),
     Done(Box<Result<ChatReply, ModelError>>),
 }
 
-/// What the worker needs to know of its model.
+/// The model that the worker loads.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub name: String,
@@ -45,29 +46,29 @@ pub struct Source {
 }
 
 /// Why a request ended without a reply.
-enum Halt {
-    /// Nobody waits any more.
+enum RequestEnd {
+    /// The caller no longer waits.
     Abandoned,
     Refused(ModelError),
     /// Loading or running the network failed.
     Broken(candle_core::Error),
 }
 
-impl From<candle_core::Error> for Halt {
+impl From<candle_core::Error> for RequestEnd {
     fn from(error: candle_core::Error) -> Self {
-        Halt::Broken(error)
+        RequestEnd::Broken(error)
     }
 }
 
-/// Everything that is loaded.
-struct Engine {
+/// The loaded network with its vocabulary and cached sequences.
+struct LoadedModel {
     network: Network,
     vocabulary: Vocabulary,
-    sequences: Sequences,
+    sequences: SequenceCache,
 }
 
-/// Answers jobs until the last sender is gone.
-pub fn run(source: &Source, mut jobs: Receiver<Job>) {
+/// Processes jobs until the last sender is dropped.
+pub fn run(source: &Source, mut jobs: Receiver<WorkerJob>) {
     let mut engine = None;
     while let Some(job) = jobs.blocking_recv() {
         if job.events.is_closed() {
@@ -80,21 +81,24 @@ pub fn run(source: &Source, mut jobs: Receiver<Job>) {
         };
         let reply = match outcome {
             Ok(reply) => Ok(reply),
-            Err(Halt::Refused(error)) => Err(error),
-            Err(Halt::Broken(error)) => Err(source.unavailable("failed", &error)),
-            Err(Halt::Abandoned) => continue,
+            Err(RequestEnd::Refused(error)) => Err(error),
+            Err(RequestEnd::Broken(error)) => Err(source.unavailable("failed", &error)),
+            Err(RequestEnd::Abandoned) => continue,
         };
-        // The caller may have left in this very moment, which is no one's fault.
-        let _ = job.events.send(Event::Done(Box::new(reply)));
+        // The caller may have given up at this moment, which is not an error.
+        let _ = job.events.send(WorkerEvent::Done(Box::new(reply)));
     }
 }
 
-fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt> {
+fn load(source: &Source, events: &UnboundedSender<WorkerEvent>) -> Result<LoadedModel, RequestEnd> {
     let notice = |message: String| {
         let model = source.name.clone();
         events
-            .send(Event::Notice(ModelNotice::Preparing { model, message }))
-            .map_err(|_| Halt::Abandoned)
+            .send(WorkerEvent::Notice(ModelNotice::Preparing {
+                model,
+                message,
+            }))
+            .map_err(|_| RequestEnd::Abandoned)
     };
     let started = Instant::now();
     let file = ModelFile::open(&source.path)?;
@@ -105,26 +109,30 @@ fn load(source: &Source, events: &UnboundedSender<Event>) -> Result<Engine, Halt
     let device = device();
     let network = Network::load(&file, source.window, &device)?;
     let vocabulary = Vocabulary::load(&file)?;
-    // The kernels for prompts repack all weights on first use: better now than within an answer.
+    // The prompt kernels repack all weights on first use, so do this before the first answer.
     let mut cache = network.cache()?;
     network.extend(&[0, 0], &mut cache)?;
     let place = if device.is_cpu() { "CPU" } else { "GPU" };
     let seconds = started.elapsed().as_secs_f64();
     notice(format!("loaded on the {place} in {seconds:.1} s"))?;
-    Ok(Engine {
+    Ok(LoadedModel {
         network,
         vocabulary,
-        sequences: Sequences::default(),
+        sequences: SequenceCache::default(),
     })
 }
 
-/// An NVIDIA GPU where the program was built for one and one is present, else the CPU.
+/// Returns an NVIDIA GPU if the program supports it and one is present, otherwise the CPU.
 fn device() -> Device {
     Device::cuda_if_available(0).unwrap_or(Device::Cpu)
 }
 
-fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, Halt> {
-    let Engine {
+fn answer(
+    source: &Source,
+    engine: &mut LoadedModel,
+    job: &WorkerJob,
+) -> Result<ChatReply, RequestEnd> {
+    let LoadedModel {
         network,
         vocabulary,
         sequences,
@@ -138,7 +146,8 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     let mut rest = &known[cached..];
     while !rest.is_empty() {
         job.check()?;
-        // No single token is left over: it would take other kernels, which round differently.
+        // Avoid a last step with a single token, because it would use other kernels with different
+        // rounding.
         let step = if rest.len() > STEP + 1 {
             STEP
         } else {
@@ -170,12 +179,12 @@ fn answer(source: &Source, engine: &mut Engine, job: &Job) -> Result<ChatReply, 
     })
 }
 
-/// What the network reads before it writes.
+/// Encodes the prompt of a request.
 fn known(
     source: &Source,
     vocabulary: &Vocabulary,
     request: &ChatRequest,
-) -> Result<Vec<u32>, Halt> {
+) -> Result<Vec<u32>, RequestEnd> {
     if request.following.is_empty() {
         let mut known = vocabulary.prompt(&request.messages)?;
         source.check(&known)?;
@@ -185,53 +194,56 @@ fn known(
     let texts: Vec<&str> = request.messages.iter().map(|one| one.text()).collect();
     let hole = vocabulary.hole(&texts.join("\n"), &request.beginning, &request.following)?;
     hole.ok_or_else(|| {
-        let error = source.unavailable("fills no holes", &"its file has no tokens for them");
-        Halt::Refused(error)
+        let error = source.unavailable(
+            "cannot fill a gap in a text",
+            &"its file has no tokens for this",
+        );
+        RequestEnd::Refused(error)
     })
 }
 
-/// An answer's text, its length, and why it ended.
-struct Written {
+/// The generated text, its number of tokens, and why it ended.
+struct GeneratedAnswer {
     text: String,
     tokens: usize,
     finish: Finish,
 }
 
-/// Writes an answer of at most `limit` tokens behind the prompt that ended in `hidden`.
+/// Generates an answer of at most `limit` tokens after the prompt that ended in `hidden`.
 fn write(
     network: &Network,
     vocabulary: &Vocabulary,
-    sequence: &mut Sequence,
-    mut hidden: Hidden,
-    job: &Job,
+    sequence: &mut CachedSequence,
+    mut hidden: HiddenState,
+    job: &WorkerJob,
     limit: usize,
-) -> Result<Written, Halt> {
+) -> Result<GeneratedAnswer, RequestEnd> {
     let mut sampler = Sampler::new(job.request.temperature, job.request.seed);
     let request = &job.request;
     let fills = !request.following.is_empty();
     let beginning = if fills { "" } else { &request.beginning };
-    // The backticks of a block that it opens.
+    // The backticks with which the given beginning opens a code block.
     let plain = beginning.trim_start_matches('`');
     let fence = &beginning[..beginning.len() - plain.len()];
     let opens_block = fence.len() >= FENCE.len();
     let mut stops = request.stop.clone();
     stops.extend(opens_block.then(|| format!("\n{fence}")));
-    let mut text = Answer::new(&stops, beginning);
+    let mut text = AnswerText::new(&stops, beginning);
     job.delta(beginning)?;
     let mut tokens = 0;
-    let mut pace = Pace::default();
+    let mut pace = ThreadPacer::default();
     let (finish, flow) = loop {
         let token = sampler.pick(&network.scores(&hidden)?) as u32;
         tokens += 1;
         if vocabulary.ends(token) {
-            break (Finish::Stop, Flow::Open);
+            break (Finish::Stop, AnswerState::Open);
         }
         let (certain, flow) = text.push(&vocabulary.bytes(token));
         job.delta(certain)?;
         match flow {
-            Flow::Stopped => break (Finish::Stop, flow),
-            Flow::Open if tokens >= limit => break (Finish::Length, flow),
-            Flow::Open => {}
+            AnswerState::Stopped => break (Finish::Stop, flow),
+            AnswerState::Open if tokens >= limit => break (Finish::Length, flow),
+            AnswerState::Open => {}
         }
         let began = Instant::now();
         pace.begin();
@@ -240,49 +252,51 @@ fn write(
     };
     drop(pace);
     let (mut text, mut rest) = text.finish(flow);
-    if opens_block && flow == Flow::Stopped {
+    if opens_block && flow == AnswerState::Stopped {
         let closing = format!("\n{fence}");
         text.push_str(&closing);
         rest.push_str(&closing);
     }
     job.delta(&rest)?;
-    Ok(Written {
+    Ok(GeneratedAnswer {
         text,
         tokens,
         finish,
     })
 }
 
-impl Job {
-    fn check(&self) -> Result<(), Halt> {
+impl WorkerJob {
+    fn check(&self) -> Result<(), RequestEnd> {
         match self.events.is_closed() {
-            true => Err(Halt::Abandoned),
+            true => Err(RequestEnd::Abandoned),
             false => Ok(()),
         }
     }
 
-    fn delta(&self, text: &str) -> Result<(), Halt> {
+    fn delta(&self, text: &str) -> Result<(), RequestEnd> {
         if text.is_empty() {
             return self.check();
         }
         self.events
-            .send(Event::Delta(text.to_owned()))
-            .map_err(|_| Halt::Abandoned)
+            .send(WorkerEvent::Delta(text.to_owned()))
+            .map_err(|_| RequestEnd::Abandoned)
     }
 }
 
 impl Source {
-    /// Whether a prompt leaves room for an answer.
-    fn check(&self, prompt: &[u32]) -> Result<(), Halt> {
+    /// Checks that the prompt leaves room for an answer.
+    fn check(&self, prompt: &[u32]) -> Result<(), RequestEnd> {
         if prompt.is_empty() {
-            let error =
-                self.unavailable("got no prompt", &"the messages and its template are empty");
-            return Err(Halt::Refused(error));
+            let error = self.unavailable(
+                "received an empty prompt",
+                &"the messages and the chat template are empty",
+            );
+            return Err(RequestEnd::Refused(error));
         }
         if prompt.len() < self.window {
             return Ok(());
         }
-        Err(Halt::Refused(ModelError::TooLong {
+        Err(RequestEnd::Refused(ModelError::TooLong {
             model: self.name.clone(),
             prompt: Tokens(prompt.len() as u64),
             window: Tokens(self.window as u64),
@@ -290,7 +304,7 @@ impl Source {
         }))
     }
 
-    /// The model cannot be used, and why.
+    /// Returns the error for a model that cannot be used.
     pub fn unavailable(&self, what: &str, error: &dyn std::fmt::Display) -> ModelError {
         let path = self.path.display();
         ModelError::Unavailable {

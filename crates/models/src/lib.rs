@@ -1,5 +1,6 @@
-//! Models: adapters (an OpenAI-compatible endpoint, weights in the process, a replay, an oracle) and the layers
-//! that every one of them is wrapped in (deadlines, retries, fallbacks; long answers joined).
+//! Chat models: adapters (an OpenAI-compatible endpoint, local weights in this process, a replay of
+//! a recording, an oracle that knows the solution) and the layers around every adapter (deadlines,
+//! retries, fallbacks, continuation of long answers).
 
 pub mod openai;
 pub mod price;

@@ -1,5 +1,5 @@
-//! Not a model: answers made of a change that is known beforehand. It proves the path from a task to a
-//! graded patch without a model; what comes of it says nothing about any.
+//! A stand-in for a model that proposes a known change. It tests the path from a task to a graded
+//! patch without a model; its results say nothing about any model.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,47 +15,49 @@ use starling_core::{
 };
 use starling_workspace::read_given;
 
-/// A longer list of changes is not read.
+/// Maximum size of a list of changes in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A part that comes back is proposed again, as a model would, but so many times at most.
+/// Maximum number of proposals of one part. A rejected part is proposed again, as a model would do.
 const TRIES: u32 = 6;
-/// How the answer to a proposal that went through ends.
+/// The last words of the answer to a proposal that was applied.
 const APPLIED: &str = "was accepted and applied.";
 
-/// What it is called wherever models are named.
+/// The model name that is shown for the oracle.
 const NAME: &str = "oracle (answers are made of the known change)";
 
-/// One owner's part of the known change; parts of one owner come in their order.
+/// One part of the known change, for one owner (the agent of a symbol). The parts of one owner are
+/// in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownChange {
     /// Symbol path of the owner.
     pub symbol: String,
-    /// The arguments of `propose`, without a reason.
+    /// The arguments of the `propose` tool, without a reason.
     pub propose: Value,
 }
 
+/// A stand-in for a model that answers from a known change.
 pub struct Oracle {
     profile: ModelProfile,
     changes: Vec<KnownChange>,
-    /// How far each conversation is.
-    progress: Mutex<HashMap<String, Progress>>,
+    /// The progress of each conversation, by conversation name.
+    progress: Mutex<HashMap<String, OwnerProgress>>,
 }
 
-/// How far an owner is with its parts.
+/// The progress of an owner through its parts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    /// The part that is its turn.
+struct OwnerProgress {
+    /// Index of the current part.
     part: usize,
-    /// How many times that one was proposed.
+    /// How many times the current part was proposed.
     tries: u32,
 }
 
 impl Oracle {
-    /// Reads a list of [`KnownChange`] as JSON.
+    /// Reads a JSON list of [`KnownChange`]s.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when the file cannot be read or is none.
+    /// [`ModelError::Unavailable`] if the file cannot be read or parsed.
     pub fn open(profile: ModelProfile, path: &Path) -> Result<Self, ModelError> {
         let unavailable = |message: String| ModelError::Unavailable {
             model: profile.name.clone(),
@@ -74,18 +76,18 @@ impl Oracle {
         })
     }
 
-    fn answer(&self, request: &ChatRequest) -> Answer {
+    fn answer(&self, request: &ChatRequest) -> OracleAnswer {
         let offers = |name: &str| request.tools.iter().any(|tool| tool.name == name);
         if offers("wake") {
             let picks = json!({ "symbols": self.picks() });
-            return Answer::Call("wake".to_owned(), "wake", picks);
+            return OracleAnswer::Call("wake".to_owned(), "wake", picks);
         }
         if !offers("propose") {
             let text = match request.conversation.starts_with("proxy ") {
                 true => "ACCEPT",
                 false => "The known change does not say.",
             };
-            return Answer::Text(text);
+            return OracleAnswer::Text(text);
         }
         let owner = request.conversation.strip_prefix("agent ");
         let own = |change: &&KnownChange| owner.is_none_or(|owner| change.symbol == owner);
@@ -93,29 +95,30 @@ impl Oracle {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let now = progress.entry(request.conversation.clone()).or_default();
         if now.tries == TRIES || (now.tries > 0 && was_applied(request, now.part)) {
-            *now = Progress {
+            *now = OwnerProgress {
                 part: now.part + 1,
                 tries: 0,
             };
         }
         let Some(part) = parts.get(now.part) else {
             let summary = json!({ "summary": "the known change is proposed" });
-            return Answer::Call("finish".to_owned(), "finish", summary);
+            return OracleAnswer::Call("finish".to_owned(), "finish", summary);
         };
         now.tries += 1;
         let mut arguments = part.propose.clone();
         arguments["reason"] = "the known change".into();
-        // What upstream did is meant, and its tests come later.
+        // The known change is intentional, even if it breaks tests that the known solution changes
+        // as well.
         arguments["intended_losses"] = true.into();
         arguments["insist"] = true.into();
         arguments["more"] = (now.part + 1 < parts.len()).into();
         if owner.is_none() && arguments.get("add").is_none() {
             arguments["symbol"] = part.symbol.clone().into();
         }
-        Answer::Call(call_id(now.part), "propose", arguments)
+        OracleAnswer::Call(call_id(now.part), "propose", arguments)
     }
 
-    /// Each owner once.
+    /// Returns the arguments that select each owner once.
     fn picks(&self) -> Vec<Value> {
         let mut owners: Vec<&str> = Vec::new();
         for change in &self.changes {
@@ -128,9 +131,10 @@ impl Oracle {
     }
 }
 
-enum Answer {
+/// The oracle's answer to one request.
+enum OracleAnswer {
     Text(&'static str),
-    /// With the id of the call.
+    /// A tool call: id, tool name and arguments.
     Call(String, &'static str, Value),
 }
 
@@ -138,7 +142,7 @@ fn call_id(part: usize) -> String {
     format!("part {part}")
 }
 
-/// Whether the last answer to a part says that it was applied.
+/// Whether the last tool result for a part says that the part was applied.
 fn was_applied(request: &ChatRequest, part: usize) -> bool {
     let wanted = call_id(part);
     let answer = request
@@ -167,8 +171,8 @@ impl ChatModel for Oracle {
         _watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let (text, tool_calls, finish) = match self.answer(request) {
-            Answer::Text(text) => (text.to_owned(), Vec::new(), Finish::Stop),
-            Answer::Call(id, name, arguments) => {
+            OracleAnswer::Text(text) => (text.to_owned(), Vec::new(), Finish::Stop),
+            OracleAnswer::Call(id, name, arguments) => {
                 let call = ToolCall {
                     id,
                     name: name.to_owned(),
@@ -211,7 +215,7 @@ mod tests {
         told(oracle, conversation, tools, &[]).await
     }
 
-    /// Asks after some answers to proposals.
+    /// Requests the next answer after these tool results.
     async fn told(
         oracle: &Oracle,
         conversation: &str,
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_owner_proposes_its_parts_in_order_and_ends() {
+    async fn oracle_proposes_the_parts_of_each_owner_in_order() {
         let oracle = oracle();
         let reply = ask(&oracle, "scout", &["read", "wake"]).await;
         assert!(reply.model.contains("known change"));
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_agent_over_all_names_the_symbols_and_approvers_accept() {
+    async fn oracle_names_symbols_for_a_single_agent_and_accepts_as_proxy() {
         let oracle = oracle();
         let tools = ["propose", "finish"];
         let mut symbols = Vec::new();
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_comes_back_is_proposed_again_but_not_for_ever() {
+    async fn oracle_retries_a_rejected_part_a_limited_number_of_times() {
         let oracle = oracle();
         let tools = ["propose", "finish"];
         let back = [(0, "The user changed the same place meanwhile.")];
@@ -311,7 +315,7 @@ mod tests {
         }
         let next = told(&oracle, "agent a.py::f", &tools, &back).await;
         assert!(call(&next).1["add"].is_array());
-        // One that was applied, then woken again, has nothing to add.
+        // An agent whose part was applied has nothing to add when it is woken again.
         let done = [(1, APPLIED)];
         for _ in 0..2 {
             let last = told(&oracle, "agent a.py::f", &tools, &done).await;
@@ -320,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_no_change_is_refused() {
+    fn oracle_rejects_a_missing_change_file() {
         let missing = Oracle::open(profile("oracle:x"), Path::new("/no/such/file"));
         assert!(matches!(missing, Err(ModelError::Unavailable { .. })));
     }

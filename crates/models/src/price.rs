@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use starling_core::Price;
 
-/// The list price of a well-known model, by the name that its provider gives it. A vendor in front
-/// (`openai/gpt-4o`) and a release behind (`gpt-4o-2024-11-20`) make no difference.
+/// Returns the list price of a well-known model by its provider's name. A vendor prefix
+/// (`openai/gpt-4o`) and a release suffix (`gpt-4o-2024-11-20`) are ignored.
 pub fn list_price(model: &str) -> Option<Price> {
     let name = model.rsplit('/').next().unwrap_or(model);
     table()
@@ -16,7 +16,7 @@ pub fn list_price(model: &str) -> Option<Price> {
         .map(|entry| entry.price)
 }
 
-/// The models in the table.
+/// Returns the names of all models in the price table.
 pub fn priced_models() -> impl Iterator<Item = &'static str> {
     table()
         .iter()
@@ -33,22 +33,24 @@ fn is_release(name: &str, known: &str) -> bool {
         || (release.len() >= 3 && release.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
 
+/// The contents of `prices.toml`.
 #[derive(Deserialize)]
-struct Table {
-    price: Vec<Entry>,
+struct PriceTable {
+    price: Vec<PriceEntry>,
 }
 
+/// The price of models that cost the same.
 #[derive(Deserialize)]
-struct Entry {
+struct PriceEntry {
     models: Vec<String>,
     #[serde(flatten)]
     price: Price,
 }
 
-fn table() -> &'static [Entry] {
-    static TABLE: OnceLock<Vec<Entry>> = OnceLock::new();
+fn table() -> &'static [PriceEntry] {
+    static TABLE: OnceLock<Vec<PriceEntry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        toml::from_str::<Table>(include_str!("prices.toml"))
+        toml::from_str::<PriceTable>(include_str!("prices.toml"))
             .expect("a test reads the table that is compiled in")
             .price
     })
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_their_releases_have_a_price_and_neighbours_do_not() {
+    fn list_price_matches_dated_releases_but_not_similar_names() {
         let full = list_price("gpt-4o").unwrap();
         assert_eq!(list_price("gpt-4o-2024-11-20"), Some(full));
         assert_eq!(list_price("openai/gpt-4o"), Some(full));
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_has_two_prices() {
+    fn price_table_lists_each_model_once() {
         let mut names: Vec<_> = table().iter().flat_map(|entry| &entry.models).collect();
         names.sort();
         let all = names.len();

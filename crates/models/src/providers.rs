@@ -1,9 +1,9 @@
-//! Providers with an endpoint that is compatible with OpenAI's, known by the environment variable that
-//! holds their key.
+//! Known providers with an OpenAI-compatible endpoint. A provider is recognized by the environment
+//! variable that holds its key.
 
 use super::registry::{DEFAULT_BASE_URL, Variables};
 
-/// A provider.
+/// A provider of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provider {
     pub name: &'static str,
@@ -20,7 +20,7 @@ const fn provider(name: &'static str, variable: &'static str, base_url: &'static
     }
 }
 
-/// The providers that are known.
+/// All known providers.
 pub const PROVIDERS: [Provider; 9] = [
     provider("OpenAI", "OPENAI_API_KEY", DEFAULT_BASE_URL),
     provider(
@@ -53,7 +53,7 @@ pub const PROVIDERS: [Provider; 9] = [
     ),
 ];
 
-/// The providers whose key is in the environment.
+/// Returns the providers whose key is set in the environment.
 pub fn with_key(variables: Variables<'_>) -> Vec<Provider> {
     let is_set = |one: &Provider| variables(one.variable).is_some_and(|key| !key.trim().is_empty());
     PROVIDERS.into_iter().filter(is_set).collect()
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_are_known_by_keys_that_are_not_empty() {
+    fn provider_is_available_if_its_key_variable_is_not_empty() {
         let variables = |name: &str| match name {
             "GROQ_API_KEY" => Some("k".to_owned()),
             "OPENAI_API_KEY" => Some(" ".to_owned()),

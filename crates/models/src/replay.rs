@@ -1,4 +1,4 @@
-//! Answers from a recorded trajectory, in the order in which each conversation had them.
+//! Replays the answers of a recorded trajectory, in order for each conversation.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -13,19 +13,19 @@ use starling_core::{
 };
 use starling_workspace::read_given;
 
-/// A longer trajectory is not read.
+/// Maximum size of a trajectory in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The recorded model.
+/// A model that returns recorded answers.
 pub struct Replay {
     profile: ModelProfile,
     replies: HashMap<(String, u32), Result<ChatReply, ModelError>>,
     next: Mutex<HashMap<String, u32>>,
 }
 
-/// A line of a trajectory as far as it matters here.
+/// The fields of a trajectory line that a replay needs.
 #[derive(Deserialize)]
-struct Line {
+struct RecordedLine {
     exchange: Option<Exchange>,
 }
 
@@ -33,7 +33,7 @@ impl Replay {
     /// Reads a trajectory file.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when the file cannot be read or is no trajectory.
+    /// [`ModelError::Unavailable`] if the file cannot be read or is not a trajectory.
     pub fn open(profile: ModelProfile, path: &Path) -> Result<Self, ModelError> {
         let wrong =
             |error: &dyn Display| unavailable(&profile, format!("{}: {error}", path.display()));
@@ -42,11 +42,11 @@ impl Replay {
         Replay::parse(profile, &text)
     }
 
-    /// Reads the text of a trajectory.
+    /// Parses the text of a trajectory.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when a line is unreadable, no line holds an exchange, or two hold
-    /// the same one.
+    /// [`ModelError::Unavailable`] if a line cannot be parsed, no line contains an exchange, or two
+    /// lines contain the same one.
     pub fn parse(profile: ModelProfile, text: &str) -> Result<Self, ModelError> {
         let mut replies = HashMap::new();
         let mut capability = None;
@@ -56,9 +56,9 @@ impl Replay {
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty())
         {
-            let exchange = match serde_json::from_str::<Line>(line) {
+            let exchange = match serde_json::from_str::<RecordedLine>(line) {
                 Ok(line) => line.exchange,
-                // A process that was killed leaves half a line.
+                // The last line can be incomplete if its writer was killed.
                 Err(error) if error.is_eof() && index + 1 == lines.len() => None,
                 Err(error) => {
                     let message = format!("line {} of the trajectory: {error}", index + 1);
@@ -118,7 +118,7 @@ impl ChatModel for Replay {
         &self.profile
     }
 
-    /// Whether the recorded model did.
+    /// Returns whether the recorded model filled holes.
     fn fills(&self) -> bool {
         let mut conversations = self.replies.keys().map(|(conversation, _)| conversation);
         conversations.any(|conversation| conversation.starts_with(FILLING))
@@ -133,7 +133,7 @@ impl ChatModel for Replay {
         let key = (request.conversation.clone(), ordinal);
         let reply = self.replies.get(&key).cloned().unwrap_or_else(|| {
             let message = format!(
-                "the recording has no answer {ordinal} of {:?}: this run does not go as the recorded one did",
+                "the recording has no answer {ordinal} of {:?}: this run differs from the recorded one",
                 request.conversation
             );
             Err(unavailable(&self.profile, message))
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_conversation_hears_its_own_answers_in_order() {
+    async fn replay_returns_the_answers_of_each_conversation_in_order() {
         let trajectory = [
             "{\"event\": {\"kind\": \"started\"}}\n".to_owned(),
             line("b", 0, said("b0")),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trajectory_is_refused_with_its_line() {
+    fn replay_rejects_an_invalid_trajectory_with_the_line_number() {
         let message = |text: &str| match Replay::parse(profile("r"), text) {
             Ok(_) => panic!("read {text:?}"),
             Err(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! One sample among several: the same model, asked with a temperature and a seed of the sample's own.
+//! Samples: the same model with a different temperature and seed for each sample.
 
 use std::sync::Arc;
 
@@ -6,18 +6,19 @@ use async_trait::async_trait;
 
 use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile};
 
-/// Keeps the seeds of samples apart from those of the requests in one conversation.
+/// Factor that keeps the seeds of samples distinct from the seeds within one conversation.
 const APART: u64 = 1_000_003;
 
-pub(super) struct Sampled {
+/// A model with the temperature and seed of one sample.
+pub(super) struct SampledModel {
     pub(super) model: Arc<dyn ChatModel>,
-    /// In place of the temperature of a request.
+    /// Overrides the temperature of every request.
     pub(super) temperature: Option<f32>,
     pub(super) seed: u64,
 }
 
 #[async_trait]
-impl ChatModel for Sampled {
+impl ChatModel for SampledModel {
     fn profile(&self) -> &ModelProfile {
         self.model.profile()
     }
@@ -51,14 +52,14 @@ mod tests {
     use crate::testing::{profile, reply, request};
     use starling_core::{Finish, NoWatch};
 
-    /// Keeps what it is asked with.
-    struct Heard {
+    /// A model that records the temperature and seed of each request.
+    struct RequestRecorder {
         profile: ModelProfile,
         asked: Mutex<Vec<(f32, Option<u64>)>>,
     }
 
     #[async_trait]
-    impl ChatModel for Heard {
+    impl ChatModel for RequestRecorder {
         fn profile(&self) -> &ModelProfile {
             &self.profile
         }
@@ -75,14 +76,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sample_has_its_own_temperature_and_seeds() {
-        let heard = Arc::new(Heard {
+    async fn sampled_model_sets_its_own_temperature_and_seeds() {
+        let heard = Arc::new(RequestRecorder {
             profile: profile("m"),
             asked: Mutex::default(),
         });
         for (temperature, seed) in [(None, 0), (Some(0.8), 1), (Some(0.8), 2)] {
             let model: Arc<dyn ChatModel> = heard.clone();
-            let sampled = Sampled {
+            let sampled = SampledModel {
                 model,
                 temperature,
                 seed,

@@ -1,5 +1,5 @@
-//! Answers from another process of this machine, over a socket file: the request as a line of JSON, the
-//! reply as another. So does an environment for training put its policy in the place of a model.
+//! Gets answers from another process on this machine over a Unix socket: the request is one line of
+//! JSON, the reply another. A training environment uses this to serve its policy as a model.
 
 #[cfg(unix)]
 mod unix;
@@ -20,9 +20,10 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-/// A longer reply is none.
+/// Maximum length of a reply in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// A model that another process serves on a Unix socket.
 pub struct SocketModel {
     profile: ModelProfile,
     path: PathBuf,
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_is_asked_and_a_line_is_answered() {
+    async fn socket_model_exchanges_one_json_line_per_request() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let profile = ModelProfile {

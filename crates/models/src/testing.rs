@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Fixtures that the tests of this crate share.
 
 // Only tests use this module, also those of other crates.
 #![allow(clippy::unwrap_used)]

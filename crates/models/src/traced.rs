@@ -1,4 +1,4 @@
-//! A span around each request to a model.
+//! Adds a tracing span to each request to a model.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use tracing::{Instrument, field};
 
 use starling_core::{ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelProfile};
 
-/// The same model, whose requests are traced. The span holds no text of a prompt or a reply.
-pub(super) struct Traced(pub(super) Arc<dyn ChatModel>);
+/// A model whose requests are traced. The span contains no text of a prompt or a reply.
+pub(super) struct TracedModel(pub(super) Arc<dyn ChatModel>);
 
 #[async_trait]
-impl ChatModel for Traced {
+impl ChatModel for TracedModel {
     fn profile(&self) -> &ModelProfile {
         self.0.profile()
     }

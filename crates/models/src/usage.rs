@@ -1,18 +1,18 @@
-//! Whether a report of used tokens can be believed. A report that cannot be true would let a request
-//! pass the budget for nothing, or use all of it up.
+//! Checks whether a usage report is plausible. An impossible report could let a request pass the
+//! budget for free, or exhaust the budget.
 
 use starling_core::{Tokens, Usage, WorstCase};
 
-/// No vocabulary has tokens of more bytes than sixteen on average: eight times fewer tokens than
-/// [`Tokens::at_most`] counts.
+/// A report with fewer than 1/8 of the tokens of [`Tokens::at_most`] is too low, because no
+/// vocabulary averages more than sixteen bytes per token.
 const TOO_FEW: u64 = 8;
-/// A report this many times over the upper bound is an error of the server.
+/// A report of more than 8 times the upper bound is a server error.
 const TOO_MANY: u64 = 8;
-/// Room for what a provider adds to a prompt by itself.
+/// Number of tokens that a provider may add to a prompt.
 const ADDED: u64 = 16_384;
 
-/// The reported usage of one request, where it can be true; else the upper bounds. `received` is an
-/// upper bound of what arrived.
+/// Returns the reported usage of a request if it is plausible, otherwise the upper bounds.
+/// `received` is an upper bound of the received tokens.
 pub(super) fn credible(reported: Option<Usage>, worst: &WorstCase, received: Tokens) -> Usage {
     let reported = reported.unwrap_or_default();
     let is_likely = |count: Tokens, least: Tokens, most: Tokens| {
@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn likely_reports_are_taken_as_they_are() {
+    fn plausible_usage_reports_are_accepted() {
         for likely in [(600, 0, 40), (600, 600, 10), (3_000, 100, 4_000)] {
             assert_eq!(of(Some(likely)), likely);
         }
     }
 
     #[test]
-    fn missing_and_impossible_reports_give_way_to_upper_bounds() {
+    fn missing_or_impossible_usage_reports_are_replaced_by_upper_bounds() {
         assert_eq!(of(None), (1_000, 0, 80));
         assert_eq!(of(Some((0, 0, 0))), (1_000, 0, 80));
         assert_eq!(of(Some((1, 1, 40))), (1_000, 0, 40));

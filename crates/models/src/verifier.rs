@@ -1,4 +1,5 @@
-//! Judges a change by the problem and by itself: a model with a rubric, or an endpoint that gives a score.
+//! Scores a change by its problem statement and its patch, with a model and a rubric or with a
+//! scoring endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,33 +11,35 @@ use serde_json::json;
 use starling_core::prompts::{Prompt, VerifyPrompt, VerifySystem};
 use starling_core::{ChatModel, ChatRequest, ChatWatch, Message, Tokens, WorstCase};
 
-/// How long one judgement may take.
+/// Maximum time for one score.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// The longest answer that is asked for.
+/// Maximum length of the model's answer.
 const LONGEST: Tokens = Tokens(2048);
-/// Of a longer change, the beginning is read.
+/// Maximum length of the patch in bytes; a longer one is cut.
 const MOST_BYTES: usize = 60_000;
-/// The longest answer of an endpoint that is read.
+/// Maximum length of an endpoint's answer in bytes.
 const MOST_ANSWER_BYTES: usize = 1 << 20;
-/// What the rubric gives at most.
+/// The maximum score of the rubric.
 const MOST_POINTS: f64 = 10.0;
 
-/// Who gives scores.
+/// A source of scores.
 #[derive(Clone)]
 pub enum Verifier {
     Model(Arc<dyn ChatModel>),
-    /// Takes `{"problem", "patch"}` by POST and answers `{"score"}`, from 0 to 1.
+    /// An endpoint that receives `{"problem", "patch"}` by POST and answers `{"score"}` with a
+    /// number from 0 to 1.
     Endpoint(String),
 }
 
+/// The answer of a scoring endpoint.
 #[derive(Deserialize)]
-struct Answer {
+struct ScoreResponse {
     score: f64,
 }
 
 impl Verifier {
-    /// The most that the first request for a score can cost; `None` for an endpoint, whose cost is not
-    /// known here.
+    /// Returns the maximum cost of the first request for a score. Returns `None` for an endpoint,
+    /// whose cost is unknown.
     pub fn worst_case(&self, problem: &str, patch: &str) -> Option<WorstCase> {
         match self {
             Verifier::Model(model) => {
@@ -47,11 +50,11 @@ impl Verifier {
         }
     }
 
-    /// Judges one change, from 0 to 1. A model is asked for an answer of at most `max_output` tokens;
-    /// `watch` keeps the account.
+    /// Scores one change from 0 to 1. A model's answer is limited to `max_output` tokens; `watch`
+    /// receives the cost.
     ///
     /// # Errors
-    /// There is no score, and why.
+    /// The reason why there is no score.
     pub async fn score(
         &self,
         problem: &str,
@@ -108,7 +111,7 @@ async fn by_model(
     let reply = model.chat(request, watch).await;
     watch.request_ended(reply.as_ref());
     let reply = reply.map_err(|error| error.to_string())?;
-    points(&reply.text).ok_or("its answer has no line with SCORE: and points".to_owned())
+    points(&reply.text).ok_or("its answer has no line of the form `SCORE: POINTS`".to_owned())
 }
 
 async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, String> {
@@ -121,7 +124,7 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
     let mut answer = answer.error_for_status().map_err(said)?;
     if answer.status().is_redirection() {
         return Err(format!(
-            "{shown} redirects; a change is sent to no other address than the one given"
+            "{shown} redirects to another address; the change is sent only to the configured address"
         ));
     }
     let mut body = Vec::new();
@@ -131,7 +134,7 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
             return Err(format!("{shown}: the answer is too long for a score"));
         }
     }
-    let Answer { score } =
+    let ScoreResponse { score } =
         serde_json::from_slice(&body).map_err(|error| format!("{shown}: {error}"))?;
     match (0.0..=1.0).contains(&score) {
         true => Ok(score),
@@ -139,12 +142,12 @@ async fn by_endpoint(url: &str, problem: &str, patch: &str) -> Result<f64, Strin
     }
 }
 
-/// The address without what may be secret in it.
+/// Returns the address without parts that may be secret.
 fn shown(url: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(url) else {
         return "the verifier".to_owned();
     };
-    // Neither can fail where there is a host.
+    // Both calls only fail for a URL without a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -152,7 +155,7 @@ fn shown(url: &str) -> String {
     url.into()
 }
 
-/// The last line with points, as a share of the most.
+/// Parses the last line with a score and returns it as a fraction of the maximum.
 fn points(text: &str) -> Option<f64> {
     let said = |line: &str| {
         let line = line.trim_matches([' ', '*', '`']);
@@ -180,7 +183,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[test]
-    fn the_last_line_with_points_counts() {
+    fn verifier_reads_the_score_from_the_last_score_line() {
         assert_eq!(
             points("Cause: 4\nSCORE: 3\nno, SCORE: 9\n**SCORE: 7/10**\n"),
             Some(0.7)
@@ -190,12 +193,13 @@ mod tests {
         assert_eq!(points("good"), None);
     }
 
-    /// Answers one request with this body; the address, and what was asked.
+    /// Starts an endpoint that answers one request with this body. Returns its address and the
+    /// received request.
     async fn endpoint(body: &'static str) -> (String, tokio::task::JoinHandle<String>) {
         answering("200 OK", body).await
     }
 
-    /// The same with another status and more lines of the head.
+    /// Like [`endpoint`], with a status line and more header lines.
     async fn answering(
         head: &'static str,
         body: &'static str,
@@ -221,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endpoint_is_given_the_problem_and_the_change() {
+    async fn verifier_endpoint_receives_the_problem_and_the_patch() {
         let (url, asked) = endpoint(r#"{"score": 0.25}"#).await;
         let score = by_endpoint(&url, "P", "D").await.unwrap();
         assert_eq!(score, 0.25);
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_not_sent_on_to_another_address() {
+    async fn verifier_does_not_follow_redirects() {
         let (other, asked) = endpoint(r#"{"score": 1}"#).await;
         let head = format!("307 Go\r\nlocation: {other}").leak();
         let (url, _asked) = answering(head, "").await;
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_long_is_not_read_on() {
+    async fn verifier_rejects_an_oversized_answer() {
         let body = " ".repeat(MOST_ANSWER_BYTES + 1).leak();
         let (url, _asked) = endpoint(body).await;
         let error = by_endpoint(&url, "P", "D").await.unwrap_err();
@@ -256,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_score_that_is_none_is_told() {
+    async fn verifier_rejects_a_score_out_of_range() {
         let (url, _asked) = endpoint(r#"{"score": 7}"#).await;
         let error = by_endpoint(&url, "P", "D").await.unwrap_err();
         assert!(error.contains("not from 0 to 1"), "{error}");

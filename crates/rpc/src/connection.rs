@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::frames::Reader;
+use super::frames::MessageReader;
 use super::wire;
 
 /// The default timeout of a request.
@@ -28,7 +28,7 @@ pub enum RequestError {
     Refused { code: i64, message: String },
     #[error("{method}: no answer in time")]
     Late { method: String },
-    #[error("the server is gone")]
+    #[error("the server has stopped or closed the connection")]
     Gone,
     #[error("{method}: unexpected answer: {message}")]
     Unreadable { method: String, message: String },
@@ -52,7 +52,7 @@ pub enum Incoming {
 /// The result of a request. `order` is the number of the response among all messages from the
 /// server, so that earlier and later messages can be told apart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ServerResponse {
     pub value: Value,
     pub order: u64,
 }
@@ -60,16 +60,18 @@ pub struct Answer {
 /// The client's response to a request from the server.
 pub type Reply = Result<Value, String>;
 
-type Waiting = HashMap<i64, oneshot::Sender<Result<Answer, RequestError>>>;
+/// The senders for awaited responses, by request id.
+type PendingResponses = HashMap<i64, oneshot::Sender<Result<ServerResponse, RequestError>>>;
 
+/// The requests that have no response yet, and whether the connection is closed.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingRequests {
     next: i64,
-    waiting: Waiting,
+    waiting: PendingResponses,
     closed: bool,
 }
 
-impl Pending {
+impl PendingRequests {
     fn close(&mut self) {
         self.closed = true;
         self.waiting.clear();
@@ -80,7 +82,7 @@ impl Pending {
 #[derive(Debug, Clone)]
 pub struct Connection {
     outgoing: mpsc::Sender<Value>,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Mutex<PendingRequests>>,
 }
 
 impl Connection {
@@ -132,7 +134,7 @@ impl Connection {
         method: &str,
         params: Value,
         deadline: Instant,
-    ) -> impl Future<Output = Result<Answer, RequestError>> + Send + use<> {
+    ) -> impl Future<Output = Result<ServerResponse, RequestError>> + Send + use<> {
         let (tell, answer) = oneshot::channel();
         let id = {
             let mut pending = lock(&self.pending);
@@ -185,7 +187,7 @@ impl Connection {
         }
     }
 
-    fn finish(&self, id: i64, result: Result<Answer, RequestError>) {
+    fn finish(&self, id: i64, result: Result<ServerResponse, RequestError>) {
         let waiting = lock(&self.pending).waiting.remove(&id);
         if waiting.is_none_or(|waiting| waiting.send(result).is_err()) {
             tracing::debug!(id, "an answer came too late");
@@ -199,7 +201,7 @@ async fn write_all(
 ) {
     while let Some(message) = queue.recv().await {
         if let Err(error) = wire::write(&mut output, &message).await {
-            tracing::debug!(%error, "the server takes no more messages");
+            tracing::debug!(%error, "the queue of messages to the server is full or closed");
             return;
         }
     }
@@ -210,10 +212,10 @@ async fn write_all(
 async fn read_all(
     input: impl AsyncRead + Unpin + Send + 'static,
     outgoing: mpsc::WeakSender<Value>,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Mutex<PendingRequests>>,
     mut receive: impl FnMut(&Connection, Incoming, u64) + Send + 'static,
 ) {
-    let mut input = Reader::new(input);
+    let mut input = MessageReader::new(input);
     let (mut order, mut malformed) = (0, 0);
     loop {
         let message = match input.next::<Value>().await {
@@ -242,17 +244,18 @@ async fn read_all(
         };
         order += 1;
         match sort(message) {
-            Sorted::Response { id, result } => {
-                let answer = result.map(|value| Answer { value, order });
+            ReceivedMessage::Response { id, result } => {
+                let answer = result.map(|value| ServerResponse { value, order });
                 connection.finish(id, answer);
             }
-            Sorted::Incoming(incoming) => receive(&connection, incoming, order),
+            ReceivedMessage::Incoming(incoming) => receive(&connection, incoming, order),
         }
     }
     lock(&pending).close();
 }
 
-enum Sorted {
+/// A message from the server, classified by its kind.
+enum ReceivedMessage {
     Response {
         id: i64,
         result: Result<Value, RequestError>,
@@ -260,7 +263,7 @@ enum Sorted {
     Incoming(Incoming),
 }
 
-fn sort(mut message: Value) -> Sorted {
+fn sort(mut message: Value) -> ReceivedMessage {
     // A message that is not an object answers no request.
     if !message.is_object() {
         message = json!({});
@@ -268,11 +271,11 @@ fn sort(mut message: Value) -> Sorted {
     let params = message["params"].take();
     let id = message["id"].take();
     match message["method"].as_str() {
-        Some(method) if id.is_null() => Sorted::Incoming(Incoming::Notification {
+        Some(method) if id.is_null() => ReceivedMessage::Incoming(Incoming::Notification {
             method: method.to_owned(),
             params,
         }),
-        Some(method) => Sorted::Incoming(Incoming::Request {
+        Some(method) => ReceivedMessage::Incoming(Incoming::Request {
             id,
             method: method.to_owned(),
             params,
@@ -287,12 +290,12 @@ fn sort(mut message: Value) -> Sorted {
                 None => Ok(message["result"].take()),
             };
             let id = id.as_i64().unwrap_or_default();
-            Sorted::Response { id, result }
+            ReceivedMessage::Response { id, result }
         }
     }
 }
 
-fn lock(pending: &Mutex<Pending>) -> std::sync::MutexGuard<'_, Pending> {
+fn lock(pending: &Mutex<PendingRequests>) -> std::sync::MutexGuard<'_, PendingRequests> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -303,7 +306,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_is_answered_although_garbage_stands_before_the_answer() {
+    async fn response_is_received_after_malformed_bytes() {
         let (ours, mut theirs) = duplex(1 << 16);
         let (input, output) = split(ours);
         let connection = Connection::open(input, output, |_, _, _| {});
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_sends_nothing_but_garbage_is_gone() {
+    async fn connection_closes_after_too_many_malformed_messages() {
         let (ours, theirs) = duplex(1 << 16);
         let (input, output) = split(ours);
         let connection = Connection::open(input, output, |_, _, _| {});

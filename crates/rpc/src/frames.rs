@@ -45,16 +45,16 @@ pub enum Malformed {
 
 /// Reads messages from a byte stream.
 #[derive(Debug)]
-pub struct Reader<I> {
+pub struct MessageReader<I> {
     input: I,
-    decoder: Decoder,
+    decoder: MessageDecoder,
 }
 
-impl<I: AsyncRead + Unpin> Reader<I> {
+impl<I: AsyncRead + Unpin> MessageReader<I> {
     pub fn new(input: I) -> Self {
-        Reader {
+        MessageReader {
             input,
-            decoder: Decoder::default(),
+            decoder: MessageDecoder::default(),
         }
     }
 
@@ -78,97 +78,99 @@ impl<I: AsyncRead + Unpin> Reader<I> {
 
 /// Finds messages in a growing buffer. The buffer holds at most one message of [`MAX_BYTES`].
 #[derive(Debug, Default)]
-struct Decoder {
+struct MessageDecoder {
     buffer: Vec<u8>,
-    state: State,
+    state: DecoderState,
     /// The kind of bytes reported since the last headers. Consecutive skipped bytes are reported
     /// once.
-    reported: Option<Skipped>,
+    reported: Option<SkippedBytes>,
 }
 
+/// Whether the decoder expects headers or a body.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum DecoderState {
     #[default]
     Headers,
     /// At the start of a body. No other message begins in its first `searched` bytes.
     Body { length: usize, searched: usize },
 }
 
+/// The kind of bytes that were skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Skipped {
+enum SkippedBytes {
     Noise,
     /// A malformed message, or any bytes after a message that was already reported.
     Message,
 }
 
-impl Decoder {
+impl MessageDecoder {
     /// Returns the next message, or the reason why the bytes in its place are malformed. Returns
     /// `None` if more bytes are needed.
     fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, Malformed>> {
         loop {
             let step = match self.state {
-                State::Headers => self.headers()?,
-                State::Body { length, searched } => self.body(length, searched)?,
+                DecoderState::Headers => self.headers()?,
+                DecoderState::Body { length, searched } => self.body(length, searched)?,
             };
             match step {
-                Step::Again => {}
-                Step::Malformed(malformed) => return Some(Err(malformed)),
-                Step::Whole(length) => {
+                DecodeStep::Again => {}
+                DecodeStep::Malformed(malformed) => return Some(Err(malformed)),
+                DecodeStep::Whole(length) => {
                     let decoded = decode(&self.buffer[..length]);
                     match &decoded {
                         // If the length is wrong, the next message begins inside this body.
-                        Err(_) => self.reported = Some(Skipped::Message),
+                        Err(_) => self.reported = Some(SkippedBytes::Message),
                         Ok(_) => self.drop_front(length),
                     }
-                    self.state = State::Headers;
+                    self.state = DecoderState::Headers;
                     return Some(decoded);
                 }
             }
         }
     }
 
-    fn headers(&mut self) -> Option<Step> {
+    fn headers(&mut self) -> Option<DecodeStep> {
         let Some(found) = find_headers(&self.buffer, 0) else {
             let over = self.buffer.len().saturating_sub(MAX_HEADERS);
-            return self.skip(over).map(Step::Malformed);
+            return self.skip(over).map(DecodeStep::Malformed);
         };
         if let Some(malformed) = self.skip(found.start) {
-            return Some(Step::Malformed(malformed));
+            return Some(DecodeStep::Malformed(malformed));
         }
         self.drop_front(found.end - found.start);
         self.reported = None;
         match usize::try_from(found.length) {
             Ok(0) => {}
             Ok(length @ 1..=MAX_BYTES) => {
-                self.state = State::Body {
+                self.state = DecoderState::Body {
                     length,
                     searched: 0,
                 };
             }
             Ok(_) | Err(_) => {
-                self.reported = Some(Skipped::Message);
-                return Some(Step::Malformed(Malformed::TooLong(found.length)));
+                self.reported = Some(SkippedBytes::Message);
+                return Some(DecodeStep::Malformed(Malformed::TooLong(found.length)));
             }
         }
-        Some(Step::Again)
+        Some(DecodeStep::Again)
     }
 
-    fn body(&mut self, length: usize, searched: usize) -> Option<Step> {
+    fn body(&mut self, length: usize, searched: usize) -> Option<DecodeStep> {
         let end = self.buffer.len().min(length + MAX_HEADERS);
         // A JSON string contains no raw line breaks, so headers in a body belong to another
         // message.
         let other = find_headers(&self.buffer[..end], searched);
         if other.is_some_and(|other| other.start < length) {
-            self.state = State::Headers;
-            self.reported = Some(Skipped::Message);
-            return Some(Step::Malformed(Malformed::Cut));
+            self.state = DecoderState::Headers;
+            self.reported = Some(SkippedBytes::Message);
+            return Some(DecodeStep::Malformed(Malformed::Cut));
         }
         if self.buffer.len() >= length {
-            return Some(Step::Whole(length));
+            return Some(DecodeStep::Whole(length));
         }
         // The blank line may be split between two reads.
         let searched = end.saturating_sub(2);
-        self.state = State::Body { length, searched };
+        self.state = DecoderState::Body { length, searched };
         None
     }
 
@@ -178,8 +180,8 @@ impl Decoder {
         let bytes = &self.buffer[..count];
         let is_blank = bytes.iter().all(u8::is_ascii_whitespace);
         let (kind, malformed) = match bytes.contains(&b'{') {
-            false => (Skipped::Noise, Malformed::Noise),
-            true => (Skipped::Message, Malformed::Headers),
+            false => (SkippedBytes::Noise, Malformed::Noise),
+            true => (SkippedBytes::Message, Malformed::Headers),
         };
         self.drop_front(count);
         if is_blank || self.reported >= Some(kind) {
@@ -198,7 +200,8 @@ impl Decoder {
     }
 }
 
-enum Step {
+/// The result of one step of the decoder.
+enum DecodeStep {
     Again,
     Malformed(Malformed),
     /// The buffer holds a complete body of this length.
@@ -207,14 +210,14 @@ enum Step {
 
 /// The position of the headers of a message, and their `Content-Length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct MessageHeaders {
     start: usize,
     end: usize,
     length: u64,
 }
 
 /// Returns the first valid headers whose blank line begins at or after `from`.
-fn find_headers(bytes: &[u8], from: usize) -> Option<Found> {
+fn find_headers(bytes: &[u8], from: usize) -> Option<MessageHeaders> {
     memchr_iter(b'\n', &bytes[from..]).find_map(|at| {
         let at = from + at;
         let rest = &bytes[at + 1..];
@@ -225,7 +228,7 @@ fn find_headers(bytes: &[u8], from: usize) -> Option<Found> {
         };
         let (start, length) = headers_before(bytes, at)?;
         let end = at + 1 + blank;
-        Some(Found { start, end, length })
+        Some(MessageHeaders { start, end, length })
     })
 }
 

@@ -5,4 +5,4 @@ mod connection;
 pub mod frames;
 pub mod wire;
 
-pub use connection::{Answer, Connection, Incoming, Reply, RequestError};
+pub use connection::{Connection, Incoming, Reply, RequestError, ServerResponse};

@@ -37,7 +37,7 @@ use detect::Framework;
 use redact::SecretValues;
 use results::{Recorder, Reporters};
 use starling_core::{
-    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
+    CommandOrigin, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner,
 };
 use starling_sandbox::{Captured, End, ShadowCommand, ShadowError, Shadows};
 use starling_workspace::Snapshot;
@@ -477,10 +477,10 @@ impl TestRunner for ProjectTests {
         self.suites.as_ref().err().map(String::as_str)
     }
 
-    fn chosen(&self) -> Chosen {
+    fn chosen(&self) -> CommandOrigin {
         match self.suites.as_ref().map(Candidates::current) {
-            Ok(Suite::Given(_)) => Chosen::ByUser,
-            Ok(Suite::Own { .. }) | Err(_) => Chosen::Found,
+            Ok(Suite::Given(_)) => CommandOrigin::ByUser,
+            Ok(Suite::Own { .. }) | Err(_) => CommandOrigin::Found,
         }
     }
 

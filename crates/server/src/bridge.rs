@@ -25,7 +25,8 @@ use super::protocol::{
 use super::session::{disk_text, path_of};
 use super::settings::ClientSettings;
 use starling_core::{
-    Answer, Diagnostics, DocVersion, Effort, LanguageService, Problem, Relation, Spot, TextRequest,
+    Diagnostics, DocVersion, Effort, LanguageService, LspAnswer, NameLocation, Problem, Relation,
+    TextRequest,
 };
 use starling_lang::{problems_of, spots_of};
 use starling_syntax::FilePath;
@@ -144,7 +145,7 @@ impl BridgedLanguageService {
         request: &TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Option<Vec<Spot>> {
+    ) -> Option<Vec<NameLocation>> {
         let provider = match relation {
             Relation::Definitions => EditorProvider::Definition,
             Relation::References => EditorProvider::References,
@@ -229,9 +230,9 @@ impl LanguageService for BridgedLanguageService {
         request: TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Answer<Vec<Spot>> {
+    ) -> LspAnswer<Vec<NameLocation>> {
         match self.editor_spots(&request, at, relation).await {
-            Some(value) => Answer::Known {
+            Some(value) => LspAnswer::Known {
                 tool: TOOL.to_owned(),
                 value,
             },
@@ -239,7 +240,7 @@ impl LanguageService for BridgedLanguageService {
         }
     }
 
-    async fn hover(&self, request: TextRequest, at: usize) -> Answer<String> {
+    async fn hover(&self, request: TextRequest, at: usize) -> LspAnswer<String> {
         self.own.hover(request, at).await
     }
 

@@ -50,7 +50,7 @@ pub enum DocumentMessage {
     },
     Read {
         path: PathBuf,
-        reply: oneshot::Sender<Option<Current>>,
+        reply: oneshot::Sender<Option<CurrentText>>,
     },
     ReadAll {
         reply: oneshot::Sender<Vec<(PathBuf, Arc<str>)>>,
@@ -101,10 +101,10 @@ pub enum Expected {
     Open {
         uri: Url,
         version: DocVersion,
-        arrived: oneshot::Receiver<Current>,
+        arrived: oneshot::Receiver<CurrentText>,
     },
     Closed {
-        arrived: oneshot::Receiver<Current>,
+        arrived: oneshot::Receiver<CurrentText>,
     },
 }
 
@@ -164,7 +164,7 @@ impl DocumentStore {
     }
 
     /// Returns the text of an open document.
-    pub async fn read(&self, path: PathBuf) -> Result<Option<Current>, StoreClosed> {
+    pub async fn read(&self, path: PathBuf) -> Result<Option<CurrentText>, StoreClosed> {
         let (reply, answer) = oneshot::channel();
         self.send(DocumentMessage::Read { path, reply });
         answer.await.map_err(|_| StoreClosed)
@@ -261,8 +261,8 @@ impl Document {
         }
     }
 
-    fn current(&self) -> Current {
-        Current {
+    fn current(&self) -> CurrentText {
+        CurrentText {
             text: Arc::clone(self.whole.get_or_init(|| self.text.to_string().into())),
             version: Some(self.version),
         }

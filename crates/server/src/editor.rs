@@ -32,7 +32,7 @@ use super::outgoing::AFTER_ANSWER;
 use super::session::{disk_text, overlay, path_of};
 use super::settings::ClientSettings;
 use starling_core::{
-    ApplyError, Current, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
+    ApplyError, CurrentText, DocVersion, Editor, EditorError, Effect, FileEdit, Withdrawal,
 };
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
@@ -91,12 +91,12 @@ struct EditTarget {
     uri: Url,
     /// `None` if the document is not open.
     version: Option<DocVersion>,
-    arrived: oneshot::Receiver<Current>,
+    arrived: oneshot::Receiver<CurrentText>,
 }
 
 /// The result of an edit.
 enum EditOutcome {
-    Known(Result<Current, ApplyError>),
+    Known(Result<CurrentText, ApplyError>),
     /// The editor made the edit in another text. `texts` are that text before and after the edit,
     /// if they are known.
     Misplaced {
@@ -226,13 +226,13 @@ impl ClientEditor {
         })
     }
 
-    async fn read(&self, path: &Path) -> Result<Current, TextError> {
+    async fn read(&self, path: &Path) -> Result<CurrentText, TextError> {
         let open = self.documents.read(path.to_owned()).await;
         if let Some(current) = open.map_err(|_| TextError::StoreClosed)? {
             return Ok(current);
         }
         let text = disk_text(path.to_owned()).await.map_err(TextError::Disk)?;
-        Ok(Current {
+        Ok(CurrentText {
             text: text.into(),
             version: None,
         })
@@ -247,7 +247,7 @@ enum TextError {
 
 #[async_trait]
 impl Editor for ClientEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         let file = file.clone();
         let path = self.path(&file).await.map_err(|_| EditorError::Gone)?;
         let Some(path) = path else {
@@ -278,7 +278,7 @@ impl Editor for ClientEditor {
         Ok(root.map_or_else(Vec::new, |root| overlay(root, buffers)))
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         self.apply_unless(edit, Box::pin(pending())).await
     }
 
@@ -286,7 +286,7 @@ impl Editor for ClientEditor {
         &self,
         edit: FileEdit,
         withdrawn: Withdrawal,
-    ) -> Result<Current, ApplyError> {
+    ) -> Result<CurrentText, ApplyError> {
         let file = &edit.file;
         let after = edit.changes.apply(&edit.base.text);
         let after: Arc<str> = match after {

@@ -20,9 +20,9 @@ pub use client::TestClient;
 use crate::protocol::RunParams;
 use crate::{OpenedRun, Opener, RestorePolicy, RunControl, RunDefaults, RunStarter, Services};
 use starling_core::{
-    Approval, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch, Chosen, Diagnostics, Driver,
-    LanguageService, Limits, ModelError, ModelProfile, Price, TestOutcome, TestReport, TestRequest,
-    TestRunner, TextRequest, Tokens, ToolCalling,
+    Approval, AskIntent, ChatModel, ChatReply, ChatRequest, ChatWatch, CommandOrigin, Diagnostics,
+    Driver, LanguageService, Limits, ModelError, ModelProfile, Price, TestOutcome, TestReport,
+    TestRequest, TestRunner, TextRequest, Tokens, ToolCalling,
 };
 use starling_index::Index;
 use starling_swarm::{
@@ -230,8 +230,8 @@ impl TestRunner for NoServices {
         None
     }
 
-    fn chosen(&self) -> Chosen {
-        Chosen::Found
+    fn chosen(&self) -> CommandOrigin {
+        CommandOrigin::Found
     }
 
     fn selects(&self) -> bool {

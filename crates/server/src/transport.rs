@@ -173,7 +173,7 @@ async fn keep_reading(
     ahead: mpsc::Sender<ReadMessage>,
     seen: ReadAheadWatch,
 ) -> Infallible {
-    if let Err(error) = read_ahead(Reader::new(input), ahead, seen).await {
+    if let Err(error) = read_ahead(MessageReader::new(input), ahead, seen).await {
         tracing::error!(%error, "nothing more can be read from the client");
     }
     pending().await
@@ -182,7 +182,7 @@ async fn keep_reading(
 /// Reads ahead while earlier messages are served, so that replies which the client does not read
 /// cannot hide `exit`.
 async fn read_ahead(
-    mut reader: Reader<impl AsyncRead + Unpin>,
+    mut reader: MessageReader<impl AsyncRead + Unpin>,
     mut ahead: mpsc::Sender<ReadMessage>,
     mut seen: ReadAheadWatch,
 ) -> io::Result<()> {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::encoding::declares_other_than_utf8;
-use super::guarded::{Glob, globs};
+use super::guarded::{NameGlobs, globs};
 
 /// The format of a dependency list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ListFormat {
     /// `requirements.txt`: a requirement or an option on each line.
     Pip,
     /// `environment.yml`.
@@ -22,9 +22,9 @@ enum Format {
 }
 
 /// Known dependency lists by file name. `docs/security.md` lists them.
-const LISTS: &[(Format, &[&str])] = &[
+const LISTS: &[(ListFormat, &[&str])] = &[
     (
-        Format::Pip,
+        ListFormat::Pip,
         &[
             "*requirements*.txt",
             "*requirements*.in",
@@ -35,12 +35,12 @@ const LISTS: &[(Format, &[&str])] = &[
         ],
     ),
     (
-        Format::Conda,
+        ListFormat::Conda,
         &["*environment*.y*ml", "conda.y*ml", "conda-env*.y*ml"],
     ),
-    (Format::Pipfile, &["Pipfile"]),
+    (ListFormat::Pipfile, &["Pipfile"]),
     (
-        Format::Lock,
+        ListFormat::Lock,
         &[
             "Pipfile.lock",
             "poetry.lock",
@@ -65,7 +65,7 @@ const LISTS: &[(Format, &[&str])] = &[
     ),
 ];
 
-static FORMATS: LazyLock<Vec<(Format, Glob)>> = LazyLock::new(|| {
+static FORMATS: LazyLock<Vec<(ListFormat, NameGlobs)>> = LazyLock::new(|| {
     let lists = LISTS.iter();
     lists
         .map(|(format, names)| (*format, globs(names)))
@@ -93,12 +93,12 @@ pub(super) fn new_source(file: &Path, before: &str, after: &str) -> bool {
 }
 
 /// Returns the lines of a list that contain more than a name and a version.
-fn sources(format: Format, text: &str) -> BTreeSet<String> {
+fn sources(format: ListFormat, text: &str) -> BTreeSet<String> {
     match format {
-        Format::Pip => pip(text),
-        Format::Conda => conda(text),
-        Format::Pipfile => pipfile(text),
-        Format::Lock => text.lines().flat_map(in_lock).collect(),
+        ListFormat::Pip => pip(text),
+        ListFormat::Conda => conda(text),
+        ListFormat::Pipfile => pipfile(text),
+        ListFormat::Lock => text.lines().flat_map(in_lock).collect(),
     }
 }
 
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_in_requirements_are_free() {
+    fn requirements_may_change_versions() {
         let before = "--index-url https://own.example/simple\nflask==2.0 # web\n";
         for line in [
             "django==4.2",
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sources_in_requirements_are_told() {
+    fn new_sources_in_requirements_are_detected() {
         for line in [
             "# coding=utf-7",
             "# vim: set fileencoding=unicode_escape",
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_and_variables_of_an_environment_are_told() {
+    fn new_channels_and_variables_in_conda_environments_are_detected() {
         let before = "name: x\nchannels:\n  - conda-forge\ndependencies:\n  - numpy=1.2\n  - pip:\n    - flask==2\n";
         let with =
             |from: &str, to: &str| is_new("environment.yml", before, &before.replace(from, to));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_a_pipfile_are_told() {
+    fn new_sources_in_a_pipfile_are_detected() {
         let before = "[[source]]\nurl = \"https://pypi.org/simple\"\nname = \"pypi\"\n\n[packages]\nflask = \"*\"\n";
         let with = |from: &str, to: &str| is_new("Pipfile", before, &before.replace(from, to));
         assert!(!with(
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_in_locks_are_told() {
+    fn new_sources_in_lock_files_are_detected() {
         for (file, before, free, told) in [
             (
                 "uv.lock",
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn every_glob_of_the_lists_can_be_read() {
+    fn every_dependency_list_glob_parses() {
         for (format, names) in LISTS {
             assert_eq!(globs(names).len(), names.len(), "{format:?}");
         }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_missing_directories_the_outermost_first() {
+    fn missing_directories_are_listed_outermost_first() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("a")).unwrap();
         let missing = |file: &str| missing_directories(dir.path(), &FilePath::new(file));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_only_empty_directories_below_the_root() {
+    fn only_empty_directories_below_the_root_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
         fs::create_dir_all(root.join("a/b")).unwrap();

@@ -20,7 +20,7 @@ pub enum DecodeError {
     Utf16,
     #[error("a binary file")]
     Binary,
-    #[error("a private key; files of secrets are never read")]
+    #[error("a private key; files that hold secrets are never read")]
     PrivateKey,
     #[error(
         "the encoding that it declares, `{0}`, is not supported; convert it to UTF-8 to work on it"

@@ -1,5 +1,5 @@
-//! The files of a project that its repository's own configuration names: hooks, monitors, filters,
-//! included configurations. Git runs them, or what they name, at the user's next command.
+//! Finds the project files that git's own configuration names: hooks, monitors, filters, included
+//! configurations. Git runs these files, or the commands in them, at the user's next git command.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -10,64 +10,65 @@ use std::time::SystemTime;
 use super::Stamp;
 use super::regular::{read_regular, read_text};
 
-/// Longer indexes are not read.
+/// Maximum size of an index in bytes; a larger one is not read.
 const INDEX_MOST: u64 = 64 << 20;
-/// A configuration is read up to here.
+/// Maximum number of bytes read of a configuration file.
 const BYTES_MOST: u64 = 1 << 20;
-/// How deep configurations that include others are followed.
+/// Maximum depth of configurations that include others.
 const DEPTH_MOST: u32 = 4;
-/// How many hooks are looked at in one directory.
+/// Maximum number of hooks to examine in one directory.
 const HOOKS_MOST: usize = 1000;
-/// How many configurations are read at most.
+/// Maximum number of configuration files to read.
 const FILES_MOST: usize = 64;
 
 /// Whether git's configuration names a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum GitNaming {
     No,
     Yes,
-    /// A configuration is too long, or there are too many.
+    /// Unknown, because a configuration is too long or there are too many.
     Unknown,
 }
 
-/// What the configurations of a repository name. They are read again when one of them was changed.
+/// The files that a repository's configurations name. The configurations are read again when one of
+/// them changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GitNames {
-    last: Arc<Mutex<Option<Configuration>>>,
+    last: Arc<Mutex<Option<GitConfiguration>>>,
 }
 
-/// The configurations of a repository as they were read.
+/// The parsed configurations of a repository.
 #[derive(Debug)]
-struct Configuration {
-    repository: Repository,
-    /// The files, those that were missing among them, as they were before they were read.
+struct GitConfiguration {
+    repository: GitRepository,
+    /// The configuration files, including missing ones, with their state before they were read.
     files: Vec<(PathBuf, Option<Stamp>)>,
     read_at: SystemTime,
-    /// Without repeats.
+    /// The named paths, without duplicates.
     named: BTreeSet<PathBuf>,
     is_whole: bool,
 }
 
-/// Where a repository is.
+/// The directories of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Repository {
-    /// The top of the work tree.
+struct GitRepository {
+    /// The root of the work tree.
     top: PathBuf,
-    /// The data that all its work trees share.
+    /// The git directory that all work trees share.
     git: PathBuf,
-    /// The data of this work tree alone; the same as `git` unless the work tree is a linked one.
+    /// The git directory of this work tree. It differs from `git` only for a linked work tree.
     own: PathBuf,
 }
 use starling_platform::files::PathExt;
 
-impl Repository {
-    /// Where git looks for hooks unless it is told another place.
+impl GitRepository {
+    /// Returns the default directories for hooks.
     fn hooks(&self) -> [PathBuf; 2] {
         [self.git.join("hooks"), self.own.join("hooks")]
     }
 
-    /// The files of git's own configuration, there or not. A linked work tree has a
-    /// `config.worktree` of its own.
+    /// Returns the paths of git's configuration files, whether or not they exist. A linked work
+    /// tree has its own `config.worktree`.
     fn configurations(&self) -> Vec<PathBuf> {
         let mut files = vec![self.git.join("config"), self.git.join("config.worktree")];
         if self.own != self.git {
@@ -78,30 +79,30 @@ impl Repository {
 }
 
 impl GitNames {
-    /// Whether the configuration of the repository that holds `root` names `file`, or a directory that
-    /// holds it.
-    pub(super) fn names(&self, root: &Path, file: &Path) -> Named {
+    /// Returns whether the configuration of the repository that contains `root` names `file` or a
+    /// directory above it.
+    pub(super) fn names(&self, root: &Path, file: &Path) -> GitNaming {
         let Some(repository) = repository(root) else {
-            return Named::No;
+            return GitNaming::No;
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.take().filter(|known| known.holds(&repository));
-        let known = last.insert(known.unwrap_or_else(|| Configuration::read(repository)));
+        let known = last.insert(known.unwrap_or_else(|| GitConfiguration::read(repository)));
         if !known.is_whole {
-            return Named::Unknown;
+            return GitNaming::Unknown;
         }
         let file = plain(&root.join(file));
         let mut folders = file.ancestors();
         match folders.any(|path| known.named.contains(path)) {
-            true => Named::Yes,
-            false => Named::No,
+            true => GitNaming::Yes,
+            false => GitNaming::No,
         }
     }
 }
 
-impl Configuration {
-    fn read(repository: Repository) -> Self {
-        let Repository { top, git, .. } = &repository;
+impl GitConfiguration {
+    fn read(repository: GitRepository) -> Self {
+        let GitRepository { top, git, .. } = &repository;
         let read_at = SystemTime::now();
         let mut waiting = repository.configurations();
         let (mut files, mut named, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
@@ -123,7 +124,7 @@ impl Configuration {
                     }
                 };
                 let beside = path.parent().unwrap_or(git);
-                let found = Found::in_text(&text, top, beside);
+                let found = ConfiguredPaths::in_text(&text, top, beside);
                 named.extend(found.named.into_iter().filter(inside));
                 included.extend(found.included);
                 hooks.extend(found.hooks);
@@ -134,7 +135,7 @@ impl Configuration {
             files.push((directory.clone(), stamp(&directory)));
             named.extend(linked_from(&directory).into_iter().filter(inside));
         }
-        Configuration {
+        GitConfiguration {
             repository,
             files,
             read_at,
@@ -143,8 +144,8 @@ impl Configuration {
         }
     }
 
-    /// Whether nothing was changed since.
-    fn holds(&self, repository: &Repository) -> bool {
+    /// Whether nothing changed since the configuration was read.
+    fn holds(&self, repository: &GitRepository) -> bool {
         let is_same = |(path, known): &(PathBuf, Option<Stamp>)| {
             stamp(path) == *known && known.is_none_or(|known| known.is_settled(self.read_at))
         };
@@ -152,8 +153,8 @@ impl Configuration {
     }
 }
 
-/// What the links in a directory of hooks lead to, and the directory where it is itself a link: git runs
-/// the file, whatever its name.
+/// Returns the targets of the links in a hook directory, and of the directory itself if it is a
+/// link. Git runs the target of a link, whatever its name.
 fn linked_from(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let links = entries.map(|entry| entry.path()).take(HOOKS_MOST);
@@ -162,7 +163,7 @@ fn linked_from(directory: &Path) -> Vec<PathBuf> {
         let Ok(target) = link.read_link() else {
             continue;
         };
-        // The file may be missing yet, and it may be a link again.
+        // The target may not exist yet, or may be another link.
         found.push(plain(&link.parent().unwrap_or(directory).join(target)));
         found.extend(link.canonical());
     }
@@ -173,9 +174,8 @@ fn stamp(path: &Path) -> Option<Stamp> {
     path.metadata().ok().map(|found| Stamp::of(&found))
 }
 
-/// The nearest directory upward with a repository, and the repository's data that all its work trees
-/// share.
-fn repository(root: &Path) -> Option<Repository> {
+/// Returns the nearest repository at or above `root`.
+fn repository(root: &Path) -> Option<GitRepository> {
     let top = root
         .ancestors()
         .find(|folder| folder.join(".git").exists())?;
@@ -188,16 +188,16 @@ fn repository(root: &Path) -> Option<Repository> {
         git = plain(&git.join(common.trim()));
     }
     let top = top.to_owned();
-    Some(Repository { top, git, own })
+    Some(GitRepository { top, git, own })
 }
 
-/// The files of git's own configuration of the repository that holds `root`, there or not.
+/// Returns the paths of git's configuration files for `root`, whether or not they exist.
 pub fn git_configurations(root: &Path) -> Vec<PathBuf> {
     repository(root).map_or_else(Vec::new, |found| found.configurations())
 }
 
-/// Whether the index of the repository that holds `root` lists a file. The name is looked for as it
-/// stands there; an index that cannot be read lists none.
+/// Whether the git index of the repository that contains `root` lists a file. The index is searched
+/// for the literal name; an unreadable index lists no files.
 pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     let Some(found) = repository(root) else {
         return false;
@@ -210,12 +210,12 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     index.windows(name.len()).any(|part| part == name)
 }
 
-/// Whether a repository holds `root`.
+/// Whether a repository contains `root`.
 pub(super) fn has_repository(root: &Path) -> bool {
     repository(root).is_some()
 }
 
-/// What the keys have in their names whose values are paths or commands.
+/// Parts of the names of keys whose values are paths or commands.
 const KEYS: [&str; 24] = [
     "askpass",
     "browser",
@@ -243,26 +243,26 @@ const KEYS: [&str; 24] = [
     "tunnel",
 ];
 
-/// Sections all of whose values are commands.
+/// Sections in which all values are commands.
 const SECTIONS: [&str; 2] = ["pager", "alias"];
 
-/// The paths in the values of one configuration.
+/// The paths found in one configuration.
 #[derive(Debug, Default)]
-struct Found {
+struct ConfiguredPaths {
     named: Vec<PathBuf>,
-    /// Those that are configurations themselves.
+    /// Paths of other configurations that are included.
     included: Vec<PathBuf>,
     /// Directories of hooks.
     hooks: Vec<PathBuf>,
 }
 
-impl Found {
-    /// Each word of a value that is a path, a command or an alias may be a path, from the top of the
-    /// work tree or from beside the configuration.
+impl ConfiguredPaths {
+    /// Extracts possible paths: each word of a value that is a path, a command or an alias,
+    /// relative to the root of the work tree or to the directory of the configuration.
     fn in_text(text: &str, top: &Path, beside: &Path) -> Self {
         let text = text.replace("\\\n", " ");
-        let mut found = Found::default();
-        // In some sections the keys are names of commands.
+        let mut found = ConfiguredPaths::default();
+        // In some sections, the keys are names of commands.
         let mut section_runs = false;
         for line in text.lines() {
             if let Some(section) = line.trim().strip_prefix('[') {
@@ -298,9 +298,9 @@ impl Found {
     }
 }
 
-/// What may be a path in a value: each word, in quotation marks or not; what stands behind a variable or
-/// behind what another command says (`$(git rev-parse --show-toplevel)/tools/x.sh`), as if that were the
-/// top; and the files of a module that Python runs (`-m tools.x`).
+/// Returns the words of a value that may be paths: quoted or unquoted words; the text after a
+/// variable or a command substitution (`$(git rev-parse --show-toplevel)/tools/x.sh`), relative to
+/// the root; and the files of a module that Python runs (`-m tools.x`).
 fn words(value: &str) -> Vec<String> {
     let is_border = |c: char| c.is_whitespace() || "\"'`\\;&|!(){}<>=,".contains(c);
     let mut found = Vec::new();
@@ -321,7 +321,7 @@ fn words(value: &str) -> Vec<String> {
     found
 }
 
-/// The path without `.` and `..`.
+/// Returns the path with `.` and `..` resolved lexically.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -339,11 +339,11 @@ mod tests {
     use super::*;
 
     fn names(root: &Path, file: &str) -> bool {
-        GitNames::default().names(root, Path::new(file)) == Named::Yes
+        GitNames::default().names(root, Path::new(file)) == GitNaming::Yes
     }
 
     #[test]
-    fn what_the_configuration_names_is_known() {
+    fn files_named_by_the_git_configuration_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -375,14 +375,14 @@ mod tests {
         ] {
             assert!(!is_named(file), "{file}");
         }
-        // A project below the top of its repository.
+        // A project directory below the root of its repository.
         std::fs::create_dir_all(root.join("tools")).unwrap();
         assert!(names(&root.join("tools"), "fsm.sh"));
         assert!(!names(&root.join("tools"), "a.py"));
     }
 
     #[test]
-    fn programs_in_quotation_marks_and_behind_variables_are_known() {
+    fn quoted_programs_and_programs_after_variables_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_links_to_is_known() {
+    fn targets_of_git_hook_links_are_recognized() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonical().unwrap();
         for folder in [".git/hooks", ".git/own", "scripts"] {
@@ -427,7 +427,7 @@ mod tests {
         link("../../scripts/check.sh", ".git/hooks/pre-commit");
         link("../../scripts/missing.sh", ".git/hooks/pre-push");
         let known = GitNames::default();
-        let named = |file: &str| known.names(&root, Path::new(file)) == Named::Yes;
+        let named = |file: &str| known.names(&root, Path::new(file)) == GitNaming::Yes;
         for file in ["check.sh", "real.sh", "missing.sh"] {
             assert!(named(&format!("scripts/{file}")), "{file}");
         }
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linked_work_tree_has_a_configuration_of_its_own() {
+    fn linked_work_tree_uses_its_own_git_configuration() {
         let dir = tempfile::tempdir().unwrap();
         let (main, linked) = (dir.path().join("main"), dir.path().join("linked"));
         let own = main.join(".git/worktrees/linked");
@@ -462,13 +462,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_repository_nothing_is_named() {
+    fn git_names_no_file_without_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!names(dir.path(), "a.py"));
     }
 
     #[test]
-    fn a_changed_configuration_is_read_again() {
+    fn changed_git_configuration_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -478,30 +478,33 @@ mod tests {
         write(".git/config", "[include]\n\tpath = ../extra.cfg\n");
         let known = GitNames::default();
         let named = |file: &str| known.names(root, Path::new(file));
-        assert_eq!(named("x.sh"), Named::No);
+        assert_eq!(named("x.sh"), GitNaming::No);
         write("extra.cfg", "[alias]\n\tx = !./x.sh\n");
-        assert_eq!(named("x.sh"), Named::Yes);
+        assert_eq!(named("x.sh"), GitNaming::Yes);
         write("extra.cfg", "[alias]\n\tx = !./y.sh\n");
-        assert_eq!((named("x.sh"), named("y.sh")), (Named::No, Named::Yes));
+        assert_eq!(
+            (named("x.sh"), named("y.sh")),
+            (GitNaming::No, GitNaming::Yes)
+        );
         let long = " ".repeat(BYTES_MOST as usize + 1);
         write("extra.cfg", &long);
-        assert_eq!(named("x.sh"), Named::Unknown);
+        assert_eq!(named("x.sh"), GitNaming::Unknown);
     }
 
     #[test]
-    fn a_settled_configuration_is_read_once() {
+    fn unchanged_git_configuration_is_read_once() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         std::fs::create_dir_all(root.join(".git")).unwrap();
         std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = f.sh\n").unwrap();
         let known = GitNames::default();
         let read_at = || known.last.lock().unwrap().as_ref().unwrap().read_at;
-        assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
-        // As if the file had not been changed for a while.
+        assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
+        // Simulate that the file has not changed for a while.
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
         known.last.lock().unwrap().as_mut().unwrap().read_at = later;
         for _ in 0..50 {
-            assert_eq!(known.names(root, Path::new("f.sh")), Named::Yes);
+            assert_eq!(known.names(root, Path::new("f.sh")), GitNaming::Yes);
         }
         assert_eq!(read_at(), later);
     }

@@ -1,5 +1,5 @@
 //! The files that run outside the sandbox, automatically or in an ordinary next step of the user.
-//! This is the table behind `docs/security.md`, with the rules for its globs.
+//! The table in `docs/security.md` is generated from this one.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,24 +8,25 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::policy::BadGlob;
 
-pub(super) const INSTALLED: &str = "it is installed, and runs by its name";
+pub(super) const INSTALLED: &str =
+    "it belongs to an installed environment, whose programs run by name";
 
 /// Files of one kind, as case-insensitive `.gitignore` globs. A glob that ends in `/` matches the
 /// contents of a directory; any other glob matches only files. A glob that begins with `!` excludes
 /// files or directories from the preceding globs of the same kind.
-pub(super) struct Kind {
+pub(super) struct GuardedKind {
     why: &'static str,
     directories: Gitignore,
     files: Gitignore,
 }
 
-impl Kind {
+impl GuardedKind {
     pub(super) fn new(why: &'static str, globs: &[&str]) -> Self {
         let (directories, files): (Vec<&str>, Vec<&str>) =
             globs.iter().partition(|glob| glob.ends_with('/'));
         // A test parses all globs.
         let read = |globs| matcher(globs).unwrap_or_else(|_| Gitignore::empty());
-        Kind {
+        GuardedKind {
             why,
             directories: read(directories),
             files: read(files),
@@ -40,14 +41,14 @@ impl Kind {
 
 /// Files with certain names, as case-insensitive `.gitignore` globs.
 #[derive(Debug)]
-pub(super) struct Glob(Gitignore);
+pub(super) struct NameGlobs(Gitignore);
 
 /// Parses built-in globs. A test parses all of them.
-pub(super) fn globs(globs: &[&str]) -> Glob {
-    Glob(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
+pub(super) fn globs(globs: &[&str]) -> NameGlobs {
+    NameGlobs(matcher(globs.to_vec()).unwrap_or_else(|_| Gitignore::empty()))
 }
 
-impl Glob {
+impl NameGlobs {
     pub(super) fn matches(&self, path: &Path) -> bool {
         self.0.matched(path, false).is_ignore()
     }
@@ -79,7 +80,7 @@ pub(super) fn matcher(globs: Vec<&str>) -> Result<Gitignore, BadGlob> {
 /// run.
 pub(super) fn runs(path: &Path) -> Option<&'static str> {
     if path.file_name().is_some_and(|name| name == "conftest.py") && !is_in_test_folder(path) {
-        return Some("pytest runs it although it lies outside the tests");
+        return Some("pytest runs it although it is outside the test directories");
     }
     let kind = KINDS.iter().find(|kind| kind.matches(path))?;
     Some(kind.why)
@@ -95,9 +96,9 @@ fn is_in_test_folder(path: &Path) -> bool {
 }
 
 /// Starling's own files: those of a project, and those of the user if the root is a home directory.
-pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
+pub(super) static OWN: LazyLock<GuardedKind> = LazyLock::new(|| {
     let globs = [".starling", ".config/starling", ".local/state/starling"];
-    Kind::new(
+    GuardedKind::new(
         "",
         &globs
             .map(|path| format!("**/{path}/"))
@@ -106,9 +107,11 @@ pub(super) static OWN: LazyLock<Kind> = LazyLock::new(|| {
     )
 });
 
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+static KINDS: LazyLock<Vec<GuardedKind>> = LazyLock::new(|| {
     let table = TABLE.iter();
-    table.map(|(why, globs)| Kind::new(why, globs)).collect()
+    table
+        .map(|(why, globs)| GuardedKind::new(why, globs))
+        .collect()
 });
 
 /// Files that run, grouped by the program that runs them. `docs/security.md` explains the choice.
@@ -171,7 +174,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "editors run what it names when the folder is opened",
+        "editors run the commands in it when the folder is opened",
         &[
             ".vscode/",
             "*.code-workspace",
@@ -207,7 +210,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "coding agents do what it says",
+        "coding agents follow its instructions",
         &[
             ".claude/",
             ".codex/",
@@ -240,7 +243,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "git runs what it names",
+        "git runs the programs that it names",
         &[
             ".gitattributes",
             ".gitmodules",
@@ -441,7 +444,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "package managers run what it names",
+        "package managers run the programs that it names",
         &[
             "setup.py",
             "setup.cfg",
@@ -477,7 +480,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "tools that read it run what it says",
+        "tools that read it run the code or commands in it",
         &[
             "*.config.js",
             "*.config.?js",
@@ -520,7 +523,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "node_modules/",
             "site-packages/",
             "dist-packages/",
-            // Their entry points are loaded by every tool that looks for plugins on the path.
+            // Tools that search the Python path for plugins load the entry points in these.
             "*.egg-info/",
             "*.dist-info/",
             "EGG-INFO/",
@@ -547,7 +550,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     // Matches by form come last, so that the rows above give a more specific reason.
     (
-        "it looks like the settings of a tool, and tools run what their settings say",
+        "it looks like the settings of a tool, and tools run commands from their settings",
         &[
             // Hidden files and directories at the root.
             "/.*",
@@ -567,7 +570,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "/*.toml",
             "/*.config.*",
             "/*.conf.*",
-            // In any directory.
+            // Settings files in any directory.
             ".*rc",
             ".*rc.*",
         ],
@@ -579,9 +582,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_glob_of_the_table_can_be_read() {
+    fn every_guarded_file_glob_parses() {
         for (why, globs) in TABLE {
-            let kind = Kind::new(why, globs);
+            let kind = GuardedKind::new(why, globs);
             assert_eq!(
                 kind.directories.len() + kind.files.len(),
                 globs.len(),
@@ -592,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_lists_every_glob() {
+    fn security_manual_lists_every_guarded_file_glob() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
         let manual = std::fs::read_to_string(&path).unwrap();
         let (before, rest) = manual

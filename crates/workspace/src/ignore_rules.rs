@@ -23,7 +23,7 @@ pub(super) const NAMES: [&str; 3] = [".ignore", ".gitignore", ".git"];
 
 /// The effect of the rules on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RuleEffect {
     Ignored,
     /// A rule includes this path, even if it is hidden.
     Wanted,
@@ -32,9 +32,10 @@ pub(super) enum Verdict {
 
 /// The rules that apply in a directory: its own and those of all parent directories.
 #[derive(Clone, Default)]
-pub(super) struct IgnoreRules(Option<Arc<Level>>);
+pub(super) struct IgnoreRules(Option<Arc<DirectoryRules>>);
 
-struct Level {
+/// The rules of one directory and a link to those of its parents.
+struct DirectoryRules {
     /// The rules of `.ignore`, `.gitignore` and `.git/info/exclude`, in order of precedence.
     own: [Gitignore; 3],
     above: IgnoreRules,
@@ -69,23 +70,23 @@ impl IgnoreRules {
             return self.clone();
         }
         let above = self.clone();
-        IgnoreRules(Some(Arc::new(Level { own, above })))
+        IgnoreRules(Some(Arc::new(DirectoryRules { own, above })))
     }
 
     /// Returns the effect of the rules on a file or directory. For each kind of rule file, the
     /// nearest directory takes precedence.
-    pub fn verdict(&self, path: &Path, kind: EntryKind) -> Verdict {
+    pub fn verdict(&self, path: &Path, kind: EntryKind) -> RuleEffect {
         for file in 0..3 {
             let mut rules = self;
             while let IgnoreRules(Some(level)) = rules {
                 match level.own[file].matched(path, kind == EntryKind::Directory) {
-                    Match::Ignore(_) => return Verdict::Ignored,
-                    Match::Whitelist(_) => return Verdict::Wanted,
+                    Match::Ignore(_) => return RuleEffect::Ignored,
+                    Match::Whitelist(_) => return RuleEffect::Wanted,
                     Match::None => rules = &level.above,
                 }
             }
         }
-        Verdict::NotMentioned
+        RuleEffect::NotMentioned
     }
 }
 
@@ -101,7 +102,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
             Some(_) => EntryKind::Directory,
             None => EntryKind::Other,
         };
-        if rules.verdict(&directory, kind) == Verdict::Ignored {
+        if rules.verdict(&directory, kind) == RuleEffect::Ignored {
             return true;
         }
     }
@@ -141,11 +142,11 @@ fn read_rules(directory: &Path, file: &Path) -> Gitignore {
             && let Ok(line) = std::str::from_utf8(line)
             && let Err(error) = builder.add_line(None, line)
         {
-            tracing::debug!(%error, file = %file.display(), "a rule is skipped");
+            tracing::debug!(%error, file = %file.display(), "skipped an invalid ignore rule");
         }
     }
     builder.build().unwrap_or_else(|error| {
-        tracing::warn!(%error, file = %file.display(), "the rules cannot be used");
+        tracing::warn!(%error, file = %file.display(), "these ignore rules cannot be used");
         Gitignore::empty()
     })
 }
@@ -173,26 +174,29 @@ fn told<T>(file: &Path, read: io::Result<T>) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn verdict(rules: &IgnoreRules, path: &Path) -> Verdict {
+    fn verdict(rules: &IgnoreRules, path: &Path) -> RuleEffect {
         rules.verdict(path, EntryKind::Other)
     }
 
     #[test]
-    fn rules_above_the_root_hold_and_nearer_ones_decide() {
+    fn ignore_rules_above_the_root_apply_and_nearer_rules_win() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("root");
         std::fs::create_dir(&root).unwrap();
         std::fs::write(dir.path().join(".gitignore"), "*.log\nroot/gen.py\n").unwrap();
         std::fs::write(root.join(".gitignore"), "!keep.log\n").unwrap();
         let rules = IgnoreRules::above(&root).within(&root, &[".gitignore"]);
-        assert_eq!(verdict(&rules, &root.join("a.log")), Verdict::Ignored);
-        assert_eq!(verdict(&rules, &root.join("gen.py")), Verdict::Ignored);
-        assert_eq!(verdict(&rules, &root.join("keep.log")), Verdict::Wanted);
-        assert_eq!(verdict(&rules, &root.join("a.py")), Verdict::NotMentioned);
+        assert_eq!(verdict(&rules, &root.join("a.log")), RuleEffect::Ignored);
+        assert_eq!(verdict(&rules, &root.join("gen.py")), RuleEffect::Ignored);
+        assert_eq!(verdict(&rules, &root.join("keep.log")), RuleEffect::Wanted);
+        assert_eq!(
+            verdict(&rules, &root.join("a.py")),
+            RuleEffect::NotMentioned
+        );
     }
 
     #[test]
-    fn excludes_of_a_repository_and_of_its_worktrees_hold() {
+    fn git_info_exclude_applies_to_the_repository_and_its_worktrees() {
         let dir = tempfile::tempdir().unwrap();
         let (main, other) = (dir.path().join("main"), dir.path().join("other"));
         std::fs::create_dir_all(main.join(".git/info")).unwrap();
@@ -205,12 +209,12 @@ mod tests {
         std::fs::write(other.join(".git"), named).unwrap();
         for root in [main, other] {
             let rules = IgnoreRules::default().within(&root, &[".git"]);
-            assert_eq!(verdict(&rules, &root.join("private")), Verdict::Ignored);
+            assert_eq!(verdict(&rules, &root.join("private")), RuleEffect::Ignored);
         }
     }
 
     #[test]
-    fn hostile_rules_are_skipped() {
+    fn hostile_ignore_rules_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let nested = "{".repeat(100_000);
         let deep = format!("{}x{}", "{a,".repeat(1300), "}".repeat(1300));
@@ -221,14 +225,14 @@ mod tests {
         std::fs::write(dir.path().join(".gitignore"), &bytes).unwrap();
         let rules = IgnoreRules::default().within(dir.path(), &[".ignore", ".gitignore"]);
         for name in ["first", "last", "good"] {
-            assert_eq!(verdict(&rules, &dir.path().join(name)), Verdict::Ignored);
+            assert_eq!(verdict(&rules, &dir.path().join(name)), RuleEffect::Ignored);
         }
         bytes.resize(MAX_BYTES as usize + 1, b'\n');
         std::fs::write(dir.path().join(".gitignore"), &bytes).unwrap();
         let rules = IgnoreRules::default().within(dir.path(), &[".gitignore"]);
         assert_eq!(
             verdict(&rules, &dir.path().join("good")),
-            Verdict::NotMentioned
+            RuleEffect::NotMentioned
         );
     }
 }

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 /// Why a directory cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    #[error("{}: a workspace is named by an absolute path", .0.display())]
+    #[error("{}: the path of a workspace must be absolute", .0.display())]
     Relative(PathBuf),
     #[error("{}: not a directory; open the folder that holds the project", .0.display())]
     NotADirectory(PathBuf),
@@ -49,7 +49,7 @@ pub enum WorkspaceError {
     FileSystemRoot(PathBuf),
     #[error("{}: a git directory cannot be a workspace; open the directory of the project", .0.display())]
     GitDirectory(PathBuf),
-    #[error("{}: version control keeps its data there; open the directory of the project", .0.display())]
+    #[error("{}: this directory contains version control data; open the directory of the project", .0.display())]
     VersionControl(PathBuf),
     // The message includes the error, so a `source` would repeat it.
     #[error("{}: {error}", .path.display())]
@@ -86,8 +86,10 @@ impl Workspace {
             return Err(WorkspaceError::FileSystemRoot(root));
         }
         match paths::data_around(&resolved) {
-            Some(paths::Data::Git) => return Err(WorkspaceError::GitDirectory(root)),
-            Some(paths::Data::Other) => return Err(WorkspaceError::VersionControl(root)),
+            Some(paths::VersionControlKind::Git) => return Err(WorkspaceError::GitDirectory(root)),
+            Some(paths::VersionControlKind::Other) => {
+                return Err(WorkspaceError::VersionControl(root));
+            }
             None => {}
         }
         Ok(Workspace {
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opens_a_directory_and_resolves_links() {
+    fn workspace_root_is_opened_with_links_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().join("real");
         std::fs::create_dir(&real).unwrap();
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_version_control_is_no_workspace() {
+    fn version_control_data_cannot_be_a_workspace() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonical().unwrap();
         for folder in [
@@ -169,7 +171,7 @@ mod tests {
         }
         for path in ["project/.hg/store", "project/.jj"] {
             let error = open(path).unwrap_err();
-            assert!(error.contains("version control keeps its data"), "{error}");
+            assert!(error.contains("version control data"), "{error}");
         }
         // A work tree may be inside its bare repository.
         for path in ["project", "project/sub", "bare.git/main"] {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_a_path() {
+    fn workspace_error_explains_why_a_path_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();

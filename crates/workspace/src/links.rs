@@ -11,19 +11,19 @@ const HIDDEN_DEPTH: usize = 2;
 
 /// Links inside one root. Cheap to clone behind an `Arc`.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(super) struct LinkTargets {
     /// The target of each link, and the link's path relative to the root.
     all: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Links {
+impl LinkTargets {
     /// Keeps the links whose canonical target is below `root`.
     pub(super) fn new(root: &Path, links: &[PathBuf]) -> Self {
         let kept = links.iter().take(MOST).filter_map(|link| {
             let target = link.canonical().ok().filter(|to| to.starts_with(root))?;
             Some((target, link.strip_prefix(root).ok()?.to_owned()))
         });
-        Links {
+        LinkTargets {
             all: kept.collect(),
         }
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_names_of_all_links_that_lead_to_it() {
+    fn file_is_known_by_the_names_of_all_links_to_it() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonical().unwrap();
         fs::create_dir_all(root.join("editor/sub")).unwrap();
@@ -81,7 +81,7 @@ mod tests {
         symlink("/etc", root.join("etc")).unwrap();
         let mut links = in_hidden(&root.join(".github"));
         links.extend([root.join(".vscode"), root.join("etc")]);
-        let links = Links::new(&root, &links);
+        let links = LinkTargets::new(&root, &links);
         let mut names: Vec<PathBuf> = links.names(&root.join("editor/sub/a.json")).collect();
         names.sort();
         assert_eq!(

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_is_named_only_where_there_is_a_repository() {
+    fn patch_command_uses_git_only_in_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(PatchCommand::of(dir.path()).make(), "patch -p1 -i");
         std::fs::create_dir(dir.path().join(".git")).unwrap();

@@ -1,5 +1,5 @@
-//! Where a path of the workspace leads, and what its name says: only inside the root, never to secrets
-//! or to the data of version control.
+//! Resolves and classifies paths of the workspace. Only paths inside the root are accepted, never
+//! secrets or version control data.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -10,25 +10,25 @@ use starling_platform::files::{Identity, PathExt, identity, is_exact_name};
 use starling_syntax::FilePath;
 use starling_text::is_plain_name;
 
-/// Longer files are neither listed nor read.
+/// Maximum size of a file in bytes; larger files are neither listed nor read.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Why the text of a file cannot be had.
+/// Why the text of a file is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     #[error("{0}: no such file")]
     Missing(FilePath),
     #[error("{0}: outside the workspace; give a path below its root")]
     Outside(FilePath),
-    #[error("{file}: lies in the workspace under the path {plain}: give that path")]
+    #[error("{file}: write the path as {plain}")]
     NotPlain { file: FilePath, plain: String },
-    #[error("{0}: files of secrets are never read")]
+    #[error("{0}: files that hold secrets are never read")]
     Secret(FilePath),
-    #[error("{0}: version control keeps its data there, tokens among it; it is never read")]
+    #[error("{0}: version control data, which may contain access tokens, is never read")]
     VersionControl(FilePath),
-    #[error("{:?}: the name holds characters that are not shown; rename the file", .0.as_str())]
+    #[error("{:?}: the name contains invisible characters; rename the file", .0.as_str())]
     Name(FilePath),
-    /// The path with a replacement character for what cannot be read.
+    /// The path, with replacement characters for invalid bytes.
     #[error("{:?}: the name is not UTF-8; rename the file", .0.as_str())]
     NotUtf8(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
@@ -53,9 +53,9 @@ impl ReadError {
     }
 }
 
-/// Whether a file or directory of this name holds secrets: environment files, private keys,
-/// credentials of tools. Examples of such files and public keys do not; nor does source code, whatever
-/// it is called.
+/// Whether a file or directory with this name contains secrets, such as environment files, private
+/// keys and credentials of tools. Examples of such files, public keys and source code are not
+/// secrets.
 pub fn is_secret(name: &str) -> bool {
     const NAMES: &[&str] = &[
         ".aws",
@@ -205,8 +205,8 @@ pub fn is_secret(name: &str) -> bool {
     names.into_iter().any(is_known)
 }
 
-/// A name, and those of the files that it is a copy of: what editors and people keep beside a file is
-/// called `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`.
+/// Returns a file name and the names of the files that it may be a backup of. Editors and people
+/// name backups `name~`, `#name#`, `.#name`, `.name.swp`, `name.bak`, `name.orig`.
 fn originals(name: &str) -> Vec<&str> {
     const COPIES: [&str; 13] = [
         "~", ".bak", ".backup", ".orig", ".old", ".save", ".saved", ".tmp", ".copy", ".swp",
@@ -221,14 +221,14 @@ fn originals(name: &str) -> Vec<&str> {
             .map(|rest| rest.strip_suffix('#').unwrap_or(rest));
         let locked = name.strip_prefix(".#");
         let copied = COPIES.iter().find_map(|ending| name.strip_suffix(ending));
-        // Vim hides what it keeps: `.server.key.swp` is of `server.key`.
+        // Vim's swap files are hidden: `.server.key.swp` belongs to `server.key`.
         let is_swap = [".swp", ".swo", ".swn"]
             .iter()
             .any(|ending| name.ends_with(ending));
         let hidden = copied
             .filter(|_| is_swap)
             .and_then(|name| name.strip_prefix('.'));
-        // `.env.save.1`, `.env.~1~`, `server.key.bak2`
+        // Matches `.env.save.1`, `.env.~1~` and `server.key.bak2`.
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '~');
         let numbered = Some(bare).filter(|bare| {
             bare.len() < name.len() && COPIES[1..].iter().any(|ending| bare.ends_with(ending))
@@ -242,8 +242,8 @@ fn originals(name: &str) -> Vec<&str> {
     names
 }
 
-/// Whether a file or directory holds secrets, by its name ([`is_secret`]) or by the directory that it
-/// lies in.
+/// Whether a file or directory contains secrets, by its name ([`is_secret`]) or by the directory
+/// above it.
 pub fn is_secret_path(path: &Path) -> bool {
     const PLACES: [(&str, &str); 7] = [
         ("etc", "shadow"),
@@ -266,12 +266,12 @@ pub fn is_secret_path(path: &Path) -> bool {
     is_secret(&name) || PLACES.iter().any(is_place)
 }
 
-/// `.psql_history`, `.bash_history`: what was typed at a prompt.
+/// Matches `.psql_history` and `.bash_history`, which contain what was typed at a prompt.
 fn is_history(name: &str) -> bool {
     name.starts_with('.') && (name.ends_with("_history") || name.ends_with("-history"))
 }
 
-/// `.env.example` and the like show what to fill in.
+/// Matches `.env.example` and similar files, which only show what to fill in.
 fn is_example(name: &str) -> bool {
     const WORDS: [&str; 8] = [
         "example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema",
@@ -280,7 +280,7 @@ fn is_example(name: &str) -> bool {
         .any(|part| WORDS.contains(&part))
 }
 
-/// `.env`, `.env.local`, `.env-production`, `.envrc`, `prod.env`.
+/// Matches `.env`, `.env.local`, `.env-production`, `.envrc`, `prod.env`.
 fn is_environment(name: &str) -> bool {
     let hidden = [".envrc", ".env", ".dev.vars"]
         .iter()
@@ -289,7 +289,7 @@ fn is_environment(name: &str) -> bool {
     hidden.is_some_and(|rest| follows(rest) && !is_code(name)) || name.ends_with(".env")
 }
 
-/// `.api_key`, `.openai_api_key`, `.github-token`.
+/// Matches `.api_key`, `.openai_api_key`, `.github-token`.
 fn is_hidden_token(name: &str) -> bool {
     const WORDS: [&str; 4] = ["api_key", "api-key", "apikey", "token"];
     let Some(name) = name.strip_prefix('.') else {
@@ -300,14 +300,14 @@ fn is_hidden_token(name: &str) -> bool {
     rests.any(starts_word)
 }
 
-/// `.vaultpass`, `vault-password_file`.
+/// Matches `.vaultpass`, `vault-password_file`.
 fn is_vault_password(name: &str) -> bool {
     const WORDS: [&str; 3] = ["vaultpass", "vault_pass", "vault-pass"];
     let name = name.trim_start_matches('.');
     !is_code(name) && WORDS.iter().any(|word| name.starts_with(word))
 }
 
-/// `id_rsa`, `id_ed25519_work`, `id_rsa.old`.
+/// Matches `id_rsa`, `id_ed25519_work`, `id_rsa.old`.
 fn is_private_key(name: &str) -> bool {
     const STEMS: [&str; 5] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_xmss"];
     let rest = STEMS.iter().find_map(|stem| name.strip_prefix(stem));
@@ -315,8 +315,8 @@ fn is_private_key(name: &str) -> bool {
     rest.is_some_and(|rest| follows(rest) && !rest.ends_with(".pub") && !is_code(name))
 }
 
-/// `key.asc`, `private-key.asc`, `signing_key.asc`: a private key in letters. `release.tar.gz.asc` is a
-/// signature, and `public.asc` is for everybody.
+/// Matches private keys in text form: `key.asc`, `private-key.asc`, `signing_key.asc`.
+/// `release.tar.gz.asc` is a signature, and `public.asc` is a public key.
 fn is_armored_key(name: &str) -> bool {
     let Some(stem) = name
         .strip_suffix(".asc")
@@ -335,8 +335,8 @@ fn is_armored_key(name: &str) -> bool {
     is_private && !is_open
 }
 
-/// `secrets.yml`, `credentials.json`, `service-account-prod.json`, `client_secret_123.json`,
-/// `google_credentials.json`.
+/// Matches `secrets.yml`, `credentials.json`, `service-account-prod.json`,
+/// `client_secret_123.json`, `google_credentials.json`.
 fn is_data(name: &str) -> bool {
     const STEMS: [&str; 8] = [
         "firebase-adminsdk",
@@ -371,7 +371,8 @@ fn is_data(name: &str) -> bool {
     let Some((stem, kind)) = name.rsplit_once('.') else {
         return false;
     };
-    // Behind the word, a plural and a name of its own may stand: not `secretary`.
+    // A plural `s` and a further word may follow, but not other letters: `secretary` does not
+    // match.
     let follows = |rest: &str| {
         let rest = rest.strip_prefix('s').unwrap_or(rest);
         rest.is_empty() || rest.starts_with(['.', '-', '_'])
@@ -380,8 +381,8 @@ fn is_data(name: &str) -> bool {
         let mut rests = words.iter().filter_map(|word| text.strip_prefix(word));
         rests.any(follows)
     };
-    // After another word (`google_credentials`), but for data of tests. A `secret` there may be a
-    // manifest that holds none (`sealed-secret.yaml`).
+    // The word may follow another word (`google_credentials`), except in test data. `secret` may
+    // not, because manifests such as `sealed-secret.yaml` contain no secret.
     let is_of_tests = stem.split(['.', '-', '_']).any(|part| {
         matches!(
             part,
@@ -404,49 +405,53 @@ fn is_code(name: &str) -> bool {
     kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// Whether version control keeps its own data under a file or directory of this name. Some file
-/// systems take other spellings for `.git`.
+/// Whether version control stores its data in a file or directory with this name. Some file systems
+/// accept other spellings of `.git`.
 pub(super) fn is_version_control(name: &str) -> bool {
     const NAMES: [&str; 7] = [".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".sl"];
     let name = name.trim_end_matches(['.', ' ']);
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether git takes this directory for a repository, whatever its name.
+/// Whether git accepts this directory as a repository, whatever its name.
 pub(super) fn is_repository(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).is_dir();
-    // The second: the data of one work tree of several.
+    // The second form is the data of a linked work tree.
     directory.join("HEAD").symlink_metadata().is_ok()
         && (has("objects") && has("refs") || directory.join("commondir").is_file())
 }
 
-/// Whose data a directory belongs to.
+/// The kind of version control data in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Data {
+pub(super) enum VersionControlKind {
     Git,
     Other,
 }
 
-/// Whether a directory is, or lies in, one where version control keeps its data. A work tree that lies
-/// in its own bare repository is none.
-pub(super) fn data_around(directory: &Path) -> Option<Data> {
+/// Returns the kind of version control data that a directory contains or is part of. A work tree
+/// inside its own bare repository does not count.
+pub(super) fn data_around(directory: &Path) -> Option<VersionControlKind> {
     let mut is_work_tree = false;
     for folder in directory.ancestors() {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         if is_version_control(&name) {
             let is_git = name.to_ascii_lowercase().contains("git");
-            return Some(if is_git { Data::Git } else { Data::Other });
+            return Some(if is_git {
+                VersionControlKind::Git
+            } else {
+                VersionControlKind::Other
+            });
         }
         if !is_work_tree && is_repository(folder) {
-            return Some(Data::Git);
+            return Some(VersionControlKind::Git);
         }
         is_work_tree |= folder.join(".git").exists();
     }
     None
 }
 
-/// The real path of a file that may be read: [`inside`] the root, and neither a secret nor data of
-/// version control, by the name that it is asked for or by the one that links lead to.
+/// Returns the real path of a file that may be read: it is [`inside`] the root, and neither the
+/// requested path nor the path after resolving links is a secret or version control data.
 pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     let real = match inside(root, file) {
         Err(error @ ReadError::NotPlain { .. }) => return Err(not_plain(root, file, error)),
@@ -477,9 +482,9 @@ pub(super) fn resolve(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError
     Ok(real)
 }
 
-/// The path below `root` that a path written in another form names: an absolute one, or one with `.`,
-/// `..` or empty parts. `None` where it leads out of the root, or to the root itself. Links are not
-/// looked at: the plain path is judged by itself.
+/// Converts a path in another form (absolute, or with `.`, `..` or empty parts) to a plain path
+/// below `root`. Returns `None` if it leads out of the root or to the root itself. Links are not
+/// resolved.
 fn plain_form(root: &Path, file: &FilePath) -> Option<String> {
     let mut plain = PathBuf::new();
     for part in root.join(file.as_str()).components() {
@@ -493,8 +498,8 @@ fn plain_form(root: &Path, file: &FilePath) -> Option<String> {
     (!plain.is_empty()).then(|| FilePath::new(plain).as_str().to_owned())
 }
 
-/// Why a file that was asked for in another form than the plain one is not read: what it is where it
-/// may not be read at all, else how to write its path.
+/// Returns why a path that is not in plain form is not read: the error of its plain form, or else
+/// an instruction to use the plain form.
 fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
     let ReadError::NotPlain { plain, .. } = &error else {
         return error;
@@ -507,8 +512,8 @@ fn not_plain(root: &Path, file: &FilePath, error: ReadError) -> ReadError {
     }
 }
 
-/// The real path of a file of the workspace, which lies inside `root`. The file itself need not
-/// exist. The path must be written in its one plain form, so that no file has two names.
+/// Returns the real path of a file inside `root`. The file need not exist. The path must be in
+/// plain form, so that no file has two names.
 pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     let outside = || ReadError::Outside(file.clone());
     if !is_plain_name(file.as_str()) {
@@ -531,8 +536,8 @@ pub fn inside(root: &Path, file: &FilePath) -> Result<PathBuf, ReadError> {
     }
 }
 
-/// `path` with its links resolved as far as it exists. A dangling link is an error: nobody can say
-/// where it would lead.
+/// Resolves links in the existing part of `path`. A dangling link is an error, because its target
+/// may be created later.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     for ancestor in path.ancestors() {
         match ancestor.symlink_metadata() {
@@ -574,7 +579,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_secrets_by_name() {
+    fn secret_files_are_recognized_by_name() {
         for name in [
             ".envs",
             ".dev.vars",
@@ -811,7 +816,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_inside_the_root() {
+    fn paths_outside_the_root_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonical().unwrap();
         let root = base.join("root");
@@ -882,7 +887,7 @@ mod tests {
     }
 
     #[test]
-    fn links_do_not_lead_to_secrets_or_version_control() {
+    fn links_to_secrets_or_version_control_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonical().unwrap();
         for directory in [".git/hooks", "sub", "certs", "bare/objects", "bare/refs"] {
@@ -936,7 +941,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_errors_are_told_apart() {
+    fn missing_files_and_disk_errors_are_distinguished() {
         let file = || FilePath::new("a.py");
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         let denied = ReadError::io(&file(), &denied);

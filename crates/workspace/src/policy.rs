@@ -14,10 +14,10 @@ use starling_platform::files::{
 
 use super::dependencies::new_source;
 use super::encoding::reads_otherwise;
-use super::git_names::{GitNames, Named, is_tracked};
+use super::git_names::{GitNames, GitNaming, is_tracked};
 use super::guarded::{INSTALLED, OWN, matcher, runs};
 use super::ignore_rules::is_ignored;
-use super::links::Links;
+use super::links::LinkTargets;
 use super::paths::{ReadError, is_linked_secret, resolve};
 use starling_syntax::FilePath;
 
@@ -36,7 +36,7 @@ pub enum WriteRule {
 
 /// A glob of files that agents may change is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{glob}: not a glob as in .gitignore ({message}); write for example Makefile or ci/**")]
+#[error("{glob}: not a valid .gitignore glob ({message}); examples: Makefile, ci/**")]
 pub struct BadGlob {
     pub glob: String,
     pub message: String,
@@ -50,7 +50,7 @@ pub struct PathPolicy {
     allowed: Arc<Gitignore>,
     git_names: GitNames,
     /// The links found by the last listing.
-    links: Arc<Links>,
+    links: Arc<LinkTargets>,
 }
 
 impl PathPolicy {
@@ -67,7 +67,7 @@ impl PathPolicy {
 
     /// Adds links, so that a linked file is also checked under the links' names.
     pub(super) fn with_links(self, links: &[PathBuf]) -> Self {
-        let links = Arc::new(Links::new(&self.root, links));
+        let links = Arc::new(LinkTargets::new(&self.root, links));
         PathPolicy { links, ..self }
     }
 
@@ -191,9 +191,13 @@ impl PathPolicy {
             return WriteRule::Allowed;
         }
         let in_git = |path: &PathBuf| match self.git_names.names(&self.root, path) {
-            Named::No => None,
-            Named::Yes => Some("the repository's configuration or a hook names it: git runs it"),
-            Named::Unknown => Some("the configuration of the repository is too long to be read"),
+            GitNaming::No => None,
+            GitNaming::Yes => {
+                Some("git runs it, because the repository's configuration or a hook names it")
+            }
+            GitNaming::Unknown => {
+                Some("git may run it: the configuration of the repository is too long to be read")
+            }
         };
         let named = names.iter().find_map(in_git);
         let has_other_name = || {
@@ -204,10 +208,10 @@ impl PathPolicy {
             Some(why) => WriteRule::NeedsPerson { why },
             None if self.is_installed(&real) => WriteRule::NeedsPerson { why: INSTALLED },
             None if self.has_no_copy(&real) => WriteRule::NeedsPerson {
-                why: "git ignores it, so that there is no other copy of it",
+                why: "git ignores it, so there is no other copy of it",
             },
             None if has_other_name() => WriteRule::NeedsPerson {
-                why: "it has another name (a hard link), which may be anything",
+                why: "it has a hard link, whose other name is unknown",
             },
             None => WriteRule::Allowed,
         }
@@ -251,7 +255,7 @@ impl PathPolicy {
         let brings = |path: &PathBuf| new_source(path, before, after) && !self.is_allowed(path);
         match names.iter().any(brings) {
             true => WriteRule::NeedsPerson {
-                why: "it changes where packages are installed from, or how",
+                why: "it changes from where packages are installed, or how",
             },
             false => WriteRule::Allowed,
         }
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_write_source_and_tests() {
+    fn agents_may_write_source_and_tests() {
         let paths = [
             "a.py",
             "pkg/new/b.py",
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_but_people_writes_secrets_version_control_and_own_configuration() {
+    fn agents_never_write_secrets_version_control_or_starling_configuration() {
         let paths = [
             ".git/config",
             ".git/hooks/pre-commit",
@@ -358,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_by_itself_needs_a_person() {
+    fn files_that_run_automatically_need_approval() {
         let paths = [
             ".github/workflows/ci.yml",
             ".gitlab-ci.yml",
@@ -491,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_or_named_by_the_repository_needs_a_person() {
+    fn installed_files_and_files_named_by_git_need_approval() {
         let (dir, policy) = policy();
         for folder in [".git", "envs/work"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -511,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_to_allow_are_those_that_need_it() {
+    fn names_to_allow_lists_the_names_that_need_approval() {
         let (dir, policy) = policy();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -539,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_judged_by_where_they_lead() {
+    fn write_rule_of_a_link_depends_on_its_target() {
         let (dir, policy) = policy();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -567,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_with_a_guarded_name_leads_to_is_guarded() {
+    fn target_of_a_link_with_a_guarded_name_needs_approval() {
         let dir = tempfile::tempdir().unwrap();
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, dir.path().join(from)).unwrap();
@@ -604,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_of_git_links_to_needs_a_person() {
+    fn target_of_a_git_hook_link_needs_approval() {
         let (dir, policy) = policy();
         for folder in [".git/hooks", "scripts"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -620,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_second_name_needs_a_person() {
+    fn hard_linked_file_needs_approval() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("a.py"), "").unwrap();
         all_are(&policy, &["a.py"], "allowed");
@@ -629,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_of_the_user_allow_what_needs_a_person_and_nothing_else() {
+    fn allow_write_globs_permit_only_files_that_need_approval() {
         let globs = ["Makefile", "/ci/**", ".vscode/", "*", "!tox.ini"].map(str::to_owned);
         let (dir, policy) = policy();
         let some = policy.clone().allowing(&globs[..3]).unwrap();
@@ -648,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_place_to_install_from_needs_a_person() {
+    fn new_package_source_needs_approval() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("requirements.txt"), "a==1\n").unwrap();
         std::os::unix::fs::symlink("requirements.txt", dir.path().join("notes.md")).unwrap();
@@ -671,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_ignores_and_has_no_copy_of_needs_a_person() {
+    fn ignored_untracked_file_needs_approval() {
         let (dir, policy) = policy();
         let write = |file: &str, text: &str| {
             let path = dir.path().join(file);
@@ -690,7 +694,7 @@ mod tests {
         write(".git/index", "DIRC....a/tracked.dump\0....");
         let only = ["local/creds.txt", "a/x.dump"];
         all_are(&policy, &only, "needs a person");
-        // A new file overwrites nothing.
+        // A new file cannot overwrite anything.
         let free = ["local/new.txt", "a/kept.dump", "a/tracked.dump", "a/b.py"];
         all_are(&policy, &free, "allowed");
         let allowing = policy.allowing(&["local/".to_owned()]).unwrap();
@@ -698,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_encoding_is_not_changed() {
+    fn agents_never_change_a_declared_encoding() {
         let (dir, policy) = policy();
         std::fs::write(dir.path().join("a.py"), "x = 1\n").unwrap();
         std::os::unix::fs::symlink("a.py", dir.path().join("notes.txt")).unwrap();
@@ -713,14 +717,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_glob_is_named() {
+    fn error_for_an_invalid_glob_names_the_glob() {
         let error = policy().1.allowing(&["a".into(), "b[".into()]).unwrap_err();
         assert_eq!(error.glob, "b[");
-        assert!(error.to_string().starts_with("b[: not a glob"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("b[: not a valid .gitignore glob"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_opened() {
+    fn only_regular_files_are_opened() {
         let (dir, policy) = policy();
         std::fs::create_dir(dir.path().join("folder")).unwrap();
         let pipe = dir.path().join("pipe");

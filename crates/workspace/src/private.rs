@@ -24,11 +24,11 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     open_private_file(path)
 }
 
-/// Replaces a file that only this user can access, in one step: it has the old content or the new
-/// one. A killed writer leaves a file beside it whose name ends in `.new`.
+/// Atomically replaces a file that only this user can access. A writer that is killed leaves a file
+/// next to it whose name ends in `.new`.
 ///
 /// # Errors
-/// The directory is missing or refuses. Then the file is as it was.
+/// The directory is missing or cannot be written. The file is then unchanged.
 pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let mut file = tempfile::Builder::new()
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn new_files_and_directories_are_closed_to_others() {
+    fn new_private_files_and_directories_are_accessible_only_to_the_user() {
         let dir = tempfile::tempdir().unwrap();
         let inner = dir.path().join("a/b");
         private_directory(&inner).unwrap();
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_directories_of_earlier_versions_are_closed() {
+    fn existing_private_files_and_directories_lose_access_for_others() {
         let dir = tempfile::tempdir().unwrap();
         let (inner, file) = (dir.path().join("a"), dir.path().join("a/f"));
         fs::create_dir(&inner).unwrap();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_is_new_and_closed_to_others_and_nothing_is_beside_it() {
+    fn replaced_private_file_is_new_and_leaves_no_temporary_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         fs::write(&file, "old").unwrap();

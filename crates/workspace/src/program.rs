@@ -1,6 +1,6 @@
-//! Starting programs of the host. A program is named by an absolute path outside the project, runs in
-//! a directory that its caller chose, and finds nothing of the project on its `PATH`: otherwise a
-//! project could bring a `git` of its own, and asking for the version of git would run it.
+//! Starts programs of the host. A program has an absolute path outside the project, runs in a
+//! directory that the caller chooses, and has no project directory in its `PATH`. Otherwise a
+//! project could contain its own `git`, and even `git --version` would run it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ const CLEAN: [&str; 35] = [
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
 ];
-/// Beginnings of further ones: the locale, and the settings of `pip` and `hf`.
+/// Prefixes of further variables: the locale, and the settings of `pip` and `hf`.
 const CLEAN_PREFIXES: [&str; 3] = ["LC_", "PIP_", "HF_"];
 
 /// Why a program cannot be started.
@@ -58,20 +58,20 @@ const CLEAN_PREFIXES: [&str; 3] = ["LC_", "PIP_", "HF_"];
 pub enum ProgramError {
     #[error("{0} is not installed")]
     Missing(String),
-    #[error("{} lies in the project and is not started; name a program outside of it", .0.display())]
+    #[error("{} is inside the project and is not started; name a program outside of the project", .0.display())]
     InProject(PathBuf),
 }
 
-/// What a program sees of this process's environment, apart from `PATH`.
+/// The environment variables of this process that a program inherits, apart from `PATH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variables {
-    /// Only what every program needs.
+    /// Only the variables that every program needs.
     Clean,
-    /// All of it, without the variables that redirect git.
+    /// All variables except those that redirect git.
     Inherited,
 }
 
-/// The programs of the host that do not come from a project.
+/// The programs of the host outside the project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPrograms {
     project: Option<PathBuf>,
@@ -79,12 +79,12 @@ pub struct HostPrograms {
 }
 
 impl HostPrograms {
-    /// The programs on this process's `PATH` that lie outside the project at `root`.
+    /// Returns the programs on this process's `PATH` outside the project at `root`.
     pub fn outside(root: &Path) -> Self {
         HostPrograms::on(&std::env::var_os("PATH").unwrap_or_default(), root)
     }
 
-    /// The programs on a `PATH` that lie outside the project at `root`.
+    /// Returns the programs on a `PATH` outside the project at `root`.
     pub fn on(path: &OsStr, root: &Path) -> Self {
         let root = root.canonical().unwrap_or_else(|_| root.to_owned());
         // In the home directory or above it lie the user's own programs.
@@ -99,7 +99,7 @@ impl HostPrograms {
         programs
     }
 
-    /// The same with the programs of the project, which the user trusts.
+    /// Returns the programs on a `PATH` including those inside the project, which the user trusts.
     pub fn with_project(path: &OsStr) -> Self {
         let places = std::env::split_paths(path).filter(|place| place.is_absolute());
         HostPrograms {
@@ -108,8 +108,8 @@ impl HostPrograms {
         }
     }
 
-    /// The programs on this process's `PATH` for a command without a project: those outside the
-    /// current directory, which may be anyone's.
+    /// Returns the programs on this process's `PATH` for a command without a project. The current
+    /// directory is excluded because its contents may not be trusted.
     pub fn outside_current_directory() -> Self {
         HostPrograms::outside(&std::env::current_dir().unwrap_or_default())
     }
@@ -122,8 +122,8 @@ impl HostPrograms {
         path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
     }
 
-    /// Whether the value of a variable names something in the project: a path, one of several, or a path
-    /// behind other text. A relative path is one from the root, where servers of the project run.
+    /// Whether the value of a variable contains a path into the project: alone, in a list, or after
+    /// other text. Relative paths are resolved at the root, where the project's servers run.
     pub fn is_named_in(&self, value: &OsStr) -> bool {
         let Some(root) = &self.project else {
             return false;
@@ -136,7 +136,7 @@ impl HostPrograms {
         });
         let is_list = whole.contains(&LIST_SEPARATOR);
         let leads_inside = |part: PathBuf| match part.as_os_str().is_empty() {
-            // In a list it is the directory of the program.
+            // In a list, an empty entry means the current directory of the program.
             true => is_list,
             false if part.is_absolute() => {
                 self.is_in_project(&part) || plain(&part).starts_with(root)
@@ -149,15 +149,16 @@ impl HostPrograms {
         holds_root || std::env::split_paths(value).any(leads_inside)
     }
 
-    /// Directories in which programs are looked for, and that programs get as their `PATH`.
+    /// Returns the directories in which programs are searched, which is also the `PATH` of started
+    /// programs.
     pub fn path(&self) -> &OsStr {
         &self.path
     }
 
-    /// The absolute path of a program on `PATH`, or of one that a person named by a path.
+    /// Returns the absolute path of a program on `PATH`, or of one that a person named by a path.
     ///
     /// # Errors
-    /// There is no such program, or only one that lies in the project.
+    /// The program does not exist, or only inside the project.
     pub fn find(&self, name: &str) -> Result<PathBuf, ProgramError> {
         if is_path(name) {
             // A person who names a path means that file, wherever it lies.
@@ -178,7 +179,7 @@ impl HostPrograms {
         Err(refused.unwrap_or_else(|| ProgramError::Missing(name.to_owned())))
     }
 
-    /// A command that runs the program at an absolute path in `directory`.
+    /// Returns a command that runs the program at an absolute path in `directory`.
     pub fn command(&self, program: &Path, variables: Variables, directory: &Path) -> Command {
         debug_assert!(program.is_absolute(), "{}", program.display());
         let mut command = Command::new(program);
@@ -199,7 +200,7 @@ impl HostPrograms {
     }
 }
 
-/// Whether a byte goes on with the name of a file.
+/// Whether a byte can be part of a file name.
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || !byte.is_ascii()
 }
@@ -224,18 +225,19 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    struct Bed {
+    /// A temporary directory with a project and directories of programs.
+    struct TestDirectories {
         dir: tempfile::TempDir,
         base: PathBuf,
     }
 
-    impl Bed {
+    impl TestDirectories {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let base = dir.path().canonical().unwrap();
             program(&base.join("project/git"));
             program(&base.join("project/.venv/bin/git"));
-            Bed { dir, base }
+            TestDirectories { dir, base }
         }
 
         fn programs(&self, places: &[&str]) -> HostPrograms {
@@ -248,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn skips_places_of_the_project_and_relative_ones() {
-        let bed = Bed::new();
+    fn project_directories_and_relative_directories_on_path_are_skipped() {
+        let bed = TestDirectories::new();
         let places = ["", ".", "bin", "project", "project/.venv/bin", "host"];
         let programs = bed.programs(&places);
         assert_eq!(
@@ -262,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn a_link_into_the_project_is_not_followed() {
-        let bed = Bed::new();
+    fn program_link_into_the_project_is_rejected() {
+        let bed = TestDirectories::new();
         std::fs::create_dir(bed.base.join("host")).unwrap();
         let link = bed.base.join("host/git");
         std::os::unix::fs::symlink(bed.base.join("project/git"), &link).unwrap();
@@ -274,8 +276,8 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_name_any_program_by_its_absolute_path() {
-        let bed = Bed::new();
+    fn absolute_program_path_from_the_user_is_accepted() {
+        let bed = TestDirectories::new();
         let programs = bed.programs(&[]);
         let own = bed.base.join("project/git");
         assert_eq!(programs.find(own.to_str().unwrap()), Ok(own));
@@ -286,8 +288,8 @@ mod tests {
     }
 
     #[test]
-    fn a_command_runs_where_it_is_told_with_a_clean_path() {
-        let bed = Bed::new();
+    fn command_runs_in_the_given_directory_with_a_clean_path() {
+        let bed = TestDirectories::new();
         program(&bed.base.join("host/tool"));
         let programs = bed.programs(&[".", "project", "host"]);
         let tool = programs.find("tool").unwrap();
@@ -298,15 +300,15 @@ mod tests {
             said.trim(),
             format!("{}|{}", host.display(), bed.base.display())
         );
-        // Cargo sets it for tests; nobody lists it.
+        // Cargo sets this variable for tests, and it is not in the list of passed variables.
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let clean: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
         assert!(!clean.contains(&OsStr::new("CARGO_PKG_NAME")), "{clean:?}");
     }
 
     #[test]
-    fn a_variable_that_names_the_project_is_known() {
-        let bed = Bed::new();
+    fn variable_values_that_point_into_the_project_are_detected() {
+        let bed = TestDirectories::new();
         let programs = bed.programs(&[]);
         std::os::unix::fs::symlink(bed.base.join("project/.venv"), bed.base.join("env")).unwrap();
         let base = bed.base.display();

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_text_up_to_the_limit() {
+    fn text_over_the_size_limit_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, "12345").unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_pipes_devices_and_directories_at_once() {
+    fn pipes_devices_and_directories_are_rejected_without_blocking() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_name_a_pipe() {
+    fn pipe_named_by_the_user_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_believe_a_length_of_zero() {
+    fn file_with_reported_length_zero_is_read_up_to_the_limit() {
         // Files in `/proc` report a length of zero but have contents.
         let path = Path::new("/proc/self/status");
         assert_eq!(path.metadata().unwrap().len(), 0);

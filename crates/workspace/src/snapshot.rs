@@ -12,7 +12,7 @@ use super::Stamp;
 use super::encoding::decode;
 use super::paths::{MAX_FILE_BYTES, ReadError};
 use super::unusual::UnusualPaths;
-use super::walk::Listing;
+use super::walk::FileListing;
 use starling_syntax::{FilePath, SymbolTree};
 
 /// Texts that replace files on disk. `None` means that the file does not exist.
@@ -59,8 +59,8 @@ struct Entry {
 
 impl Snapshot {
     /// Creates a snapshot of the listed files under the root of `policy`.
-    pub(super) fn new(policy: PathPolicy, listing: Listing, overlay: Overlay) -> Self {
-        let Listing {
+    pub(super) fn new(policy: PathPolicy, listing: FileListing, overlay: Overlay) -> Self {
+        let FileListing {
             files: stamps,
             skipped,
             links,

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_shows_even_where_size_and_time_are_put_back() {
+    fn stamp_changes_although_size_and_modification_time_are_restored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, "one").unwrap();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_young_file_is_not_settled() {
+    fn stamp_of_a_recently_changed_file_is_not_settled() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.py");
         std::fs::write(&path, "one").unwrap();

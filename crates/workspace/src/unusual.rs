@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn known_paths_are_found_whatever_their_characters() {
+    fn known_paths_with_unusual_characters_are_found() {
         for (text, expected) in [
             (
                 "see [story kit/packages/x.py:40].",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_ends_inside_a_path() {
+    fn words_are_not_split_inside_a_known_path() {
         let paths = paths();
         let text = "1. `story kit/packages/x.py::f`, (it's (new).md) src/app.py";
         let words = paths.words(text, char::is_whitespace);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Stamp;
-use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, Verdict};
+use super::ignore_rules::{EntryKind, IgnoreRules, NAMES, RuleEffect};
 use super::links::in_hidden;
 use super::paths::{MAX_FILE_BYTES, ReadError, is_repository, is_secret_path, is_version_control};
 use super::regular::open_regular;
@@ -36,16 +36,16 @@ const ENVIRONMENT: &str = "pyvenv.cfg";
 /// Returns the text files below `root`, ordered by path. Excludes files that `.gitignore` and
 /// `.ignore` exclude, hidden files, links, installed environments, secrets, version control data,
 /// binaries and files over 1 MiB.
-pub(super) fn files(root: &Path) -> Listing {
+pub(super) fn files(root: &Path) -> FileListing {
     let walk = Walk {
         root,
-        state: Mutex::new(State {
-            waiting: vec![Directory {
+        state: Mutex::new(WalkState {
+            waiting: vec![PendingDirectory {
                 path: root.to_owned(),
                 rules: IgnoreRules::above(root),
             }],
             busy: 0,
-            found: Listing::default(),
+            found: FileListing::default(),
         }),
         changed: Condvar::new(),
     };
@@ -66,7 +66,7 @@ pub(super) fn files(root: &Path) -> Listing {
 
 /// The result of a walk.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct FileListing {
     pub(super) files: Vec<(FilePath, Stamp)>,
     /// Text files that are too long, and files with deceptive names or names that are not UTF-8.
     pub(super) skipped: Vec<ReadError>,
@@ -79,32 +79,33 @@ pub(super) struct Listing {
 /// A walk that several threads share.
 struct Walk<'a> {
     root: &'a Path,
-    state: Mutex<State>,
+    state: Mutex<WalkState>,
     /// Notified when directories are added, and when the last one is read.
     changed: Condvar,
 }
 
-struct State {
-    waiting: Vec<Directory>,
+/// The directories to read and the files found so far.
+struct WalkState {
+    waiting: Vec<PendingDirectory>,
     /// Number of threads that are reading a directory and may add others.
     busy: usize,
-    found: Listing,
+    found: FileListing,
 }
 
 /// A directory to read, with the rules that apply to the directory itself.
-struct Directory {
+struct PendingDirectory {
     path: PathBuf,
     rules: IgnoreRules,
 }
 
 impl Walk<'_> {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WalkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
         while let Some(directory) = self.next() {
-            let (mut inner, mut found) = (Vec::new(), Listing::default());
+            let (mut inner, mut found) = (Vec::new(), FileListing::default());
             self.read(&directory, &mut inner, &mut found);
             let mut state = self.lock();
             state.busy -= 1;
@@ -118,7 +119,7 @@ impl Walk<'_> {
     }
 
     /// Returns the next directory, or `None` when all are read.
-    fn next(&self) -> Option<Directory> {
+    fn next(&self) -> Option<PendingDirectory> {
         let mut state = self.lock();
         loop {
             if let Some(directory) = state.waiting.pop() {
@@ -136,7 +137,12 @@ impl Walk<'_> {
     }
 
     /// Adds the contents of a directory. An unreadable directory counts as empty.
-    fn read(&self, directory: &Directory, inner: &mut Vec<Directory>, found: &mut Listing) {
+    fn read(
+        &self,
+        directory: &PendingDirectory,
+        inner: &mut Vec<PendingDirectory>,
+        found: &mut FileListing,
+    ) {
         let Ok(entries) = fs::read_dir(&directory.path) else {
             return;
         };
@@ -169,7 +175,7 @@ impl Walk<'_> {
                     || matches!(&*name, "__pycache__" | "node_modules");
                 if !skipped && is_listed(&rules, &path, &name, EntryKind::Directory) {
                     let rules = rules.clone();
-                    inner.push(Directory { path, rules });
+                    inner.push(PendingDirectory { path, rules });
                 } else if !skipped && name.starts_with('.') {
                     found.links.append(&mut in_hidden(&path));
                 }
@@ -192,9 +198,9 @@ impl Walk<'_> {
 
 fn is_listed(rules: &IgnoreRules, path: &Path, name: &str, kind: EntryKind) -> bool {
     match rules.verdict(path, kind) {
-        Verdict::Ignored => false,
-        Verdict::Wanted => true,
-        Verdict::NotMentioned => !name.starts_with('.'),
+        RuleEffect::Ignored => false,
+        RuleEffect::Wanted => true,
+        RuleEffect::NotMentioned => !name.starts_with('.'),
     }
 }
 
@@ -218,7 +224,7 @@ fn text_file(
         return is_known.then_some(Err(ReadError::NotUtf8(name)));
     };
     if !is_plain_name(relative) {
-        tracing::warn!(file = ?relative, "not looked at: its name is not what it looks like");
+        tracing::warn!(file = ?relative, "skipped: its name contains deceptive characters");
         return Some(Err(ReadError::Name(FilePath::new(relative))));
     }
     let file = FilePath::new(relative);
@@ -261,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_text_in_order() {
+    fn text_files_are_listed_in_order() {
         let list = listed(&[("b.py", b"b"), ("a/z.py", b""), ("a/LICENSE", b"free")]);
         assert_eq!(list, ["a/LICENSE", "a/z.py", "b.py"]);
     }
 
     #[test]
-    fn leaves_out_names_that_are_not_what_they_look_like() {
+    fn files_with_deceptive_names_are_not_listed() {
         let plain = ["$(touch x).py", "-rf.py", "<b>`x`.py", "שלום.py"];
         let others = [
             "a\nb.py",
@@ -285,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_which_texts_it_skips() {
+    fn skipped_text_files_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
         for name in ["long.py", "long.bin", "a\nb.py"] {
@@ -302,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn honours_ignore_files_without_a_repository() {
+    fn ignore_files_apply_without_a_repository() {
         let list = listed(&[
             (".gitignore", b"build/\n"),
             ("a/.ignore", b"gen_*.py\n"),
@@ -314,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn skips_what_is_not_source() {
+    fn binaries_environments_and_secrets_are_not_listed() {
         let long = vec![b'x'; MAX_FILE_BYTES as usize + 1];
         let list = listed(&[
             (".git/config", b""),
@@ -337,7 +343,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn leaves_out_a_name_that_is_not_utf8() {
+    fn file_with_a_name_that_is_not_utf8_is_skipped_and_reported() {
         use std::os::unix::ffi::OsStrExt;
         let dir = tempfile::tempdir().unwrap();
         let name = std::ffi::OsStr::from_bytes(b"bad\xff.py");
@@ -356,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn nearer_ignore_files_decide() {
+    fn nearest_ignore_file_takes_precedence() {
         let list = listed(&[
             (".gitignore", b"*.log\n/top.py\nsub/*\n!sub/keep.py\n"),
             ("top.py", b""),
@@ -370,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn ignore_files_that_are_pipes_devices_or_endless_are_skipped() {
+    fn special_or_endless_ignore_files_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let pipe = |path: &Path| {
@@ -400,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_can_ask_for_a_hidden_file() {
+    fn negated_ignore_rule_includes_a_hidden_file() {
         let list = listed(&[
             (".gitignore", b"!.github/\n!.flake8\n"),
             (".github/x.yml", b""),
@@ -411,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_listed_up_to_the_limit() {
+    fn files_up_to_the_size_limit_are_listed() {
         let most = vec![b'x'; MAX_FILE_BYTES as usize];
         assert_eq!(listed(&[("most.py", &most)]), ["most.py"]);
         assert_eq!(listed(&[]), [""; 0]);

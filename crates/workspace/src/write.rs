@@ -1,10 +1,10 @@
-//! Writing a file whole or not at all, and keeping all else about it: owner, permissions, access
+//! Writes a file completely or not at all, and keeps its metadata: owner, permissions, access
 //! control lists, extended attributes, hard links.
 //!
-//! A file is replaced by a new one, renamed over it, where the new one can be made like the old one in
-//! everything but the text. Where it cannot, and where the file has several names, the text is written
-//! into the file itself. Meanwhile the whole new text lies beside it in a journal; if the writer is
-//! killed, the journal stays, and [`sweep_leftovers`] tells where it is.
+//! If the metadata can be copied to a new file, the new file is renamed over the old one. If it
+//! cannot, or if the file has several hard links, the text is written in place. During a write in
+//! place, a journal next to the file contains the complete new text. If the writer is killed, the
+//! journal stays, and [`sweep_leftovers`] reports its path.
 
 #[cfg(test)]
 mod tests;
@@ -26,18 +26,18 @@ use super::private::private_file;
 use super::regular::open_regular;
 use starling_syntax::FilePath;
 
-/// In the name of a temporary file, which may hold a part of a text.
+/// Part of the name of a temporary file, which may contain an incomplete text.
 const MARK: &str = ".starling-write-";
-/// In the name of a journal, which holds the whole text of a file that is being written in place.
+/// Part of the name of a journal, which contains the complete new text during a write in place.
 const JOURNAL: &str = ".starling-journal-";
-/// A longer journal is not compared with its file.
+/// Maximum size of a journal that is compared with its file, in bytes.
 const MAX_JOURNAL_BYTES: u64 = 16 * MAX_FILE_BYTES;
-/// A leftover of a process that lives is not swept earlier: it may not have locked it yet.
+/// Minimum age of a temporary file whose writer may be alive: it may not have locked the file yet.
 const SWEEP_AGE: Duration = Duration::from_secs(60);
-/// The same where the file system has no locks, so that nobody can tell whether the writer lives.
+/// Minimum age on a file system without locks, where it is unknown whether the writer is alive.
 const LOCKLESS_SWEEP_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a file was not written. Except for [`WriteError::Torn`], it is as it was.
+/// Why a file was not written. Except for [`WriteError::Torn`], the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     #[error("not written: {0}")]
@@ -50,7 +50,7 @@ pub enum WriteError {
         "{0}: not written: the file is read-only; allow writing (chmod u+w) to have it changed"
     )]
     ReadOnly(FilePath),
-    #[error("{file}: only a part was written: {source}; the whole new text is in {}", .journal.display())]
+    #[error("{file}: written only in part: {source}; the complete new text is in {}", .journal.display())]
     Torn {
         file: FilePath,
         journal: PathBuf,
@@ -58,12 +58,12 @@ pub enum WriteError {
     },
 }
 
-/// Writes a file of the workspace. Everything but its text stays as it was; a link inside the workspace
-/// stays a link. Missing directories are made. The text is written in the encoding that it declares.
+/// Writes a file of the workspace and keeps its metadata. A link inside the workspace stays a link.
+/// Missing directories are created. The text is written in the encoding that it declares.
 ///
 /// # Errors
 /// The declared encoding lacks a character.
-/// The path leads out of the workspace or names a secret, the file is read-only, or the disk refuses.
+/// The path leads out of the workspace or names a secret, the file is read-only, or the disk fails.
 pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), WriteError> {
     let path = resolve(root, file)?;
     let bytes = encode(&path, text).map_err(|reason| WriteError::Encoding {
@@ -72,24 +72,24 @@ pub fn write_atomically(root: &Path, file: &FilePath, text: &str) -> Result<(), 
     })?;
     let target = path.canonical().unwrap_or(path);
     write_with(&SYSTEM, &target, &bytes).map_err(|failed| match failed {
-        Failed::ReadOnly => WriteError::ReadOnly(file.clone()),
-        Failed::Torn { journal, source } => WriteError::Torn {
+        WriteFailure::ReadOnly => WriteError::ReadOnly(file.clone()),
+        WriteFailure::Torn { journal, source } => WriteError::Torn {
             file: file.clone(),
             journal,
             source,
         },
-        Failed::Io(source) => WriteError::Io {
+        WriteFailure::Io(source) => WriteError::Io {
             file: file.clone(),
             source,
         },
     })
 }
 
-/// Writes a file that the user named, wherever it is, whole or not at all. A new one is for this user alone;
-/// one that was there keeps all but its text, and a link stays a link.
+/// Writes a file that the user named, at any location, completely or not at all. A new file is
+/// accessible only to this user; an existing one keeps its metadata, and a link stays a link.
 ///
 /// # Errors
-/// The directory is missing, the file is read-only, or the disk refuses. Then the file is as it was.
+/// The directory is missing, the file is read-only, or the disk fails. The file is then unchanged.
 pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
     let is_new = !path.exists();
     if is_new {
@@ -98,18 +98,20 @@ pub fn write_given(path: &Path, text: &str) -> io::Result<()> {
     let target = path.canonical()?;
     let written = write_with(&SYSTEM, &target, text.as_bytes());
     if written.is_err() && is_new {
-        // It is empty, and nobody else knows of it.
+        // The file is empty, and no other program uses it.
         let _ = fs::remove_file(&target);
     }
     written.map_err(|failed| match failed {
-        Failed::ReadOnly => io::Error::new(ErrorKind::PermissionDenied, "the file is read-only"),
-        Failed::Torn { source, .. } | Failed::Io(source) => source,
+        WriteFailure::ReadOnly => {
+            io::Error::new(ErrorKind::PermissionDenied, "the file is read-only")
+        }
+        WriteFailure::Torn { source, .. } | WriteFailure::Io(source) => source,
     })
 }
 
-/// What some file systems lack, and disks refuse. Tests let it fail.
+/// System calls that some file systems lack or that can fail. Tests replace them.
 #[derive(Clone, Copy)]
-struct Calls {
+struct SystemCalls {
     lock: fn(&File) -> Result<(), TryLockError>,
     sync: fn(&File) -> io::Result<()>,
     sync_directory: fn(&Path) -> io::Result<()>,
@@ -117,7 +119,7 @@ struct Calls {
     overwrite: fn(&mut File, &[u8]) -> io::Result<()>,
 }
 
-const SYSTEM: Calls = Calls {
+const SYSTEM: SystemCalls = SystemCalls {
     lock: File::try_lock,
     sync: File::sync_all,
     sync_directory,
@@ -130,20 +132,21 @@ const SYSTEM: Calls = Calls {
     },
 };
 
+/// Why a write failed.
 #[derive(Debug)]
-enum Failed {
+enum WriteFailure {
     ReadOnly,
     Torn { journal: PathBuf, source: io::Error },
     Io(io::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for WriteFailure {
     fn from(error: io::Error) -> Self {
-        Failed::Io(error)
+        WriteFailure::Io(error)
     }
 }
 
-fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
+fn write_with(calls: &SystemCalls, target: &Path, text: &[u8]) -> Result<(), WriteFailure> {
     let directory = target
         .parent()
         .ok_or(io::Error::from(ErrorKind::InvalidInput))?;
@@ -159,13 +162,13 @@ fn write_with(calls: &Calls, target: &Path, text: &[u8]) -> Result<(), Failed> {
     let temporary = beside(target, MARK);
     let written = write_through(calls, &temporary, target, before, text);
     if written.is_err() {
-        // Nothing more can be done about it here; a later sweep removes it.
+        // An error here cannot be handled; a later sweep removes the file.
         let _ = fs::remove_file(&temporary);
     }
     written?;
     sweep_in(directory);
     if let Err(error) = (calls.sync_directory)(directory) {
-        // The file is written all the same.
+        // The file itself is written nevertheless.
         tracing::warn!(file = %target.display(), "a power failure now may undo the change: {error}");
     }
     Ok(())
@@ -180,17 +183,17 @@ fn require_writable(target: &Path) -> Result<(), Failed> {
 }
 
 fn write_through(
-    calls: &Calls,
+    calls: &SystemCalls,
     temporary: &Path,
     target: &Path,
     before: Option<File>,
     text: &[u8],
-) -> Result<(), Failed> {
+) -> Result<(), WriteFailure> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(temporary)?;
-    // Held until the end: tells a sweep that the writer lives.
+    // The lock is held until the end, so that a sweep recognizes that the writer is alive.
     match (calls.lock)(&file) {
         Err(TryLockError::Error(error)) if !is_unsupported(&error) => return Err(error.into()),
         Ok(()) | Err(TryLockError::Error(_) | TryLockError::WouldBlock) => {}
@@ -215,14 +218,14 @@ fn write_through(
     }
 }
 
-/// Writes into the file itself, which the temporary file, as a journal, outlives.
+/// Writes into the file itself. The temporary file serves as a journal and is removed afterwards.
 fn write_in_place(
-    calls: &Calls,
+    calls: &SystemCalls,
     temporary: &Path,
     target: &Path,
     mut old: &File,
     text: &[u8],
-) -> Result<(), Failed> {
+) -> Result<(), WriteFailure> {
     let mut before = Vec::new();
     old.read_to_end(&mut before)?;
     let mut file = OpenOptions::new().write(true).open(target)?;
@@ -234,13 +237,13 @@ fn write_in_place(
         Err(_) => (calls.overwrite)(&mut file, &before),
     };
     if restored.is_ok() {
-        // Left behind, it does no harm: a later sweep removes it.
+        // A remaining journal is harmless: a later sweep removes it.
         let _ = fs::remove_file(&journal);
     }
     match (written, restored) {
         (Ok(()), _) => Ok(()),
-        (Err(source), Ok(())) => Err(Failed::Io(source)),
-        (Err(source), Err(_)) => Err(Failed::Torn { journal, source }),
+        (Err(source), Ok(())) => Err(WriteFailure::Io(source)),
+        (Err(source), Err(_)) => Err(WriteFailure::Torn { journal, source }),
     }
 }
 
@@ -262,22 +265,22 @@ fn written_by<'n>(name: &'n str, mark: &str) -> Option<(&'n str, u32)> {
     (is_exact && !target.is_empty()).then_some((target, process))
 }
 
-/// Whether a file of this name is a temporary one of some writer.
+/// Whether a file with this name is a temporary file of a writer.
 pub(super) fn is_temporary(name: &str) -> bool {
     written_by(name, MARK).is_some()
 }
 
-/// Removes those of these temporary files whose writers died.
+/// Removes those of the temporary files whose writers are dead.
 pub(super) fn sweep(temporary: impl IntoIterator<Item = PathBuf>) {
     for path in temporary {
-        // One that cannot be removed now is found again.
+        // A file that cannot be removed now is found by a later sweep.
         if is_needless(&path) && fs::remove_file(&path).is_ok() {
-            tracing::info!(file = %path.display(), "removed what a killed process left");
+            tracing::info!(file = %path.display(), "removed a temporary file of a killed process");
         }
     }
 }
 
-/// Removes the temporary files in a directory whose writers died.
+/// Removes the temporary files in a directory whose writers are dead.
 pub(super) fn sweep_in(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let temporary = entries.filter(|entry| {
@@ -287,9 +290,9 @@ pub(super) fn sweep_in(directory: &Path) {
     sweep(temporary.map(|entry| entry.path()));
 }
 
-/// Removes temporary files under `root` whose writers died, and returns their paths. A journal of a
-/// text that did not reach its file is kept, with a warning: it may be all that is left of the text,
-/// and it is not written by itself, because anyone could have put it into the project.
+/// Removes temporary files below `root` whose writers are dead, and returns their paths. A journal
+/// whose text is not in its file is kept with a warning, because it may be the only copy. It is not
+/// applied automatically, because anyone could have put it into the project.
 pub fn sweep_leftovers(root: &Path) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(root)
         .standard_filters(false)

@@ -1,9 +1,9 @@
 //! The findings about the configuration.
 
 use super::Finding;
-use starling_config::{ConfigError, FileState, Loaded};
+use starling_config::{ConfigError, FileState, LoadedConfig};
 
-pub(super) fn examine(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
+pub(super) fn examine(loaded: &Result<LoadedConfig, ConfigError>) -> Vec<Finding> {
     const WHAT: &str = "configuration";
     let loaded = match loaded {
         Ok(loaded) => loaded,

@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use super::Finding;
-use starling_config::Language;
-use starling_lang::{self, Places};
+use starling_config::LanguageSettings;
+use starling_lang::{self, ProgramSearch};
 
 const WHAT: &str = "language server";
 
 /// Reports the available servers with path and version, or why none can be used.
-pub(super) async fn examine(config: &Language, places: &Places, cache: &Path) -> Vec<Finding> {
+pub(super) async fn examine(
+    config: &LanguageSettings,
+    places: &ProgramSearch,
+    cache: &Path,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let looked_for = [
         (&config.servers, "checks every proposal"),

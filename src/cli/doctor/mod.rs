@@ -12,8 +12,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use starling_config::{Config, ConfigError, Loaded};
-use starling_lang::Places;
+use starling_config::{Config, ConfigError, LoadedConfig};
+use starling_lang::ProgramSearch;
 use starling_sandbox::cache_dir;
 
 /// The severity of a finding.
@@ -66,9 +66,9 @@ impl Finding {
 /// Checks everything that a run in this directory needs. Every check has a deadline.
 pub async fn examine(
     root: &Path,
-    loaded: &Result<Loaded, ConfigError>,
+    loaded: &Result<LoadedConfig, ConfigError>,
     choice: Option<&str>,
-    places: &Places,
+    places: &ProgramSearch,
 ) -> Vec<Finding> {
     let mut findings = configuration::examine(loaded);
     if let Ok(loaded) = loaded {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Finding;
 use starling_config::{Config, ModelKind};
 use starling_core::Dollars;
-use starling_models::openai::{ApiKey, Probe, probe};
+use starling_models::openai::{ApiKey, ProbeResult, probe};
 use starling_models::providers::{Provider, with_key};
 use starling_models::registry::{
     ModelSource, RoleSources, Variables, base_url, key_variable, not_listed, price, role_sources,
@@ -118,7 +118,7 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
     let key = key.map(ApiKey);
     match probe(&source.name, &url, key.as_ref(), PROBE_DEADLINE).await {
         Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the key"),
-        Ok(Probe::Answers { models }) => match not_listed(source, &models) {
+        Ok(ProbeResult::Answers { models }) => match not_listed(source, &models) {
             None => Finding::ok(what, format!("{url} answers")),
             Some(unlisted) => Finding::warn(
                 what,
@@ -126,11 +126,11 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
                 "correct the name of the model",
             ),
         },
-        Ok(Probe::Unclear { status }) => Finding::ok(
+        Ok(ProbeResult::Unclear { status }) => Finding::ok(
             what,
             format!("{url} is there (it lists no models: {status})"),
         ),
-        Ok(Probe::KeyRefused { status }) => Finding::fail(
+        Ok(ProbeResult::KeyRefused { status }) => Finding::fail(
             what,
             format!("{url} refuses the key ({status})"),
             match variable {
@@ -138,7 +138,7 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
                 None => "name the variable that holds its key in api_key_env".to_owned(),
             },
         ),
-        Ok(Probe::Unreachable { message }) => Finding::fail(
+        Ok(ProbeResult::Unreachable { message }) => Finding::fail(
             what,
             format!("{url} cannot be reached: {message}"),
             "start the server, or correct base_url",

@@ -47,7 +47,7 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
         findings.push(Finding::fail(
             "cache",
             "there is no home directory for it",
-            "set STARLING_CACHE_DIR to a directory with room",
+            "set STARLING_CACHE_DIR to a directory with free space",
         ));
         return findings;
     };

@@ -1,14 +1,14 @@
 use super::*;
-use starling_config::{Config, ModelConfig, ModelKind, ProjectFile, Sources, Trust, load};
+use starling_config::{Config, ConfigSources, ModelConfig, ModelKind, ProjectFile, Trust, load};
 use starling_core::Dollars;
-use starling_lang::{OwnPrograms, Places};
+use starling_lang::{OwnPrograms, ProgramSearch};
 use starling_models::weights::WeightsError;
 
-fn loaded(file: &str) -> (tempfile::TempDir, Result<Loaded, ConfigError>) {
+fn loaded(file: &str) -> (tempfile::TempDir, Result<LoadedConfig, ConfigError>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
-    let loaded = load(&Sources {
+    let loaded = load(&ConfigSources {
         user_file: Some(path),
         project_file: Some(ProjectFile::at(dir.path().join("absent.toml"))),
         trust: Trust::Trusted,
@@ -188,16 +188,16 @@ async fn language_servers_are_greeted_and_their_absence_is_told() {
     std::fs::write(&program, "#!/bin/sh\necho no server >&2\nexit 2\n").unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::create_dir(root.join("project")).unwrap();
-    let places = Places {
+    let places = ProgramSearch {
         root: root.join("project"),
         own_programs: OwnPrograms::Refused,
         path: root.join("bin").into(),
         virtual_env: None,
     };
     let look = async |entries: &[&str]| {
-        let config = starling_config::Language {
+        let config = starling_config::LanguageSettings {
             servers: entries.iter().map(|entry| (*entry).to_owned()).collect(),
-            ..starling_config::Language::default()
+            ..starling_config::LanguageSettings::default()
         };
         language::examine(&config, &places, &root).await
     };
@@ -337,7 +337,7 @@ async fn the_whole_report_reads_as_lines() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("test_a.py"), "def test_a(): pass\n").unwrap();
     let (_files, loaded) = loaded("[tests]\ncommand = \"make test\"\n");
-    let places = Places::of_process(dir.path().to_owned(), OwnPrograms::Refused);
+    let places = ProgramSearch::of_process(dir.path().to_owned(), OwnPrograms::Refused);
     let findings = examine(dir.path(), &loaded, Some("replay:/no/such"), &places).await;
     let text = as_text(&findings);
     for what in [

@@ -15,7 +15,7 @@ use starling_bench::{
     self as bench, Ended, Instance, Kept, Place, PlaceError, Record, Report, Runs, Settings,
     known_changes, read_environments,
 };
-use starling_config::{self, ProjectFile, Sources, Trust};
+use starling_config::{self, ConfigSources, ProjectFile, Trust};
 use starling_core::Dollars;
 use starling_models::oracle::KnownChange;
 use starling_sandbox::cache_dir;
@@ -140,7 +140,7 @@ fn given(args: &RunArgs) -> anyhow::Result<BTreeMap<String, String>> {
     // The user's configuration file and variables also affect runs, but are not on the command
     // line.
     let nowhere = Path::new("/");
-    let sources = Sources::of_process(
+    let sources = ConfigSources::of_process(
         ProjectFile::of(nowhere),
         Trust::NotTrusted,
         args.set.clone(),

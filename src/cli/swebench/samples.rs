@@ -25,7 +25,7 @@ use starling_bench::{
     Candidate, Choice, Ended, Grade, Grader, Grades, Instance, Judge, Prediction, Record, Report,
     Scaling, Task, choose, records, scaling,
 };
-use starling_config::{self, ProjectFile, Sources, Trust};
+use starling_config::{self, ConfigSources, ProjectFile, Trust};
 use starling_core::{Dollars, Limits, Tokens};
 use starling_models::registry::Models;
 use starling_models::verifier::Verifier;
@@ -119,7 +119,7 @@ fn verifier(args: &RunArgs) -> anyhow::Result<Option<Verifier>> {
     }
     // No project configuration is read, because the verifier judges all projects.
     let nowhere = Path::new("/");
-    let sources = Sources::of_process(
+    let sources = ConfigSources::of_process(
         ProjectFile::of(nowhere),
         Trust::NotTrusted,
         args.set.clone(),

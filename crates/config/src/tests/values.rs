@@ -1,10 +1,10 @@
-//! Values as they are written, and what a project may not write.
+//! Values in every notation, and keys that a project may not set.
 
 use super::*;
 use starling_core::Driver;
 
 #[test]
-fn places_are_those_of_the_text_however_it_is_written() {
+fn line_numbers_are_correct_in_every_toml_notation() {
     let inline = files(
         "run = { driver = \"single\" }\r\nlimits = { calls = 3 }\r\n",
         "",
@@ -26,7 +26,7 @@ fn places_are_those_of_the_text_however_it_is_written() {
 }
 
 #[test]
-fn a_quoted_key_is_not_a_path() {
+fn quoted_key_with_a_dot_is_not_a_dotted_key() {
     for text in ["\"limits.calls\" = \"many\"\n", "\"limits.calls\" = 3\n"] {
         let files = files(text, "");
         let said = match load(&files.sources) {
@@ -41,7 +41,7 @@ fn a_quoted_key_is_not_a_path() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_an_error_with_its_name() {
+fn error_for_a_binary_file_names_the_file() {
     let files = files("x = 1\n", "");
     std::fs::write(files.dir.path().join("user.toml"), [0xff, 0xfe, b'a']).unwrap();
     let said = files.error();
@@ -49,7 +49,7 @@ fn a_file_that_is_no_text_is_an_error_with_its_name() {
 }
 
 #[test]
-fn lists_are_typed_with_commas() {
+fn comma_separated_values_are_read_as_lists() {
     let agents = |value: &str| {
         let option = format!("roles.agent={value}");
         let config = files("", "").options(&[&option]).load().config;
@@ -63,7 +63,7 @@ fn lists_are_typed_with_commas() {
 }
 
 #[test]
-fn the_last_option_wins_and_an_option_is_one_value() {
+fn last_option_wins_and_an_option_cannot_set_a_section() {
     let calls = |options: &[&str]| files("", "").options(options).load().config.limits.calls;
     assert_eq!(calls(&["limits.calls=1", " limits.calls = 2 "]), 2);
     let error = |option: &str| files("", "").options(&[option]).error();
@@ -88,7 +88,7 @@ fn the_last_option_wins_and_an_option_is_one_value() {
 }
 
 #[test]
-fn a_variable_that_does_not_fit_is_named() {
+fn error_for_an_invalid_variable_names_the_variable() {
     let error = |name: &str, value: &str| files("", "").variables(&[(name, value)]).error();
     let said = error("STARLING_LIMITS_CALLS", "many");
     let expected = "environment variable STARLING_LIMITS_CALLS: limits.calls: invalid type";
@@ -101,7 +101,7 @@ fn a_variable_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn variables_of_others_are_left_alone() {
+fn unrelated_environment_variables_are_ignored() {
     let files = files("", "").variables(&[
         ("STARLING_CACHE_DIR", "/c"),
         ("STARLING_", ""),
@@ -114,7 +114,7 @@ fn variables_of_others_are_left_alone() {
 }
 
 #[test]
-fn limits_that_stop_everything_are_refused() {
+fn zero_or_excessive_limits_are_rejected() {
     for key in [
         "limits.calls",
         "limits.tokens",
@@ -138,7 +138,7 @@ fn limits_that_stop_everything_are_refused() {
         let said = files("", "").options(&[&format!("{key}=86401")]).error();
         assert_eq!(
             said,
-            format!("option -c: {key}: is more than a day (86400)")
+            format!("option -c: {key}: must be at most 86400 (one day)")
         );
     }
     for none in ["limits.messages=0", "limits.depth=0", "limits.repairs=0"] {
@@ -153,7 +153,7 @@ fn limits_that_stop_everything_are_refused() {
 }
 
 #[test]
-fn numbers_of_a_model_make_sense() {
+fn invalid_model_numbers_are_rejected() {
     let error = |lines: &str| files(&format!("[models.a]\n{lines}\n"), "").error();
     for (line, expected) in [
         ("temperature = -0.1", "temperature: must be 0 or more"),
@@ -173,7 +173,7 @@ fn numbers_of_a_model_make_sense() {
 }
 
 #[test]
-fn a_project_cannot_reach_servers_by_another_spelling() {
+fn project_restrictions_hold_in_every_toml_notation() {
     for text in [
         "models = { evil = { base_url = \"http://evil\" } }\n",
         "models.evil.base_url = \"http://evil\"\n",
@@ -199,7 +199,7 @@ fn a_project_cannot_reach_servers_by_another_spelling() {
 }
 
 #[test]
-fn the_user_stands_over_a_trusted_project() {
+fn environment_and_options_override_a_trusted_project() {
     let files = files(
         "",
         "[limits]\ncalls = 50\nturns = 5\n[run]\ndriver = \"single\"\n",
@@ -217,11 +217,11 @@ fn the_user_stands_over_a_trusted_project() {
     ] {
         assert_eq!(files.said(loaded.origin(key)), origin, "{key}");
     }
-    assert_eq!(loaded.origin("limits.seconds"), Origin::Default);
+    assert_eq!(loaded.origin("limits.seconds"), ValueOrigin::Default);
 }
 
 #[test]
-fn an_error_in_a_file_of_a_stranger_does_no_harm() {
+fn syntax_error_in_an_untrusted_project_file_is_ignored() {
     let mut strange = files("", "this is [ no TOML\n");
     strange.sources.trust = Trust::NotTrusted;
     assert_eq!(strange.load().config, Config::default());
@@ -233,7 +233,7 @@ fn an_error_in_a_file_of_a_stranger_does_no_harm() {
 }
 
 #[test]
-fn names_of_keys_are_found_by_likeness() {
+fn nearest_key_is_found_by_similarity() {
     let near = |key: &str| nearest(key);
     assert_eq!(near("limit.calls").as_deref(), Some("limits.calls"));
     assert_eq!(near("run.aprove").as_deref(), Some("run.approve"));
@@ -247,8 +247,8 @@ fn names_of_keys_are_found_by_likeness() {
 }
 
 #[test]
-fn limits_are_read_in_their_units_from_everywhere() {
-    let limits = |files: Files| files.load().config.limits;
+fn limits_have_the_same_units_in_files_variables_and_options() {
+    let limits = |files: TestFiles| files.load().config.limits;
     let of_file = limits(files("[limits]\ntokens = 5\ndollars = 0.5\n", ""));
     assert_eq!(of_file.tokens, Tokens(5));
     assert_eq!(of_file.dollars, Some(Dollars(0.5)));

@@ -1,5 +1,5 @@
-//! One struct for each template in `prompts/`, rendered strictly: a missing or misspelt field is an
-//! error at test time, not an empty place in a prompt.
+//! One struct for each template in `prompts/`. Rendering is strict: a missing or misspelt field is
+//! an error in the tests instead of a gap in a prompt.
 
 use std::sync::LazyLock;
 
@@ -7,12 +7,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-/// A template and its data.
+/// The data of a prompt template.
 pub trait Prompt: Serialize {
     /// File name in `prompts/`.
     const TEMPLATE: &'static str;
 
-    /// The text that a model reads.
+    /// Returns the rendered prompt for a model.
     fn render(&self) -> String {
         let template = TEMPLATES
             .get_template(Self::TEMPLATE)
@@ -100,54 +100,57 @@ macro_rules! fixed_prompts {
 }
 
 fixed_prompts![
-    /// What an owner is and how it works, for models with tools.
+    /// Instructions for an owner (the agent of a symbol), for models with tools.
     AgentSystem = "agent_system.md",
-    /// For small models: one function, one answer.
+    /// Instructions for small models, which answer one prompt about one function.
     AgentSystemSmall = "agent_system_small.md",
-    /// The same where it first says what is wrong.
+    /// Like [`AgentSystemSmall`], with a request to first explain what is wrong.
     AgentSystemSmallExplain = "agent_system_small_explain.md",
-    /// The same for a text file.
+    /// Like [`AgentSystemSmall`], for a text file.
     DocumentSystemSmall = "document_system_small.md",
-    /// The same for a new test.
+    /// Like [`AgentSystemSmall`], for a new test.
     TestSystemSmall = "test_system_small.md",
-    /// The same for models without tools.
+    /// Like [`AgentSystem`], for models without tools.
     AgentSystemText = "agent_system_text.md",
-    /// Answering a question: read-only.
+    /// Instructions for an agent that answers a question without changing code.
     AnswerSystem = "answer_system.md",
     AnswerSystemText = "answer_system_text.md",
-    /// Reports of a symbol to a reader: read-only.
+    /// Instructions for an owner that reports on its symbol to a reader (the agent that answers a
+    /// user's question).
     AskOwnerSystem = "ask_owner_system.md",
-    /// Answers a user's question about the code: read-only.
+    /// Instructions for answering a user's question about the code.
     AskSystem = "ask_system.md",
-    /// For small models: one prompt, no tools.
+    /// Like [`AskSystem`], for small models: one prompt, no tools.
     AskSystemSmall = "ask_system_small.md",
     AskSystemText = "ask_system_text.md",
     EditorSystem = "editor_system.md",
     ProxySystem = "proxy_system.md",
-    /// The same for models without tools.
+    /// Like [`ProxySystem`], for models without tools.
     ProxySystemText = "proxy_system_text.md",
     ScoutSystem = "scout_system.md",
     ScoutSystemText = "scout_system_text.md",
-    /// The one agent of `--driver single`.
+    /// Instructions for the only agent of `--driver single`.
     SoloSystem = "solo_system.md",
     SoloSystemText = "solo_system_text.md",
 ];
 
-/// What all agents of a run share: the frozen part of their prompts.
+/// The part of the prompt that all agents of a run share. It never changes during a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskPrompt {
     pub task: String,
-    /// The version of the Python that runs the tests; empty where it is not known.
+    /// The Python version that runs the tests; empty if unknown.
     pub python: String,
-    /// The repository's AGENTS.md, capped; empty when there is none.
+    /// The repository's AGENTS.md, shortened; empty if there is none.
     pub rules: String,
-    /// What the tests said before the run; empty when they were not run or all pass.
+    /// The failures of the tests before the run; empty if the tests were not run or all pass.
     pub failures: String,
-    /// A change is taken back without a test that shows it, and none fails.
+    /// Whether a change needs a new test: without one it is reverted, because no test fails before
+    /// the change.
     pub test_is_needed: bool,
-    /// Names of tests that failed before the run and are no part of the task; empty when there are none.
+    /// Names of tests that failed before the run but do not belong to the task; empty if there are
+    /// none.
     pub other_failures: String,
-    /// Files that the task names and that are not there, one a line; empty when there are none.
+    /// Files that the task mentions but that do not exist, one per line; empty if there are none.
     pub not_there: String,
 }
 
@@ -155,19 +158,19 @@ impl Prompt for TaskPrompt {
     const TEMPLATE: &'static str = "task.md";
 }
 
-/// A piece of code with its place.
+/// A code excerpt with its location.
 #[derive(Debug, Clone, Serialize)]
 pub struct Excerpt {
     pub symbol: String,
-    /// First line, from 1.
+    /// Number of the first line, from 1.
     pub line: u32,
     pub why: String,
     pub source: String,
-    /// Where it is used, one a line, when that matters.
+    /// Uses of the symbol, one per line; empty if they are irrelevant.
     pub uses: Vec<String>,
 }
 
-/// What an owner sees of its symbol.
+/// An owner's view of its symbol.
 #[derive(Debug, Clone, Serialize)]
 pub struct SymbolPrompt {
     pub symbol: String,
@@ -175,15 +178,15 @@ pub struct SymbolPrompt {
     pub language: String,
     pub line: u32,
     pub source: String,
-    /// The source is shortened: children are shown by their signatures.
+    /// Whether the source is shortened, with children shown only by their signatures.
     pub shortened: bool,
     pub outline: String,
-    /// Where it is used, one a line.
+    /// Uses of the symbol, one per line.
     pub callers: Vec<String>,
-    /// What it calls and the task speaks of.
+    /// Symbols that this symbol calls and that the task mentions.
     pub callees: Vec<Excerpt>,
     pub tests: Vec<Excerpt>,
-    /// The other owners at work and what each was told, one a line.
+    /// The other active owners and their instructions, one per line.
     pub others: Vec<String>,
     pub cause: String,
 }
@@ -192,16 +195,16 @@ impl Prompt for SymbolPrompt {
     const TEMPLATE: &'static str = "symbol.md";
 }
 
-/// The same for small models: little, and in the order that they do best with.
+/// Like [`SymbolPrompt`], for small models: less content, in the order with the best results.
 #[derive(Debug, Clone, Serialize)]
 pub struct SymbolSmallPrompt {
     pub task: String,
-    /// Failing tests in words.
+    /// Descriptions of failing tests.
     pub failures: Vec<String>,
-    /// Sources of tests that pass and that an earlier reply broke.
+    /// Sources of passing tests that an earlier reply broke.
     pub to_keep: Vec<String>,
     pub cause: String,
-    /// Whether the answer begins with what is wrong.
+    /// Whether the answer must begin with an explanation of the error.
     pub explain: bool,
     pub kind: String,
     pub language: String,
@@ -212,7 +215,7 @@ impl Prompt for SymbolSmallPrompt {
     const TEMPLATE: &'static str = "symbol_small.md";
 }
 
-/// A text file that a small model changes.
+/// A text file for a small model to change.
 #[derive(Debug, Clone, Serialize)]
 pub struct DocumentSmallPrompt {
     pub task: String,
@@ -228,15 +231,15 @@ impl Prompt for DocumentSmallPrompt {
 #[derive(Debug, Clone, Serialize)]
 pub struct TestSmallPrompt {
     pub task: String,
-    /// Function, method or class.
+    /// The kind of the symbol: function, method or class.
     pub kind: String,
     pub name: String,
     pub source: String,
-    /// The file in which it will stand, or a part of it; empty where there is none.
+    /// The file for the new test, or a part of it; empty if there is none.
     pub tests: String,
-    /// A test of another file, where the file shows none.
+    /// A test from another file, if the test file contains no example.
     pub example: String,
-    /// What a class of tests extends; empty where tests are functions.
+    /// The base class of test classes; empty if tests are functions.
     pub base: String,
 }
 
@@ -244,7 +247,7 @@ impl Prompt for TestSmallPrompt {
     const TEMPLATE: &'static str = "test_small.md";
 }
 
-/// The failing tests as a file beside a text with a hole, for a small model.
+/// The failing tests, shown to a small model as a separate file next to the text with a hole.
 #[derive(Debug, Clone, Serialize)]
 pub struct FillBesidePrompt {
     pub tests: Vec<FillTest>,
@@ -254,14 +257,15 @@ impl Prompt for FillBesidePrompt {
     const TEMPLATE: &'static str = "fill_beside.md";
 }
 
+/// A failing test and its output, for [`FillBesidePrompt`].
 #[derive(Debug, Clone, Serialize)]
 pub struct FillTest {
     pub source: String,
-    /// What it says, by lines.
+    /// The failure output, one entry per line.
     pub says: Vec<String>,
 }
 
-/// Why an agent has work; `kind` is one of the causes of an event.
+/// Why an agent was woken; `kind` is one of the causes in the run's events.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CausePrompt {
     pub kind: &'static str,
@@ -275,12 +279,12 @@ impl Prompt for CausePrompt {
     const TEMPLATE: &'static str = "cause.md";
 }
 
-/// Asks for the rest of an answer that was cut.
+/// Requests the rest of a text that was cut off.
 #[derive(Debug, Clone, Serialize)]
 pub struct ContinueTextPrompt {
-    /// The end of what is there.
+    /// The last part of the text before it was cut off.
     pub quote: String,
-    /// It ends with a line break.
+    /// Whether the quoted text ends with a line break.
     pub whole_line: bool,
 }
 
@@ -288,10 +292,10 @@ impl Prompt for ContinueTextPrompt {
     const TEMPLATE: &'static str = "continue_text.md";
 }
 
-/// Asks for the rest of a tool's arguments that were cut.
+/// Requests the rest of a tool call's arguments that were cut off.
 #[derive(Debug, Clone, Serialize)]
 pub struct ContinueCallPrompt {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     pub quote: String,
 }
@@ -300,11 +304,11 @@ impl Prompt for ContinueCallPrompt {
     const TEMPLATE: &'static str = "continue_call.md";
 }
 
-/// What the scout chooses from.
+/// The symbols from which the scout (the agent that picks where to begin) chooses.
 #[derive(Debug, Clone, Serialize)]
 pub struct ScoutPrompt {
     pub candidates: Vec<Excerpt>,
-    /// What the file of the best imports.
+    /// The imports in the file of the best candidate.
     pub imports: String,
 }
 
@@ -312,11 +316,11 @@ impl Prompt for ScoutPrompt {
     const TEMPLATE: &'static str = "scout.md";
 }
 
-/// What the one agent of `--driver single` begins with.
+/// The starting context of the only agent of `--driver single`.
 #[derive(Debug, Clone, Serialize)]
 pub struct SoloPrompt {
     pub candidates: Vec<Excerpt>,
-    /// What the file of the best imports.
+    /// The imports in the file of the best candidate.
     pub imports: String,
     pub cause: String,
 }
@@ -325,21 +329,21 @@ impl Prompt for SoloPrompt {
     const TEMPLATE: &'static str = "solo.md";
 }
 
-/// What the proxy user decides on.
+/// An intent or a proposal for the proxy (a model in the user's place) to decide on.
 #[derive(Debug, Clone, Serialize)]
 pub struct ProxyPrompt {
     pub task: String,
-    /// Whose intent it is.
+    /// The symbol whose agent asks.
     pub symbol: String,
-    /// What a proposal changes; empty for an intent.
+    /// The symbols that a proposal changes; empty for an intent.
     pub symbols: Vec<String>,
     pub reason: String,
-    /// Empty for an intent.
+    /// The change as a diff; empty for an intent.
     pub diff: String,
     pub evidence: String,
-    /// Proposals accepted so far, as diffs, capped.
+    /// Diffs of the proposals accepted so far, shortened.
     pub accepted: String,
-    /// Other owners at work, one a line.
+    /// The other active owners, one per line.
     pub others: Vec<String>,
 }
 
@@ -347,7 +351,7 @@ impl Prompt for ProxyPrompt {
     const TEMPLATE: &'static str = "proxy.md";
 }
 
-/// A change for an editor model to write.
+/// A described change for an editor model to write as code.
 #[derive(Debug, Clone, Serialize)]
 pub struct EditorPrompt {
     pub symbol: String,
@@ -361,31 +365,31 @@ impl Prompt for EditorPrompt {
     const TEMPLATE: &'static str = "editor.md";
 }
 
-/// An earlier question and its answer.
+/// An earlier question with its answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct AskTurn {
     pub question: String,
     pub answer: String,
 }
 
-/// What a reader begins with who answers a question about the code.
+/// The starting context of the agent that answers a user's question about the code.
 #[derive(Debug, Clone, Serialize)]
 pub struct AskPrompt {
     pub question: String,
-    /// Sources with their places and line numbers, best first.
+    /// Sources with locations and line numbers, best match first.
     pub excerpts: Vec<String>,
-    /// Symbols that found no room.
+    /// Symbols for which there was no room.
     pub others: Vec<String>,
-    /// Names with the places where they are used.
+    /// Names and the locations where they are used.
     pub uses: Vec<(String, String)>,
-    /// Empty for small models.
+    /// An overview of the project; empty for small models.
     pub map: String,
-    /// How many files there are, and in which folders.
+    /// The number of files and their directories.
     pub files: String,
     pub turns: Vec<AskTurn>,
-    /// What owners have said before.
+    /// Earlier statements of owners.
     pub findings: Vec<String>,
-    /// Small models are told once more, at the end, what an answer looks like.
+    /// Whether to repeat the answer format at the end, which helps small models.
     pub small: bool,
 }
 
@@ -393,7 +397,7 @@ impl Prompt for AskPrompt {
     const TEMPLATE: &'static str = "ask.md";
 }
 
-/// A question to the owner of a symbol, from the reader of a user's question.
+/// A question from the agent that answers the user to the owner of a symbol.
 #[derive(Debug, Clone, Serialize)]
 pub struct AskOwnerPrompt {
     pub symbol: String,
@@ -407,24 +411,24 @@ impl Prompt for AskOwnerPrompt {
     const TEMPLATE: &'static str = "ask_owner.md";
 }
 
-/// A claim that goes back, and what is wrong with it.
+/// A rejected claim and what is wrong with it.
 #[derive(Debug, Clone, Serialize)]
-pub struct MendClaim {
+pub struct RejectedClaim {
     pub claim: String,
     pub what: String,
 }
 
-/// Claims whose citations are wrong or missing.
+/// Asks for a correction of claims with wrong or missing citations.
 #[derive(Debug, Clone, Serialize)]
 pub struct AskMendPrompt {
-    pub claims: Vec<MendClaim>,
+    pub claims: Vec<RejectedClaim>,
 }
 
 impl Prompt for AskMendPrompt {
     const TEMPLATE: &'static str = "ask_mend.md";
 }
 
-/// What a verifier of changes is told.
+/// Instructions for a verifier, which scores changes.
 #[derive(Debug, Clone, Serialize)]
 pub struct VerifySystem {}
 
@@ -432,7 +436,7 @@ impl Prompt for VerifySystem {
     const TEMPLATE: &'static str = "verify_system.md";
 }
 
-/// A change that is to be given points.
+/// A change for the verifier to score.
 #[derive(Debug, Clone, Serialize)]
 pub struct VerifyPrompt {
     pub problem: String,

@@ -11,7 +11,7 @@ fn excerpt() -> Excerpt {
 }
 
 #[test]
-fn every_template_renders_with_its_struct() {
+fn every_prompt_template_renders_with_its_struct() {
     let fixed = [
         AgentSystem {}.render(),
         AgentSystemText {}.render(),
@@ -171,7 +171,7 @@ fn every_template_renders_with_its_struct() {
 }
 
 #[test]
-fn the_prompts_of_a_question_render() {
+fn prompts_for_answering_questions_render() {
     let ask = AskPrompt {
         question: "Where is it?".into(),
         excerpts: vec!["a.py `a.py::f` lines 3-4\n    3 def f(): pass\n".into()],
@@ -196,7 +196,7 @@ fn the_prompts_of_a_question_render() {
     };
     insta::assert_snapshot!(owner.render());
     let mend = AskMendPrompt {
-        claims: vec![MendClaim {
+        claims: vec![RejectedClaim {
             claim: "`f` is fast [a.py:99].".into(),
             what: "a.py has 4 lines, no line 99".into(),
         }],
@@ -205,7 +205,7 @@ fn the_prompts_of_a_question_render() {
 }
 
 #[test]
-fn a_missing_field_is_an_error() {
+fn rendering_fails_if_a_template_field_is_missing() {
     let template = TEMPLATES.get_template("task.md").expect("template");
     assert!(
         template
@@ -215,7 +215,7 @@ fn a_missing_field_is_an_error() {
 }
 
 #[test]
-fn every_file_of_the_folder_is_a_template() {
+fn every_file_in_the_prompts_directory_is_a_known_template() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prompts");
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .expect("prompts/")
@@ -234,7 +234,7 @@ fn every_file_of_the_folder_is_a_template() {
 }
 
 #[test]
-fn a_cause_says_who_and_why_and_what_is_expected() {
+fn cause_prompt_contains_the_sender_reason_and_changed_lines() {
     let said = |kind, text: &str| {
         let cause = CausePrompt {
             kind,
@@ -259,7 +259,7 @@ fn a_cause_says_who_and_why_and_what_is_expected() {
 }
 
 #[test]
-fn a_cut_answer_is_asked_for_with_its_end() {
+fn continuation_prompt_quotes_the_end_of_the_cut_answer() {
     let ask = |whole_line| {
         let prompt = ContinueTextPrompt {
             quote: "def f({{ x }}):\n    return <".into(),
@@ -291,7 +291,7 @@ fn a_cut_answer_is_asked_for_with_its_end() {
 }
 
 #[test]
-fn a_verifier_reads_the_problem_and_the_change() {
+fn verifier_prompt_contains_the_problem_and_the_patch() {
     let prompt = VerifyPrompt {
         problem: "It breaks.".into(),
         patch: "+mended".into(),

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::testing::*;
-use starling_core::{ApplyError, Current, DocVersion, EditorError, Effect, FileEdit};
+use starling_core::{ApplyError, CurrentText, DocVersion, EditorError, Effect, FileEdit};
 use starling_swarm::StopReason;
 use starling_text::{ByteRange, ChangeSet};
 
-fn edit(base: &Current, from: &str, to: &str) -> FileEdit {
+fn edit(base: &CurrentText, from: &str, to: &str) -> FileEdit {
     let after = base.text.replace(from, to);
     FileEdit {
         file: file("a.py"),
@@ -30,7 +30,7 @@ async fn replaces(scene: RunScript) {
 }
 
 #[tokio::test]
-async fn a_closed_file_is_written() {
+async fn edit_of_a_closed_file_is_written_to_disk() {
     let folder = folder(&[("a.py", "x = 'ä'\r\nold\r\n")]);
     let editor = editor(&folder, replaces).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_closed_file_is_written() {
 }
 
 #[tokio::test]
-async fn an_open_document_is_changed_and_saved() {
+async fn edit_of_an_open_document_is_applied_and_saved() {
     let folder = folder(&[("a.py", "old old\n")]);
     let editor = editor(&folder, replaces).await;
     editor.open(&file("a.py")).unwrap();
@@ -56,11 +56,11 @@ async fn an_open_document_is_changed_and_saved() {
 }
 
 #[tokio::test]
-async fn an_edit_of_another_text_is_stale() {
+async fn edit_against_another_base_text_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
-        let other = Current {
+        let other = CurrentText {
             text: Arc::from("older\n"),
             version: Some(DocVersion(1)),
         };
@@ -79,7 +79,7 @@ async fn an_edit_of_another_text_is_stale() {
 }
 
 #[tokio::test]
-async fn what_the_policy_forbids_is_neither_read_nor_written() {
+async fn forbidden_paths_are_neither_read_nor_written() {
     let folder = folder(&[("a.py", "old\n"), (".env", "old\n"), ("conf", "old\n")]);
     let root = folder.path();
     std::os::unix::fs::symlink("/etc/passwd", root.join("out.py")).unwrap();
@@ -114,7 +114,7 @@ async fn what_the_policy_forbids_is_neither_read_nor_written() {
 }
 
 #[tokio::test]
-async fn edits_at_the_same_time_do_not_mix() {
+async fn one_of_two_concurrent_edits_is_stale() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
@@ -123,7 +123,7 @@ async fn edits_at_the_same_time_do_not_mix() {
             editor.apply(edit(&base, "old", "one")),
             editor.apply(edit(&base, "old", "two")),
         );
-        // Whichever comes first is made, and the other one is for a text that is gone.
+        // The first edit is applied; the other one refers to a text that no longer exists.
         let (made, other) = match one {
             Ok(made) => (made, two),
             Err(_) => (two.unwrap(), one),
@@ -143,7 +143,7 @@ async fn edits_at_the_same_time_do_not_mix() {
 /// Creates `pkg/new.py`, deletes it again, and reports both results.
 async fn makes_and_deletes(scene: RunScript) {
     let editor = &scene.outside.editor;
-    let nothing = Current {
+    let nothing = CurrentText {
         text: "".into(),
         version: None,
     };
@@ -180,22 +180,22 @@ async fn makes_and_deletes(scene: RunScript) {
 }
 
 #[tokio::test]
-async fn a_file_is_made_and_deleted_through_the_editor() {
+async fn edits_can_create_and_delete_a_file() {
     let folder = folder(&[("a.py", "")]);
     let editor = editor(&folder, makes_and_deletes).await;
     let mut run = editor.run(task("go")).await.unwrap();
     let stale = "pkg/new.py: the text changed meanwhile";
-    let left = "Current { text: \"\", version: None }";
+    let left = "CurrentText { text: \"\", version: None }";
     assert_eq!(story(&mut run).await, ["x = 1\n", stale, left, stale]);
     assert!(!folder.path().join("pkg/new.py").exists());
 }
 
 #[tokio::test]
-async fn an_open_document_is_deleted_only_as_it_is() {
+async fn deletion_of_a_changed_document_is_stale() {
     let folder = folder(&[("a.py", "x\n")]);
     let editor = editor(&folder, async |scene: RunScript| {
         let editor = &scene.outside.editor;
-        let gone = |base: &Current| FileEdit {
+        let gone = |base: &CurrentText| FileEdit {
             file: file("a.py"),
             changes: ChangeSet::between(&base.text, ""),
             base: base.clone(),
@@ -203,7 +203,7 @@ async fn an_open_document_is_deleted_only_as_it_is() {
             effect: Effect::Delete,
         };
         let current = editor.current(&file("a.py")).await.unwrap();
-        let other = Current {
+        let other = CurrentText {
             text: "y\n".into(),
             ..current.clone()
         };

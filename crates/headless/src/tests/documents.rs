@@ -35,7 +35,7 @@ async fn server_text(editor: &HeadlessEditor) -> String {
 }
 
 #[tokio::test]
-async fn edits_arrive_in_every_encoding() {
+async fn document_edits_arrive_in_every_position_encoding() {
     for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
         let folder = folder(&[("a.py", TEXT)]);
         let editor = editor_with(&folder, encoding).await;
@@ -63,7 +63,7 @@ async fn edits_arrive_in_every_encoding() {
 }
 
 #[tokio::test]
-async fn a_closed_document_is_the_disk_again() {
+async fn closed_document_has_the_text_on_disk() {
     let folder = folder(&[("a.py", "disk\n")]);
     let editor = editor_with(&folder, Encoding::Utf16).await;
     assert_eq!(server_text(&editor).await, "disk\n");
@@ -83,7 +83,7 @@ async fn a_closed_document_is_the_disk_again() {
 }
 
 #[tokio::test]
-async fn a_change_without_a_range_is_the_whole_text() {
+async fn change_without_a_range_replaces_the_whole_text() {
     let folder = folder(&[("a.py", "old\n")]);
     let editor = editor_with(&folder, Encoding::Utf16).await;
     editor.open(&file("a.py")).unwrap();
@@ -104,7 +104,7 @@ async fn a_change_without_a_range_is_the_whole_text() {
 /// Sends 2,000 messages of two kinds without waiting. Each run must see exactly the changes that
 /// were sent before it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mixed_messages_keep_their_order() {
+async fn edits_and_run_requests_keep_their_order() {
     let folder = folder(&[("a.py", "")]);
     let editor = editor_with(&folder, Encoding::Utf8).await;
     let a = file("a.py");

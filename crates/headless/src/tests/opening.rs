@@ -53,7 +53,7 @@ fn of(path: &str) -> TargetParams {
 }
 
 #[tokio::test]
-async fn what_is_said_before_a_run_is_ready_reaches_it_in_order() {
+async fn steering_before_a_run_opens_is_delivered_in_order() {
     let folder = folder(&[]);
     let (editor, ready) = listening(&folder).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -73,7 +73,7 @@ async fn what_is_said_before_a_run_is_ready_reaches_it_in_order() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_before_it_is_ready_never_begins() {
+async fn run_cancelled_before_it_opens_never_begins() {
     let folder = folder(&[]);
     let (editor, ready) = listening(&folder).await;
     let mut run = editor.run(task("go")).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_run_that_is_cancelled_before_it_is_ready_never_begins() {
 }
 
 #[tokio::test]
-async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
+async fn ended_run_rejects_steering_but_still_exists() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));
@@ -119,7 +119,7 @@ async fn a_run_that_has_ended_is_told_nothing_and_stays_known() {
 }
 
 #[tokio::test]
-async fn only_the_last_runs_are_kept() {
+async fn oldest_ended_runs_are_forgotten() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::capabilities;
 use crate::testing::*;
-use starling_core::{ApplyError, Current, Effect, FileEdit};
-use starling_rpc::frames::Reader;
+use starling_core::{ApplyError, CurrentText, Effect, FileEdit};
+use starling_rpc::frames::MessageReader;
 use starling_rpc::wire;
 use starling_server::{ExitKind, RunStarter, serve};
 use starling_swarm::StopReason;
@@ -44,7 +44,7 @@ fn replaces() -> RunStarter {
 }
 
 #[tokio::test]
-async fn the_server_says_what_it_can_do() {
+async fn initialize_returns_the_server_capabilities() {
     let client = TestClient::new(waits_for_cancel());
     let answer = client
         .initialize(capabilities(&[Encoding::Utf32, Encoding::Utf16]))
@@ -53,7 +53,7 @@ async fn the_server_says_what_it_can_do() {
 }
 
 #[tokio::test]
-async fn exit_ends_the_server_while_stdin_stays_open() {
+async fn exit_notification_ends_the_server_while_stdin_stays_open() {
     let client = TestClient::new(waits_for_cancel());
     client.initialize(json!({})).await;
     let run = client.execute("starling.run", json!({"task": "x"})).await;
@@ -69,7 +69,7 @@ async fn exit_ends_the_server_while_stdin_stays_open() {
 }
 
 #[tokio::test]
-async fn the_end_of_stdin_ends_the_server() {
+async fn closing_stdin_ends_the_server() {
     let client = TestClient::new(waits_for_cancel());
     client.initialize(json!({})).await;
     let TestClient {
@@ -82,7 +82,7 @@ async fn the_end_of_stdin_ends_the_server() {
 }
 
 #[tokio::test]
-async fn a_progress_bar_can_be_cancelled() {
+async fn cancelling_the_progress_cancels_the_run() {
     let mut client = TestClient::new(waits_for_cancel());
     client
         .initialize(json!({"window": {"workDoneProgress": true}}))
@@ -107,7 +107,7 @@ async fn a_progress_bar_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
+async fn edit_is_versioned_and_annotated_if_the_client_supports_it() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {
@@ -151,7 +151,7 @@ async fn an_edit_is_versioned_and_annotated_where_that_is_understood() {
 }
 
 #[tokio::test]
-async fn a_reply_is_not_believed_without_the_text() {
+async fn edit_counts_as_applied_only_when_the_text_arrives() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
@@ -169,7 +169,7 @@ async fn a_reply_is_not_believed_without_the_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_lies_is_found_out() {
+async fn edit_is_refused_if_the_client_confirms_it_without_sending_the_text() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
@@ -191,7 +191,7 @@ async fn a_client_that_lies_is_found_out() {
 
 /// The client applies the edit only after the server's time limit.
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_comes_too_late_is_taken_back() {
+async fn edit_applied_after_the_time_limit_is_reverted() {
     for answer in [None, Some(json!({"applied": true}))] {
         let mut client = TestClient::new(replaces());
         client
@@ -222,7 +222,7 @@ async fn an_edit_that_comes_too_late_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_refusal_after_the_user_typed_is_stale() {
+async fn refused_edit_is_stale_if_the_user_typed_meanwhile() {
     let mut client = TestClient::new(replaces());
     client
         .initialize(json!({"workspace": {"workspaceEdit": {"documentChanges": true}}}))
@@ -244,7 +244,7 @@ async fn a_refusal_after_the_user_typed_is_stale() {
 }
 
 #[tokio::test]
-async fn a_client_without_versioned_edits_gets_none() {
+async fn client_without_versioned_edits_receives_no_edits() {
     let mut client = TestClient::new(replaces());
     client.initialize(json!({})).await;
     client.execute("starling.run", json!({"task": "x"})).await;
@@ -254,7 +254,7 @@ async fn a_client_without_versioned_edits_gets_none() {
 }
 
 #[tokio::test]
-async fn a_session_without_a_folder_has_no_runs() {
+async fn run_requires_an_open_folder() {
     let client = TestClient::new(waits_for_cancel());
     let params = json!({"capabilities": {}});
     client
@@ -272,7 +272,7 @@ async fn a_session_without_a_folder_has_no_runs() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_up_no_run() {
+async fn unread_output_does_not_block_a_run() {
     let (done, is_done) = tokio::sync::oneshot::channel();
     let done = std::sync::Mutex::new(Some(done));
     let start = scripted(move |scene: RunScript| {
@@ -291,7 +291,7 @@ async fn a_client_that_does_not_read_holds_up_no_run() {
     let trajectories = folder.path().join(".trajectories");
     let (ours, theirs) = tokio::io::duplex(4096);
     let (answers, mut ours) = tokio::io::split(ours);
-    let mut answers = Reader::new(answers);
+    let mut answers = MessageReader::new(answers);
     let (input, output) = tokio::io::split(theirs);
     tokio::spawn(serve(input, output, services(start, &trajectories)));
     let root = tower_lsp::lsp_types::Url::from_directory_path(folder.path()).unwrap();
@@ -337,7 +337,7 @@ fn edits_the_file_itself(effect: Effect) -> RunStarter {
             Effect::Change | Effect::Delete => ("a.py", ""),
         };
         let base = editor.current(&file(name)).await;
-        let base = base.unwrap_or(Current {
+        let base = base.unwrap_or(CurrentText {
             text: "".into(),
             version: None,
         });
@@ -364,7 +364,7 @@ fn edits(operations: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
+async fn new_file_is_sent_as_a_create_operation_and_a_text_edit() {
     let mut client = TestClient::new(edits_the_file_itself(Effect::Create));
     client.initialize(edits(json!(["create"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
@@ -390,7 +390,7 @@ async fn a_file_is_made_by_an_operation_and_its_text_by_an_edit() {
 }
 
 #[tokio::test]
-async fn a_client_that_makes_no_files_is_not_asked_to() {
+async fn client_without_create_support_gets_no_create_operation() {
     let mut client = TestClient::new(edits_the_file_itself(Effect::Create));
     client.initialize(edits(json!(["delete"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;
@@ -400,7 +400,7 @@ async fn a_client_that_makes_no_files_is_not_asked_to() {
 }
 
 #[tokio::test]
-async fn a_file_goes_by_an_operation_guarded_by_its_version() {
+async fn deletion_is_sent_with_the_document_version() {
     let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
     client.initialize(edits(json!(["delete"]))).await;
     let open = json!({"textDocument": {
@@ -422,7 +422,7 @@ async fn a_file_goes_by_an_operation_guarded_by_its_version() {
 }
 
 #[tokio::test]
-async fn a_client_that_deletes_no_files_keeps_an_empty_one() {
+async fn client_without_delete_support_keeps_an_empty_file() {
     let mut client = TestClient::new(edits_the_file_itself(Effect::Delete));
     client.initialize(edits(json!(["create"]))).await;
     client.execute("starling.run", json!({"task": "x"})).await;

@@ -39,7 +39,7 @@ fn tell(verdict: &Verdict) -> Event {
 }
 
 #[tokio::test]
-async fn events_come_in_order_and_the_trajectory_holds_them() {
+async fn events_arrive_in_order_and_are_recorded() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         for step in 0..200 {
@@ -77,7 +77,7 @@ async fn events_come_in_order_and_the_trajectory_holds_them() {
 }
 
 #[tokio::test]
-async fn a_request_decides_over_the_defaults() {
+async fn run_parameters_override_the_defaults() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         let Limits { calls, tokens, .. } = scene.task.limits;
@@ -96,7 +96,7 @@ async fn a_request_decides_over_the_defaults() {
 }
 
 #[tokio::test]
-async fn proposals_are_answered() {
+async fn proposals_can_be_accepted_rejected_and_steered() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         for id in 1..=3 {
@@ -136,7 +136,7 @@ async fn proposals_are_answered() {
 }
 
 #[tokio::test]
-async fn intents_are_answered_by_their_symbol() {
+async fn intents_are_reviewed_by_symbol() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         for name in ["a.py::f", "a.py::g"] {
@@ -172,7 +172,7 @@ async fn intents_are_answered_by_their_symbol() {
 }
 
 #[tokio::test]
-async fn agents_are_steered_and_runs_cancelled() {
+async fn agents_can_be_steered_and_runs_cancelled() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |mut scene: RunScript| {
         for _ in 0..2 {
@@ -204,7 +204,7 @@ async fn agents_are_steered_and_runs_cancelled() {
 }
 
 #[tokio::test]
-async fn applied_proposals_are_undone_even_after_the_end() {
+async fn applied_proposals_can_be_undone_after_the_run_ended() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(finished(StopReason::Settled));
@@ -223,7 +223,7 @@ async fn applied_proposals_are_undone_even_after_the_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_begin_says_why() {
+async fn run_that_fails_to_start_reports_the_reason() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |_scene: RunScript| panic!("must not start")).await;
     let mut params = task("go");
@@ -237,7 +237,7 @@ async fn a_run_that_cannot_begin_says_why() {
 }
 
 #[tokio::test]
-async fn several_runs_keep_apart() {
+async fn concurrent_runs_are_independent() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |scene: RunScript| {
         scene.log.event(review_asked(1, "a.py::f"));
@@ -277,7 +277,7 @@ async fn several_runs_keep_apart() {
 }
 
 #[tokio::test]
-async fn bad_commands_are_refused_with_a_reason() {
+async fn invalid_commands_are_rejected_with_a_reason() {
     let folder = folder(&[]);
     let editor = editor(&folder, async |_scene: RunScript| {}).await;
     let execute = async |command: &str, arguments: Value| {

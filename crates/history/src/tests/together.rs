@@ -15,11 +15,11 @@ struct FailingEditor {
 
 #[async_trait]
 impl Editor for FailingEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         self.disk.current(file).await
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         if edit.file.as_str() == self.refuses {
             return Err(ApplyError::Refused {
                 file: edit.file,
@@ -115,7 +115,7 @@ async fn set_with_refused_member_is_not_undone() {
 }
 
 #[tokio::test]
-async fn keeps_change_needed_by_a_kept_change() {
+async fn undo_keeps_a_change_that_a_kept_change_depends_on() {
     let (project, found) = project();
     std::fs::write(project.root().join("f.py"), "a\nB, typed\n").unwrap();
     let outcome = project.undo(&found).await;
@@ -130,7 +130,7 @@ async fn keeps_change_needed_by_a_kept_change() {
 }
 
 #[tokio::test]
-async fn member_can_be_undone_alone_by_number() {
+async fn single_member_of_a_set_can_be_undone_by_number() {
     let (project, found) = project();
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&project.root()));
     let mut open = project.open(&found).await.unwrap();
@@ -150,7 +150,7 @@ async fn member_can_be_undone_alone_by_number() {
 }
 
 #[tokio::test]
-async fn reapplies_set_when_a_file_cannot_be_written() {
+async fn set_is_reapplied_if_a_file_cannot_be_written() {
     for refuses in ["a.py", "b.py", "new.py"] {
         let (project, found) = project();
         let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
@@ -173,7 +173,7 @@ async fn reapplies_set_when_a_file_cannot_be_written() {
 
 /// The undo of `b.py` begins after `new.py` has been removed.
 #[tokio::test]
-async fn reapplies_set_when_user_types_during_undo() {
+async fn set_is_reapplied_if_the_user_types_during_the_undo() {
     let (project, found) = project();
     let editor: Arc<dyn Editor> = Arc::new(FailingEditor {
         disk: DiskEditor::new(&project.root()),
@@ -197,7 +197,7 @@ async fn reapplies_set_when_user_types_during_undo() {
 }
 
 #[tokio::test]
-async fn keeps_both_members_of_a_set_in_one_file() {
+async fn set_within_one_file_is_kept_together() {
     let project = TestProject::new();
     let (one, two, three) = ("a\nb\nc\n", "a\nB\nc\n", "a\nB\nC\n");
     let with = |set: u32, change| AppliedChange {

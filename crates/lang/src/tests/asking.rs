@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::scripted::*;
-use crate::keeper::Keeper;
-use crate::service::{LanguageServers, Wanted};
-use crate::session::About;
-use starling_core::{Answer, Diagnostics, Effort, LanguageService, ProblemKind, Relation};
+use crate::keeper::ServerSupervisor;
+use crate::service::{LanguageServers, ServerSelection};
+use crate::session::ServerSetup;
+use starling_core::{Diagnostics, Effort, LanguageService, LspAnswer, ProblemKind, Relation};
 
 const LONG: Duration = Duration::from_secs(5);
 
@@ -19,8 +19,8 @@ fn ask(text: &str) -> starling_core::TextRequest {
     request("a.py", text, None, LONG)
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn wanted() -> ServerSelection {
+    ServerSelection {
         fast: Vec::new(),
         thorough: Vec::new(),
         stops: [ProblemKind::Other].into(),
@@ -29,8 +29,8 @@ fn wanted() -> Wanted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_crashes_is_started_again_later_each_time_and_then_no_more() {
-    let mut script = Script::good(Manner::Pull);
+async fn crashing_server_is_restarted_with_increasing_delay_and_then_abandoned() {
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
     let mut starts = 0;
@@ -43,14 +43,14 @@ async fn a_server_that_crashes_is_started_again_later_each_time_and_then_no_more
     }
     assert_eq!(starts, 6);
     assert!(
-        said.contains("not started again: at its start: it crashed"),
+        said.contains("not started again: at startup: it crashed"),
         "{said}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn between_two_starts_the_answer_comes_at_once() {
-    let mut script = Script::good(Manner::Pull);
+async fn request_during_the_restart_delay_fails_immediately() {
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.crash_at_start = 100;
     let keeper = script.keeper(1);
     for _ in 0..2 {
@@ -63,14 +63,14 @@ async fn between_two_starts_the_answer_comes_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_is_not_there_is_told() {
-    let about = About {
+async fn missing_server_program_is_reported() {
+    let about = ServerSetup {
         name: "gone".to_owned(),
         root: "/p".into(),
         settings: json!({}),
         options: json!({}),
     };
-    let keeper = Keeper::new(about, Arc::new(|| Err(io::Error::other("no such file"))));
+    let keeper = ServerSupervisor::new(about, Arc::new(|| Err(io::Error::other("no such file"))));
     let why = keeper.diagnose(ask("x")).await.unwrap_err();
     assert_eq!(why, "gone: it cannot be started: no such file");
     assert_eq!(
@@ -80,9 +80,9 @@ async fn a_program_that_is_not_there_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_finds_nothing_is_not_believed() {
-    for manner in [Manner::Pull, Manner::Push] {
-        let mut script = Script::good(manner);
+async fn server_that_misses_a_syntax_error_is_not_trusted() {
+    for manner in [DiagnosticsMode::Pull, DiagnosticsMode::Push] {
+        let mut script = ServerScript::good(manner);
         script.blind = true;
         let keeper = script.keeper(1);
         for _ in 0..3 {
@@ -94,8 +94,8 @@ async fn a_server_that_finds_nothing_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_started_anew() {
-    let mut script = Script::good(Manner::Push);
+async fn unresponsive_server_is_restarted() {
+    let mut script = ServerScript::good(DiagnosticsMode::Push);
     script.silent_after = 1;
     let keeper = script.keeper(1);
     for _ in 0..3 {
@@ -108,8 +108,8 @@ async fn a_silent_server_is_started_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_wait_their_turn_within_their_deadlines() {
-    let mut script = Script::good(Manner::Pull);
+async fn queued_requests_end_by_their_deadline() {
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.silent = 100;
     let keeper = script.keeper(1);
     let began = tokio::time::Instant::now();
@@ -123,9 +123,9 @@ async fn questions_wait_their_turn_within_their_deadlines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
+async fn diagnostics_are_cached_and_marked_as_blocking_by_configuration() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let keeper = Script::good(Manner::Pull).keeper(1);
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper.clone()), None, &[], &wanted());
     for _ in 0..3 {
         let Diagnostics::Known { tool, problems } = servers.diagnostics(ask("x")).await else {
@@ -147,7 +147,7 @@ async fn what_is_known_is_not_asked_again_and_stops_as_configured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_server_the_reasons_are_told() {
+async fn missing_server_is_reported_with_reasons() {
     let reasons = ["ty: not installed".to_owned(), "pylsp: no".to_owned()];
     let servers = LanguageServers::of(None, None, &reasons, &wanted());
     let Diagnostics::Unknown { reason } = servers.diagnostics(ask("x")).await else {
@@ -156,7 +156,7 @@ async fn without_a_server_the_reasons_are_told() {
     assert_eq!(reason, "no language server: ty: not installed; pylsp: no");
     assert_eq!(servers.news(), [reason], "told once in a run");
     assert!(servers.news().is_empty());
-    let keeper = Script::good(Manner::Pull).keeper(1);
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
     let other = request("a.txt", "x", None, LONG);
     let Diagnostics::Unknown { reason } = servers.diagnostics(other).await else {
@@ -166,8 +166,8 @@ async fn without_a_server_the_reasons_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_service_waits_no_longer_than_it_is_configured_to() {
-    let mut script = Script::good(Manner::Pull);
+async fn language_service_respects_the_configured_timeout() {
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.silent = 100;
     let servers = LanguageServers::of(Some(script.keeper(1)), None, &[], &wanted());
     let began = tokio::time::Instant::now();
@@ -177,21 +177,21 @@ async fn the_service_waits_no_longer_than_it_is_configured_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_about_names_start_nothing() {
-    let keeper = Script::good(Manner::Pull).keeper(1);
+async fn requests_about_names_do_not_start_a_server() {
+    let keeper = ServerScript::good(DiagnosticsMode::Pull).keeper(1);
     let servers = LanguageServers::of(Some(keeper), None, &[], &wanted());
-    let Answer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
+    let LspAnswer::Unknown { reason } = servers.hover(ask("x"), 0).await else {
         panic!("known without a server");
     };
     assert_eq!(reason, "scripted: it is not ready");
     servers.diagnostics(ask("x")).await;
-    let Answer::Known { tool, value } = servers.hover(ask("xy"), 0).await else {
+    let LspAnswer::Known { tool, value } = servers.hover(ask("xy"), 0).await else {
         panic!("not known");
     };
     assert_eq!((tool.as_str(), value.as_str()), ("scripted 1.0", "xy|"));
     let text = "a text that is long enough";
     let found = servers.spots(ask(text), 0, Relation::References).await;
-    let Answer::Known { value, .. } = found else {
+    let LspAnswer::Known { value, .. } = found else {
         panic!("{found:?}");
     };
     assert_eq!(value[0].file.as_str(), "a.py");
@@ -199,8 +199,8 @@ async fn questions_about_names_start_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_slow_with_names_is_not_started_anew() {
-    let mut script = Script::good(Manner::Pull);
+async fn server_that_is_slow_with_names_is_not_restarted() {
+    let mut script = ServerScript::good(DiagnosticsMode::Pull);
     script.slow_names = 100;
     let keeper = script.keeper(1);
     keeper.diagnose(ask("x")).await.unwrap();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{LanguageServers, OwnPrograms, Places, ServerPool, Wanted};
+use crate::{LanguageServers, OwnPrograms, ProgramSearch, ServerPool, ServerSelection};
 use starling_core::{
-    Answer, Diagnostics, Effort, LanguageService, Problem, ProblemKind, Relation, TextRequest,
+    Diagnostics, Effort, LanguageService, LspAnswer, Problem, ProblemKind, Relation, TextRequest,
 };
 use starling_syntax::FilePath;
 use starling_workspace::{Overlay, Workspace};
@@ -15,14 +15,15 @@ use starling_workspace::{Overlay, Workspace};
 const SHOP: &str = "from shop.price import total\n\n\ndef buy(cart):\n    return total(cart, 3)\n";
 const PRICE: &str = "def total(cart, tax):\n    return sum(cart) * tax\n";
 
-struct Fixture {
+/// A small Python project and the directory of the servers to test.
+struct TestProject {
     dir: tempfile::TempDir,
     cache: tempfile::TempDir,
     servers: PathBuf,
 }
 
 /// Creates a project, or returns `None` if there are no servers to test.
-fn fixture() -> Option<Fixture> {
+fn fixture() -> Option<TestProject> {
     let servers = PathBuf::from(std::env::var_os("STARLING_TEST_SERVERS")?);
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
@@ -37,14 +38,14 @@ fn fixture() -> Option<Fixture> {
         "pyproject.toml",
         "[project]\nname = \"shop\"\nversion = \"1\"\n",
     );
-    Some(Fixture {
+    Some(TestProject {
         dir,
         cache: tempfile::tempdir().unwrap(),
         servers,
     })
 }
 
-impl Fixture {
+impl TestProject {
     fn service(&self, server: &str) -> LanguageServers {
         let root = self.dir.path().canonicalize().unwrap();
         let snapshot = Workspace::open(root.clone())
@@ -52,13 +53,13 @@ impl Fixture {
             .snapshot(Overlay::new());
         let path = std::env::var_os("PATH").unwrap();
         let path = std::env::split_paths(&path);
-        let places = Places {
+        let places = ProgramSearch {
             root,
             own_programs: OwnPrograms::Refused,
             path: std::env::join_paths([self.servers.clone()].into_iter().chain(path)).unwrap(),
             virtual_env: None,
         };
-        let wanted = Wanted {
+        let wanted = ServerSelection {
             fast: vec![server.to_owned()],
             thorough: Vec::new(),
             stops: [ProblemKind::Name, ProblemKind::Call, ProblemKind::Syntax].into(),
@@ -175,7 +176,7 @@ async fn knows_names(server: &str) {
         let found = servers
             .spots(asked(file, text, overlay), at, relation)
             .await;
-        let Answer::Known { value, .. } = found else {
+        let LspAnswer::Known { value, .. } = found else {
             panic!("{found:?}");
         };
         let mut places: Vec<(String, usize)> = value
@@ -200,7 +201,7 @@ async fn knows_names(server: &str) {
     assert!(used.contains(&call), "{used:?}");
     let at = later.rfind("total").unwrap();
     let told = servers.hover(asked("shop/buy.py", &later, &[]), at).await;
-    let Answer::Known { value, .. } = told else {
+    let LspAnswer::Known { value, .. } = told else {
         panic!("{told:?}");
     };
     assert!(value.contains("total") && value.contains("tax"), "{value}");
@@ -228,51 +229,51 @@ async fn offers_imports(server: &str) {
 }
 
 #[tokio::test]
-async fn ty_checks_texts_that_are_not_on_disk() {
+async fn ty_reports_problems_of_unsaved_texts() {
     checks_texts_that_are_not_on_disk("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_checks_texts_that_are_not_on_disk() {
+async fn basedpyright_reports_problems_of_unsaved_texts() {
     checks_texts_that_are_not_on_disk("basedpyright").await;
 }
 
 #[tokio::test]
-async fn ty_offers_imports() {
+async fn ty_quick_fix_adds_a_missing_import() {
     offers_imports("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_offers_imports() {
+async fn basedpyright_quick_fix_adds_a_missing_import() {
     offers_imports("basedpyright").await;
 }
 
 #[tokio::test]
-async fn jedi_finds_what_cannot_be_parsed() {
+async fn jedi_reports_syntax_errors() {
     finds("jedi-language-server", &[ProblemKind::Syntax]).await;
 }
 
 #[tokio::test]
-async fn pylsp_finds_names_that_nothing_defines() {
+async fn pylsp_reports_undefined_names() {
     finds("pylsp", &[ProblemKind::Name, ProblemKind::Syntax]).await;
 }
 
 #[tokio::test]
-async fn ty_knows_names() {
+async fn ty_finds_definitions_and_references() {
     knows_names("ty").await;
 }
 
 #[tokio::test]
-async fn basedpyright_knows_names() {
+async fn basedpyright_finds_definitions_and_references() {
     knows_names("basedpyright").await;
 }
 
 #[tokio::test]
-async fn jedi_knows_names() {
+async fn jedi_finds_definitions_and_references() {
     knows_names("jedi-language-server").await;
 }
 
 #[tokio::test]
-async fn pylsp_knows_names() {
+async fn pylsp_finds_definitions_and_references() {
     knows_names("pylsp").await;
 }

@@ -7,20 +7,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::scripted::*;
-use crate::names::{Place, spots};
+use crate::names::{ServerLocation, spots};
 use starling_core::Relation;
 use starling_syntax::FilePath;
 
-const MANNERS: [Manner; 4] = [
-    Manner::Pull,
-    Manner::PullLater,
-    Manner::Push,
-    Manner::PushBare,
+const MANNERS: [DiagnosticsMode; 4] = [
+    DiagnosticsMode::Pull,
+    DiagnosticsMode::PullLater,
+    DiagnosticsMode::Push,
+    DiagnosticsMode::PushBare,
 ];
 
 /// Counts of the results of several schedules.
 #[derive(Debug, Default)]
-struct Count {
+struct ResultCounts {
     /// Number of results with problems.
     known: usize,
     /// Number of results with locations or hover text.
@@ -29,7 +29,7 @@ struct Count {
 }
 
 /// Returns the length of the only location.
-fn length(places: &[Place]) -> usize {
+fn length(places: &[ServerLocation]) -> usize {
     let long = "x".repeat(99);
     let mut request = request("a.py", &long, None, Duration::ZERO);
     let other = (FilePath::new("b.py"), Some(long.into()));
@@ -39,13 +39,13 @@ fn length(places: &[Place]) -> usize {
     spots[0].range.len()
 }
 
-fn script(dice: &mut Dice, manner: Manner) -> Script {
+fn script(dice: &mut TestRng, manner: DiagnosticsMode) -> ServerScript {
     // Each kind of failure occurs in one of three schedules.
     let mut often = |most: u64| match dice.below(3) {
         0 => 1 + dice.below(most),
         _ => 0,
     };
-    Script {
+    ServerScript {
         manner,
         crash_at_start: often(60),
         crash_at_message: often(20),
@@ -61,8 +61,8 @@ fn script(dice: &mut Dice, manner: Manner) -> Script {
     }
 }
 
-async fn one_schedule(seed: u64, count: &mut Count) {
-    let mut dice = Dice::new(seed + 77);
+async fn one_schedule(seed: u64, count: &mut ResultCounts) {
+    let mut dice = TestRng::new(seed + 77);
     let manner = MANNERS[(seed % 4) as usize];
     let keeper = script(&mut dice, manner).keeper(seed);
     for question in 0..8 {
@@ -133,8 +133,8 @@ async fn one_schedule(seed: u64, count: &mut Count) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
-    let mut count = Count::default();
+async fn misbehaving_servers_cause_no_stale_results_and_no_late_ones() {
+    let mut count = ResultCounts::default();
     for seed in 0..1000 {
         one_schedule(seed, &mut count).await;
     }
@@ -146,9 +146,9 @@ async fn nothing_old_is_shown_and_nothing_is_waited_for_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn good_servers_always_answer() {
+async fn well_behaved_servers_always_answer() {
     for manner in MANNERS {
-        let keeper = Script::good(manner).keeper(1);
+        let keeper = ServerScript::good(manner).keeper(1);
         let mut unproven = 0;
         for question in 0..50 {
             let other = (question % 3 == 0).then(|| format!("other {question}"));
@@ -161,7 +161,7 @@ async fn good_servers_always_answer() {
                 }
                 // A result that may be stale is rejected once.
                 Err(why) => {
-                    assert_eq!(manner, Manner::PushBare, "{why}");
+                    assert_eq!(manner, DiagnosticsMode::PushBare, "{why}");
                     assert!(why.contains("may be old"), "{why}");
                     unproven += 1;
                 }

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::sync::mpsc;
 
-use crate::keeper::Keeper;
-use crate::link::{Launch, Link};
-use crate::session::About;
+use crate::keeper::ServerSupervisor;
+use crate::link::{ServerLauncher, ServerLink};
+use crate::session::ServerSetup;
 use starling_core::{Effort, Problem, TextRequest};
-use starling_rpc::frames::Reader;
+use starling_rpc::frames::MessageReader;
 use starling_rpc::wire;
 use starling_syntax::FilePath;
 
 /// How a server delivers diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum DiagnosticsMode {
     Pull,
     /// Supports pull, but registers for it some time after the handshake.
     PullLater,
@@ -30,11 +30,11 @@ pub enum Manner {
 
 /// A pseudo-random generator that is deterministic for a seed.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     pub fn new(seed: u64) -> Self {
-        Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+        TestRng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     pub fn below(&mut self, most: u64) -> u64 {
@@ -52,8 +52,8 @@ impl Dice {
 
 /// The probability of each kind of misbehaviour, in percent.
 #[derive(Debug, Clone, Copy)]
-pub struct Script {
-    pub manner: Manner,
+pub struct ServerScript {
+    pub manner: DiagnosticsMode,
     pub crash_at_start: u64,
     pub crash_at_message: u64,
     pub silent: u64,
@@ -70,9 +70,9 @@ pub struct Script {
     pub silent_after: u64,
 }
 
-impl Script {
-    pub fn good(manner: Manner) -> Self {
-        Script {
+impl ServerScript {
+    pub fn good(manner: DiagnosticsMode) -> Self {
+        ServerScript {
             manner,
             crash_at_start: 0,
             crash_at_message: 0,
@@ -89,27 +89,27 @@ impl Script {
     }
 
     /// Creates a keeper of such servers. Each start uses another seed.
-    pub fn keeper(self, seed: u64) -> Keeper {
+    pub fn keeper(self, seed: u64) -> ServerSupervisor {
         let starts = Arc::new(Mutex::new(seed.wrapping_mul(1000)));
-        let launch: Launch = Arc::new(move || {
+        let launch: ServerLauncher = Arc::new(move || {
             let mut starts = starts.lock().unwrap();
             *starts += 1;
             let (ours, theirs) = duplex(1 << 16);
-            tokio::spawn(run(self, Dice::new(*starts), theirs));
+            tokio::spawn(run(self, TestRng::new(*starts), theirs));
             let (input, output) = split(ours);
-            Ok(Link {
+            Ok(ServerLink {
                 input: Box::new(input),
                 output: Box::new(output),
                 process: None,
             })
         });
-        let about = About {
+        let about = ServerSetup {
             name: "scripted".to_owned(),
             root: "/p".into(),
             settings: json!({}),
             options: json!({}),
         };
-        Keeper::new(about, launch)
+        ServerSupervisor::new(about, launch)
     }
 }
 
@@ -124,7 +124,8 @@ pub fn request(file: &str, text: &str, other: Option<&str>, deadline: Duration) 
     }
 }
 
-/// Returns the message that a server must report for a text beside another text.
+/// Returns the message that a server must report for a text while another document has the text
+/// `other`.
 pub fn seen(text: &str, other: Option<&str>) -> String {
     format!("{text}|{}", other.unwrap_or_default())
 }
@@ -137,24 +138,25 @@ pub fn words(problems: &[Problem]) -> Vec<&str> {
 }
 
 /// A message and its delay. `None` stops the server.
-type Said = (Duration, Option<Value>);
+type ScheduledMessage = (Duration, Option<Value>);
 
-struct Server {
-    script: Script,
-    dice: Dice,
+/// A language server in memory that misbehaves as its script says.
+struct ScriptedServer {
+    script: ServerScript,
+    dice: TestRng,
     texts: BTreeMap<String, String>,
-    say: mpsc::UnboundedSender<Said>,
+    say: mpsc::UnboundedSender<ScheduledMessage>,
     /// The end of the current analysis, for a server that runs one analysis at a time.
     busy: Duration,
     shown: u64,
     clock: tokio::time::Instant,
 }
 
-async fn run(script: Script, dice: Dice, pipe: DuplexStream) {
+async fn run(script: ServerScript, dice: TestRng, pipe: DuplexStream) {
     let (input, output) = split(pipe);
     let (say, said) = mpsc::unbounded_channel();
     let speaker = tokio::spawn(speak(output, said));
-    let server = Server {
+    let server = ScriptedServer {
         script,
         dice,
         texts: BTreeMap::new(),
@@ -163,12 +165,15 @@ async fn run(script: Script, dice: Dice, pipe: DuplexStream) {
         shown: 0,
         clock: tokio::time::Instant::now(),
     };
-    server.serve(Reader::new(input)).await;
+    server.serve(MessageReader::new(input)).await;
     speaker.abort();
 }
 
 /// Sends messages in the order in which they are due.
-async fn speak(mut output: WriteHalf<DuplexStream>, mut said: mpsc::UnboundedReceiver<Said>) {
+async fn speak(
+    mut output: WriteHalf<DuplexStream>,
+    mut said: mpsc::UnboundedReceiver<ScheduledMessage>,
+) {
     let mut waiting: BTreeMap<(tokio::time::Instant, u64), Option<Value>> = BTreeMap::new();
     let mut count = 0;
     loop {
@@ -205,8 +210,8 @@ async fn speak(mut output: WriteHalf<DuplexStream>, mut said: mpsc::UnboundedRec
     }
 }
 
-impl Server {
-    async fn serve(mut self, mut input: Reader<ReadHalf<DuplexStream>>) {
+impl ScriptedServer {
+    async fn serve(mut self, mut input: MessageReader<ReadHalf<DuplexStream>>) {
         if self.dice.in_hundred(self.script.crash_at_start) {
             return;
         }
@@ -274,7 +279,7 @@ impl Server {
         let id = message["id"].take();
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => self.greet(&id),
-            "initialized" if self.script.manner == Manner::PullLater => {
+            "initialized" if self.script.manner == DiagnosticsMode::PullLater => {
                 let registration = json!({"registrations": [
                     {"id": "d", "method": "textDocument/diagnostic", "registerOptions": {}},
                 ]});
@@ -324,8 +329,10 @@ impl Server {
 
     fn greet(&mut self, id: &Value) {
         let pull = match self.script.manner {
-            Manner::Pull => json!({"interFileDependencies": true}),
-            Manner::PullLater | Manner::Push | Manner::PushBare => Value::Null,
+            DiagnosticsMode::Pull => json!({"interFileDependencies": true}),
+            DiagnosticsMode::PullLater | DiagnosticsMode::Push | DiagnosticsMode::PushBare => {
+                Value::Null
+            }
         };
         let result = json!({
             "serverInfo": {"name": "scripted", "version": "1.0"},
@@ -373,8 +380,8 @@ impl Server {
         let silent = self.script.silent_after != 0 && self.shown > self.script.silent_after;
         let after = self.takes().filter(|_| !silent);
         match self.script.manner {
-            Manner::Pull | Manner::PullLater => {}
-            Manner::Push => {
+            DiagnosticsMode::Pull | DiagnosticsMode::PullLater => {}
+            DiagnosticsMode::Push => {
                 let version = match self.dice.in_hundred(self.script.wrong_version) {
                     true => [version - 1, version + 1, 0, -version, version * 7]
                         [self.dice.below(5) as usize],
@@ -382,7 +389,7 @@ impl Server {
                 };
                 self.publish(&uri, json!(version), after);
             }
-            Manner::PushBare => {
+            DiagnosticsMode::PushBare => {
                 let Some(after) = after else {
                     return;
                 };

@@ -1,10 +1,10 @@
-//! The request that goes on with a cut answer.
+//! Builds the request that asks a model to continue an answer that was cut off.
 
 use super::join::{LineBreaks, partial_line, quote};
 use starling_core::prompts::{ContinueCallPrompt, ContinueTextPrompt, Prompt};
 use starling_core::{ChatRequest, Message, ToolCall};
 
-/// Asks for the rest of a text.
+/// Returns a request for the rest of a text.
 pub(super) fn for_text(request: &ChatRequest, text: &str) -> ChatRequest {
     let ask = ContinueTextPrompt {
         quote: quote(text, LineBreaks::Real).to_owned(),
@@ -13,7 +13,8 @@ pub(super) fn for_text(request: &ChatRequest, text: &str) -> ChatRequest {
     after(request, text.to_owned(), &ask)
 }
 
-/// Asks for the rest of a call's arguments. The call is shown as text: servers take no half call.
+/// Returns a request for the rest of a tool call's arguments. The call is quoted as text, because
+/// servers reject an incomplete call.
 pub(super) fn for_call(request: &ChatRequest, text: &str, call: &ToolCall) -> ChatRequest {
     let gap = if text.is_empty() { "" } else { "\n\n" };
     let shown = format!(
@@ -27,8 +28,8 @@ pub(super) fn for_call(request: &ChatRequest, text: &str, call: &ToolCall) -> Ch
     after(request, shown, &ask)
 }
 
-/// The same conversation with one exchange more. Tools stay as they are: the provider's cache of the
-/// prefix depends on them.
+/// Returns the conversation with one more exchange. The tools stay the same, because the provider's
+/// prefix cache depends on them.
 fn after(request: &ChatRequest, answer: String, ask: &impl Prompt) -> ChatRequest {
     let mut next = request.clone();
     next.messages.push(Message::Assistant {

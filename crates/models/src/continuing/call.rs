@@ -1,41 +1,41 @@
-//! A tool call whose arguments were cut.
+//! A tool call whose arguments were cut off by the output limit.
 
 use serde_json::{Deserializer, Value};
 
 use super::join::{LineBreaks, without_repeat};
 use starling_core::ToolCall;
 
-/// The call, as far as it has come.
+/// The part of a call that was received so far.
 #[derive(Debug)]
 pub(super) struct CutCall {
     call: ToolCall,
 }
 
-/// How far a JSON text has come.
+/// Whether a text is complete JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Json {
-    /// An object, which ends at this byte.
+enum JsonState {
+    /// A complete JSON object that ends at this byte offset.
     Whole(usize),
-    /// An object may still become of it.
+    /// The start of a JSON object that may still be completed.
     Open,
     Broken,
 }
 
-fn state(text: &str) -> Json {
+fn state(text: &str) -> JsonState {
     let mut values = Deserializer::from_str(text).into_iter::<Value>();
     match values.next() {
-        Some(Ok(Value::Object(_))) => Json::Whole(values.byte_offset()),
-        Some(Ok(_)) => Json::Broken,
-        Some(Err(error)) if error.is_eof() => Json::Open,
-        Some(Err(_)) => Json::Broken,
-        None => Json::Open,
+        Some(Ok(Value::Object(_))) => JsonState::Whole(values.byte_offset()),
+        Some(Ok(_)) => JsonState::Broken,
+        Some(Err(error)) if error.is_eof() => JsonState::Open,
+        Some(Err(_)) => JsonState::Broken,
+        None => JsonState::Open,
     }
 }
 
 impl CutCall {
-    /// Takes the last call where its arguments are not whole.
+    /// Removes and returns the last call if its arguments are incomplete.
     pub fn take(calls: &mut Vec<ToolCall>) -> Option<Self> {
-        let call = calls.pop_if(|call| !matches!(state(&call.arguments), Json::Whole(_)))?;
+        let call = calls.pop_if(|call| !matches!(state(&call.arguments), JsonState::Whole(_)))?;
         Some(CutCall { call })
     }
 
@@ -44,16 +44,17 @@ impl CutCall {
     }
 
     pub fn is_whole(&self) -> bool {
-        matches!(state(&self.call.arguments), Json::Whole(_))
+        matches!(state(&self.call.arguments), JsonState::Whole(_))
     }
 
-    /// Goes on with a piece: the rest as text, or the call made once more. Says whether that helped.
+    /// Adds a continuation: either the rest of the arguments as text, or the whole call again.
+    /// Returns whether the arguments grew.
     pub fn push(&mut self, text: String, calls: Vec<ToolCall>) -> bool {
         let before = self.call.arguments.len();
         let again = calls.into_iter().find(|call| call.name == self.call.name);
         if let Some(again) = again {
-            let is_better =
-                matches!(state(&again.arguments), Json::Whole(_)) || again.arguments.len() > before;
+            let is_better = matches!(state(&again.arguments), JsonState::Whole(_))
+                || again.arguments.len() > before;
             if is_better {
                 self.call.arguments = again.arguments;
             }
@@ -72,16 +73,16 @@ impl CutCall {
             arguments.push_str(rest);
         } else {
             let joined = format!("{arguments}{piece}");
-            let is_written_anew =
-                state(&joined) == Json::Broken && matches!(state(from_start), Json::Whole(_));
+            let is_written_anew = state(&joined) == JsonState::Broken
+                && matches!(state(from_start), JsonState::Whole(_));
             *arguments = if is_written_anew {
                 from_start.to_owned()
             } else {
                 joined
             };
         }
-        // A fence or a remark behind the object is no part of it.
-        if let Json::Whole(end) = state(arguments) {
+        // A code fence or a remark after the object is not part of the arguments.
+        if let JsonState::Whole(end) = state(arguments) {
             arguments.truncate(end);
         }
     }
@@ -91,7 +92,8 @@ impl CutCall {
     }
 }
 
-/// The rest of a JSON text never begins with a fence and a true line break.
+/// Removes an opening code fence: the rest of a JSON text cannot begin with a fence and a raw line
+/// break.
 fn without_fence(text: &str) -> &str {
     let opened = text.trim_start().strip_prefix("```");
     match opened.and_then(|rest| rest.split_once('\n')) {

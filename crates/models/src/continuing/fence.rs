@@ -1,50 +1,53 @@
-//! Code fences that a model opens anew when it goes on.
+//! Handles code fences that a model opens again at the start of a continuation.
 
-/// What a piece did before it went on.
+/// Whether a continuation began with a superfluous code fence, and which kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reopened {
+pub(super) enum ReopenedFence {
     No,
-    /// It opened the fence again that is open already.
+    /// The continuation repeated the opening line of the fence that is still open.
     Inside,
-    /// It put the rest of a bare text into a fence.
+    /// The continuation put the rest of a text that is not in a fence into a new fence.
     Around,
 }
 
-/// The piece without the opening of a fence that cannot be meant.
+/// Removes an opening fence from a continuation if the fence cannot be intended.
 ///
-/// Within an open fence, a line that opens one of the same kind with the same language can only be that
-/// fence again: a closing line names no language. In the middle of a line of bare text no fence can
-/// stand. A bare fence within a fence closes it, and stays.
-pub(super) fn without_opening<'a>(text: &str, piece: &'a str) -> (Reopened, &'a str) {
+/// Within an open fence, a line that opens a fence of the same kind and language can only repeat
+/// the opening line, because a closing line names no language. In the middle of a line of bare
+/// text, a fence is impossible. A fence without a language within an open fence closes the fence,
+/// so it is kept.
+pub(super) fn without_opening<'a>(text: &str, piece: &'a str) -> (ReopenedFence, &'a str) {
     let Some((line, rest)) = piece.split_once('\n') else {
-        return (Reopened::No, piece);
+        return (ReopenedFence::No, piece);
     };
-    let Some(opening) = Fence::of_line(line) else {
-        return (Reopened::No, piece);
+    let Some(opening) = CodeFence::of_line(line) else {
+        return (ReopenedFence::No, piece);
     };
     let (whole_lines, partial) = match text.rfind('\n') {
         Some(at) => text.split_at(at + 1),
         None => ("", text),
     };
     match open_fence(whole_lines) {
-        Some(open) if !opening.language.is_empty() && opening == open => (Reopened::Inside, rest),
-        Some(_) => (Reopened::No, piece),
-        None if !partial.trim().is_empty() && Fence::of_line(partial).is_none() => {
-            (Reopened::Around, rest)
+        Some(open) if !opening.language.is_empty() && opening == open => {
+            (ReopenedFence::Inside, rest)
         }
-        None => (Reopened::No, piece),
+        Some(_) => (ReopenedFence::No, piece),
+        None if !partial.trim().is_empty() && CodeFence::of_line(partial).is_none() => {
+            (ReopenedFence::Around, rest)
+        }
+        None => (ReopenedFence::No, piece),
     }
 }
 
-/// The line that opens or closes a block of code.
+/// The opening or closing line of a code block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fence<'a> {
+struct CodeFence<'a> {
     mark: char,
     length: usize,
     language: &'a str,
 }
 
-impl<'a> Fence<'a> {
+impl<'a> CodeFence<'a> {
     fn of_line(line: &'a str) -> Option<Self> {
         let bare = line.trim_start_matches(' ');
         if line.len() - bare.len() > 3 {
@@ -53,22 +56,22 @@ impl<'a> Fence<'a> {
         let mark = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let language = bare.trim_start_matches(mark);
         let length = bare.len() - language.len();
-        (length >= 3 && !language.contains('`')).then_some(Fence {
+        (length >= 3 && !language.contains('`')).then_some(CodeFence {
             mark,
             length,
             language: language.trim(),
         })
     }
 
-    fn closes(&self, open: &Fence<'_>) -> bool {
+    fn closes(&self, open: &CodeFence<'_>) -> bool {
         self.mark == open.mark && self.length >= open.length && self.language.is_empty()
     }
 }
 
-/// The fence in which the text ends.
-fn open_fence(text: &str) -> Option<Fence<'_>> {
-    let mut open: Option<Fence<'_>> = None;
-    for fence in text.lines().filter_map(Fence::of_line) {
+/// Returns the fence that is still open at the end of the text.
+fn open_fence(text: &str) -> Option<CodeFence<'_>> {
+    let mut open: Option<CodeFence<'_>> = None;
+    for fence in text.lines().filter_map(CodeFence::of_line) {
         open = match open {
             None => Some(fence),
             Some(outer) if fence.closes(&outer) => None,
@@ -82,7 +85,7 @@ fn open_fence(text: &str) -> Option<Fence<'_>> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, piece: &str, expected: (Reopened, &str)) {
+    fn check(text: &str, piece: &str, expected: (ReopenedFence, &str)) {
         assert_eq!(
             without_opening(text, piece),
             expected,
@@ -91,16 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn the_open_fence_opened_again_is_dropped() {
-        let inside = Reopened::Inside;
+    fn continuation_that_reopens_the_open_code_fence_loses_that_line() {
+        let inside = ReopenedFence::Inside;
         check("a\n```python\nx = 1\n", "```python\ny\n", (inside, "y\n"));
         check("```python\nx =", "```python\n 1\n", (inside, " 1\n"));
         check("~~~~py\nx\n", "~~~~py\ny", (inside, "y"));
     }
 
     #[test]
-    fn fences_that_can_be_meant_stay() {
-        let same = |text: &str, piece: &str| check(text, piece, (Reopened::No, piece));
+    fn plausible_code_fences_in_a_continuation_are_kept() {
+        let same = |text: &str, piece: &str| check(text, piece, (ReopenedFence::No, piece));
         same("```python\nx\n", "```\nDone.\n");
         same("````md\nx\n", "```python\nx\n");
         same("```md\nx\n", "```python\nx\n");
@@ -112,12 +115,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_text_is_not_wrapped_in_the_middle_of_a_line() {
+    fn code_fence_that_interrupts_an_unfinished_line_is_removed() {
         check(
             "def f():\n    ret",
             "```python\nurn 1\n",
-            (Reopened::Around, "urn 1\n"),
+            (ReopenedFence::Around, "urn 1\n"),
         );
-        check("def f():\n    ", "```\nx\n", (Reopened::No, "```\nx\n"));
+        check(
+            "def f():\n    ",
+            "```\nx\n",
+            (ReopenedFence::No, "```\nx\n"),
+        );
     }
 }

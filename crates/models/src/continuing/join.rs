@@ -1,18 +1,18 @@
-//! Joins the pieces of a text.
+//! Joins the continuations of a text that was cut off.
 //!
-//! A model that is asked to go on may write the unfinished line once more from its beginning. That is
-//! told from text that truly repeats itself by one fact: the cut was within a line, and the piece begins
-//! as that line begins. Where the cut was between lines nothing is ever taken away, so lines may repeat
-//! as often as they like; and where the beginning of a line says too little (a ruler, a number, the same
-//! word twice) the piece is taken as it stands.
+//! A model that is asked to continue may repeat the unfinished line from its start. Such a
+//! repetition is only removed if the text was cut within a line and the continuation begins with
+//! the start of that line. If the text was cut between two lines, nothing is removed, so repeated
+//! lines are kept. If the start of the line is not distinctive (a ruler, a number, the same word
+//! twice), the continuation is used unchanged.
 
-use super::fence::{self, Reopened};
+use super::fence::{self, ReopenedFence};
 
-/// The most of an answer that is quoted in the request for its rest.
+/// Maximum part of the answer that the continuation request quotes, in lines and in bytes.
 const QUOTED_LINES: usize = 3;
 const QUOTED_BYTES: usize = 400;
 
-/// What ends a line: in a text, or in a text that stands escaped in JSON.
+/// How line breaks are written: as characters, or as escapes within a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineBreaks {
     Real,
@@ -27,7 +27,7 @@ impl LineBreaks {
         }
     }
 
-    /// Where the last line of the text begins.
+    /// Returns the byte offset of the last line.
     fn last_start(self, text: &str) -> usize {
         let starts = self.ends().iter();
         starts
@@ -40,19 +40,19 @@ impl LineBreaks {
         self.ends().iter().any(|end| text.starts_with(end)) || text.starts_with('\r')
     }
 
-    /// The text without its last line break.
+    /// Returns the text without its last line break.
     fn trim_end(self, text: &str) -> &str {
         let trimmed = self.ends().iter().find_map(|end| text.strip_suffix(end));
         trimmed.unwrap_or(text)
     }
 }
 
-/// The unfinished last line; empty when the text ends with a line break.
+/// Returns the unfinished last line, or an empty text if the text ends with a line break.
 pub(super) fn partial_line(text: &str, breaks: LineBreaks) -> &str {
     &text[breaks.last_start(text)..]
 }
 
-/// The end of the text that is shown to the model: whole lines where they are short enough.
+/// Returns the end of the text to quote to the model: whole lines if they are short enough.
 pub(super) fn quote(text: &str, breaks: LineBreaks) -> &str {
     let fits = |start: &usize| text.len() - start <= QUOTED_BYTES;
     let starts = last_line_starts(text, breaks, QUOTED_LINES);
@@ -66,7 +66,8 @@ pub(super) fn quote(text: &str, breaks: LineBreaks) -> &str {
     &text[start..]
 }
 
-/// Where the unfinished line begins, and each of the `more` lines before it, last first.
+/// Returns the start of the unfinished line and of each of the `more` lines before it, last line
+/// first.
 fn last_line_starts(text: &str, breaks: LineBreaks, more: usize) -> Vec<usize> {
     let mut starts = vec![breaks.last_start(text)];
     let mut start = starts[0];
@@ -77,17 +78,17 @@ fn last_line_starts(text: &str, breaks: LineBreaks, more: usize) -> Vec<usize> {
     starts
 }
 
-/// A text that grows piece by piece.
+/// A text that grows with each continuation.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedText {
     text: String,
-    /// A piece of a bare text came in a fence of its own, which its end closes.
+    /// Whether a continuation of bare text opened a code fence, which must be removed at the end.
     wrapped: bool,
 }
 
-impl Joined {
+impl JoinedText {
     pub fn new(text: String) -> Self {
-        Joined {
+        JoinedText {
             text,
             wrapped: false,
         }
@@ -97,24 +98,24 @@ impl Joined {
         &self.text
     }
 
-    /// Puts a piece behind the text. Says whether that made it longer.
+    /// Appends a continuation. Returns whether the text grew.
     pub fn push(&mut self, piece: &str) -> bool {
         let (reopened, piece) = match without_repeat(&self.text, piece, LineBreaks::Real) {
-            Some(rest) => (Reopened::No, rest),
+            Some(rest) => (ReopenedFence::No, rest),
             None => fence::without_opening(&self.text, piece),
         };
         let piece = match reopened {
-            Reopened::No => piece,
-            Reopened::Inside | Reopened::Around => {
+            ReopenedFence::No => piece,
+            ReopenedFence::Inside | ReopenedFence::Around => {
                 without_repeat(&self.text, piece, LineBreaks::Real).unwrap_or(piece)
             }
         };
-        self.wrapped |= reopened == Reopened::Around;
+        self.wrapped |= reopened == ReopenedFence::Around;
         self.text.push_str(piece);
         !piece.is_empty()
     }
 
-    /// The text of an answer that the model ended.
+    /// Returns the text of an answer that the model completed.
     pub fn into_whole(self) -> String {
         match self.text.trim_end().strip_suffix("\n```") {
             Some(inside) if self.wrapped => format!("{inside}\n"),
@@ -122,13 +123,14 @@ impl Joined {
         }
     }
 
-    /// The text of an answer that is still cut.
+    /// Returns the text of an answer that is still incomplete.
     pub fn into_partial(self) -> String {
         self.text
     }
 }
 
-/// What is left of a piece that begins by writing the end of the text again; `None` when it does not.
+/// Returns the rest of a continuation that begins by repeating the end of the text, or `None` if it
+/// does not repeat anything.
 pub(super) fn without_repeat<'a>(
     text: &str,
     piece: &'a str,
@@ -143,7 +145,7 @@ pub(super) fn without_repeat<'a>(
         .or_else(|| without_lines(text, partial, piece, breaks))
 }
 
-/// The unfinished line alone, unless the piece reads as well with it as without it.
+/// Removes a repeated unfinished line, unless the continuation also makes sense with the line.
 fn without_line<'a>(partial: &str, piece: &'a str, breaks: LineBreaks) -> Option<&'a str> {
     let rest = piece.strip_prefix(partial)?;
     let is_list_of_one_word = goes_on_with(rest, partial.trim());
@@ -152,7 +154,7 @@ fn without_line<'a>(partial: &str, piece: &'a str, breaks: LineBreaks) -> Option
     (!is_list_of_one_word && !would_leave_blanks).then_some(rest)
 }
 
-/// The unfinished line without its indentation.
+/// Like [`without_line`], for a repetition that leaves out the indentation.
 fn without_words<'a>(partial: &str, piece: &'a str) -> Option<&'a str> {
     let words = partial.trim_start();
     if words.len() == partial.len() || words.len() < 4 {
@@ -162,13 +164,13 @@ fn without_words<'a>(partial: &str, piece: &'a str) -> Option<&'a str> {
     (!goes_on_with(rest, words.trim_end())).then_some(rest)
 }
 
-/// Whether the same words follow in the same line.
+/// Whether `rest` continues with the same words on the same line.
 fn goes_on_with(rest: &str, words: &str) -> bool {
     rest.trim_start_matches([' ', '\t']).starts_with(words)
 }
 
-/// The unfinished line and whole lines before it, the quotation, or the whole text. Of what can be
-/// meant, the shortest is taken away.
+/// Removes a repetition of the unfinished line together with lines before it, of the quoted text,
+/// or of the whole text. Of several possible repetitions, the shortest is removed.
 fn without_lines<'a>(
     text: &str,
     partial: &str,
@@ -184,13 +186,13 @@ fn without_lines<'a>(
         .into_iter()
         .filter(|start| *start != line)
         .map(|start| &text[start..])
-        // A piece that begins with a line break may as well just end the unfinished line.
+        // A continuation that begins with a line break may simply end the unfinished line.
         .filter(|repeated| is_telling(repeated) && !breaks.starts(repeated))
         .find_map(|repeated| piece.strip_prefix(repeated))
 }
 
-/// Whether the beginning of a line says which line it is: it holds a word, and is not one thing over and
-/// over.
+/// Whether the start of a line is distinctive: it contains a word and does not just repeat one
+/// character or word.
 fn is_telling(partial: &str) -> bool {
     let letters = partial.chars().filter(|c| c.is_alphabetic()).count();
     letters >= 2 && !is_periodic(partial.trim().as_bytes())
@@ -207,11 +209,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identical_lines_survive_a_cut_at_every_place() {
+    fn repeated_lines_are_kept_wherever_the_text_is_cut() {
         let same = "        value += 1\n".repeat(9);
         let text = format!("{same}\n{same}\n\n{same}");
         for cut in 0..text.len() {
-            let mut joined = Joined::new(text[..cut].to_owned());
+            let mut joined = JoinedText::new(text[..cut].to_owned());
             joined.push(&text[cut..]);
             assert_eq!(joined.as_str(), text, "cut at {cut}");
         }

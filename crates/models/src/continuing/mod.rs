@@ -1,5 +1,5 @@
-//! Answers longer than the output limit: a cut answer is asked for again from where it ended, and the
-//! pieces are joined, for text and for the arguments of a tool call.
+//! Completes answers that are longer than the output limit: requests the rest of a cut answer until
+//! it is complete and joins the parts. This works for texts and for the arguments of a tool call.
 
 mod ask;
 mod call;
@@ -17,30 +17,32 @@ use starling_core::{
     WorstCase,
 };
 
-/// Pieces of one answer, the first one apart. Enough for some 30,000 tokens at 512 a piece.
+/// Maximum number of continuations of one answer. 64 continuations of 512 tokens are about 30,000
+/// tokens.
 const MOST_CONTINUATIONS: u32 = 64;
 
-/// Continues the answers of the model inside.
-pub struct Continuing<M> {
+/// Wraps a model and completes its cut answers.
+pub struct ContinuingModel<M> {
     inner: M,
     most: u32,
 }
 
-impl<M: ChatModel> Continuing<M> {
+impl<M: ChatModel> ContinuingModel<M> {
     pub fn new(inner: M) -> Self {
-        Continuing {
+        ContinuingModel {
             inner,
             most: MOST_CONTINUATIONS,
         }
     }
 
-    /// The same with another bound on the number of continuations.
+    /// Sets the maximum number of continuations.
     pub fn at_most(mut self, continuations: u32) -> Self {
         self.most = continuations;
         self
     }
 
-    /// One request of the model inside, whose end is reported here in case that model does not.
+    /// Sends one request to the wrapped model and reports the end of the request, in case the model
+    /// does not.
     async fn ask(
         &self,
         request: &ChatRequest,
@@ -51,8 +53,8 @@ impl<M: ChatModel> Continuing<M> {
         answer
     }
 
-    /// One more request. A failure ends the answer where it is: what was paid for is kept, and the
-    /// layer below has told of the failure.
+    /// Sends one more request. If it fails, the answer stays incomplete: the part that was already
+    /// paid for is kept, and the wrapped model has reported the failure.
     async fn next_piece(
         &self,
         request: &ChatRequest,
@@ -87,14 +89,14 @@ impl<M: ChatModel> Continuing<M> {
         }
     }
 
-    /// Continues a text until the model ends it.
+    /// Continues a text until the model completes it.
     async fn continue_text(
         &self,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
         mut reply: ChatReply,
     ) -> ChatReply {
-        let mut text = join::Joined::new(std::mem::take(&mut reply.text));
+        let mut text = join::JoinedText::new(std::mem::take(&mut reply.text));
         for _ in 0..self.most {
             let next = ask::for_text(request, text.as_str());
             let joined = text.as_str().chars().count();
@@ -104,7 +106,7 @@ impl<M: ChatModel> Continuing<M> {
             let grew = text.push(&piece.text);
             reply.finish = piece.finish;
             if !piece.tool_calls.is_empty() {
-                // The text ended in calls, and these may be cut in their turn.
+                // A continuation of the text can end in tool calls, and these can be cut as well.
                 reply.text = text.into_whole();
                 reply.tool_calls = piece.tool_calls;
                 return self.continue_call(request, watch, reply).await;
@@ -120,7 +122,7 @@ impl<M: ChatModel> Continuing<M> {
         reply
     }
 
-    /// Continues the arguments of the last call until they are whole.
+    /// Continues the arguments of the last call until they are complete.
     async fn continue_call(
         &self,
         request: &ChatRequest,
@@ -131,7 +133,7 @@ impl<M: ChatModel> Continuing<M> {
             return reply;
         }
         let Some(mut cut) = CutCall::take(&mut reply.tool_calls) else {
-            // The cut fell between two calls: those that are there are whole.
+            // The answer was cut between two calls, so the received calls are complete.
             reply.finish = Finish::ToolCalls;
             return reply;
         };
@@ -156,7 +158,7 @@ impl<M: ChatModel> Continuing<M> {
 }
 
 #[async_trait]
-impl<M: ChatModel> ChatModel for Continuing<M> {
+impl<M: ChatModel> ChatModel for ContinuingModel<M> {
     fn profile(&self) -> &ModelProfile {
         self.inner.profile()
     }
@@ -165,7 +167,7 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         self.inner.fills()
     }
 
-    /// `request.max_output` bounds each piece. An answer that could not be finished keeps
+    /// `request.max_output` limits each part. An answer that could not be completed keeps
     /// [`Finish::Length`].
     async fn chat(
         &self,
@@ -173,7 +175,7 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         watch: &dyn ChatWatch,
     ) -> Result<ChatReply, ModelError> {
         let reply = self.ask(request, watch).await?;
-        // What fills a hole, or is to end at a text, is not worth more than its limit.
+        // An answer that fills a hole or ends at a stop text is not continued beyond its limit.
         let is_piece = !request.following.is_empty() || !request.stop.is_empty();
         if reply.finish != Finish::Length || is_piece {
             return Ok(reply);
@@ -181,7 +183,7 @@ impl<M: ChatModel> ChatModel for Continuing<M> {
         if !reply.tool_calls.is_empty() {
             return Ok(self.continue_call(request, watch, reply).await);
         }
-        // A model that spent its limit on thoughts has said nothing that could go on.
+        // The model spent its limit on reasoning, so there is no text to continue.
         if reply.text.is_empty() {
             return Ok(reply);
         }

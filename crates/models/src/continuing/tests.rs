@@ -6,10 +6,10 @@ use super::*;
 use crate::testing::{profile, reply, request};
 use starling_core::{Dollars, Message, NoWatch, Tokens, ToolCall, WorstCase};
 
-/// A source of choices for the tests: splitmix64.
-struct Dice(u64);
+/// A deterministic pseudo-random generator (splitmix64).
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -27,44 +27,45 @@ impl Dice {
     }
 }
 
-/// What the model does beside going on where it stopped.
+/// Whether a scripted model continues its answer exactly or with repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manners {
+enum ContinuationStyle {
     Exact,
-    /// Sometimes writes the unfinished line again, sometimes opens the fence again.
+    /// Sometimes repeats the unfinished line and sometimes opens the code fence again.
     Sloppy,
 }
 
+/// Whether a scripted answer is text or a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum AnswerForm {
     Text,
     Call,
 }
 
-/// A model that has one long answer in mind and is cut every so many characters.
-struct Author {
+/// A model that has one long answer and is cut after a random number of bytes.
+struct AuthorModel {
     profile: ModelProfile,
     answer: String,
-    form: Form,
-    manners: Manners,
-    /// Bounds of the length of a piece, in bytes.
+    form: AnswerForm,
+    manners: ContinuationStyle,
+    /// Minimum and maximum length of a part, in bytes.
     piece: (usize, usize),
-    dice: Mutex<Dice>,
+    dice: Mutex<TestRng>,
 }
 
-impl Author {
-    fn new(answer: &str, form: Form, manners: Manners, seed: u64) -> Self {
-        Author {
+impl AuthorModel {
+    fn new(answer: &str, form: AnswerForm, manners: ContinuationStyle, seed: u64) -> Self {
+        AuthorModel {
             profile: profile("author"),
             answer: answer.to_owned(),
             form,
             manners,
             piece: (512 * 3, 512 * 4),
-            dice: Mutex::new(Dice(seed)),
+            dice: Mutex::new(TestRng(seed)),
         }
     }
 
-    /// How much of the answer the request shows; everything shown must be true.
+    /// Returns how many bytes of the answer the request quotes. The quote must match the answer.
     fn written(&self, request: &ChatRequest) -> usize {
         let Some(Message::Assistant { text, tool_calls }) = request.messages.iter().rev().nth(1)
         else {
@@ -72,8 +73,8 @@ impl Author {
         };
         assert!(tool_calls.is_empty());
         let text = match self.form {
-            Form::Text => text.as_str(),
-            Form::Call => text.split_once("arguments:\n").unwrap().1,
+            AnswerForm::Text => text.as_str(),
+            AnswerForm::Call => text.split_once("arguments:\n").unwrap().1,
         };
         let same = text
             .bytes()
@@ -93,21 +94,21 @@ impl Author {
         text.len()
     }
 
-    fn sloppy_start(&self, from: usize, dice: &mut Dice) -> String {
+    fn sloppy_start(&self, from: usize, dice: &mut TestRng) -> String {
         let before = &self.answer[..from];
         let mut start = String::new();
-        if self.manners == Manners::Exact || from == 0 {
+        if self.manners == ContinuationStyle::Exact || from == 0 {
             return start;
         }
         let partial = match self.form {
-            Form::Text => before.rsplit('\n').next().unwrap(),
-            Form::Call => before.rsplit("\\n").next().unwrap(),
+            AnswerForm::Text => before.rsplit('\n').next().unwrap(),
+            AnswerForm::Call => before.rsplit("\\n").next().unwrap(),
         };
         let fenced = before.starts_with("```python\n") && !before.contains("\n```");
         if fenced && dice.one_in(3) {
             start.push_str("```python\n");
         }
-        if self.form == Form::Call && dice.one_in(3) {
+        if self.form == AnswerForm::Call && dice.one_in(3) {
             start.push_str("```json\n");
         }
         if says_which_line(partial) && dice.one_in(2) {
@@ -117,7 +118,7 @@ impl Author {
     }
 }
 
-/// The beginnings of lines that a reader would know again.
+/// Whether the start of a line is one that a reader would recognize.
 fn says_which_line(partial: &str) -> bool {
     ["return", "self.", "def ", "value", "class "]
         .iter()
@@ -125,7 +126,7 @@ fn says_which_line(partial: &str) -> bool {
 }
 
 #[async_trait]
-impl ChatModel for Author {
+impl ChatModel for AuthorModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -149,7 +150,7 @@ impl ChatModel for Author {
         } else {
             Finish::Stop
         };
-        if self.form == Form::Call && from == 0 {
+        if self.form == AnswerForm::Call && from == 0 {
             let mut reply = reply("author", "I rewrite it.", finish);
             reply.tool_calls = vec![call("read", "{}"), call("propose", &piece)];
             return Ok(reply);
@@ -166,9 +167,9 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-/// Source with what makes joining hard: the same lines many times, rulers, tables, lines of one word,
-/// odd letters, fences in a docstring.
-fn source(lines: usize, dice: &mut Dice) -> String {
+/// Returns source code that is difficult to join: repeated lines, rulers, tables, lines of one
+/// word, unusual characters, code fences in a docstring.
+fn source(lines: usize, dice: &mut TestRng) -> String {
     const LINES: [&str; 16] = [
         "        pass\n",
         "        pass\n",
@@ -200,15 +201,15 @@ fn source(lines: usize, dice: &mut Dice) -> String {
     text
 }
 
-async fn rewrite(author: Author) -> ChatReply {
-    Continuing::new(author)
+async fn rewrite(author: AuthorModel) -> ChatReply {
+    ContinuingModel::new(author)
         .chat(&request(), &NoWatch)
         .await
         .unwrap()
 }
 
 #[tokio::test]
-async fn a_long_function_and_a_longer_class_are_whole() {
+async fn long_texts_are_complete_after_many_continuations() {
     for lines in [700, 2000] {
         let mut text = "class Long:\n".to_owned();
         for number in 1..lines {
@@ -219,7 +220,13 @@ async fn a_long_function_and_a_longer_class_are_whole() {
                 _ => "        return self.value\n",
             });
         }
-        let reply = rewrite(Author::new(&text, Form::Text, Manners::Exact, lines as u64)).await;
+        let reply = rewrite(AuthorModel::new(
+            &text,
+            AnswerForm::Text,
+            ContinuationStyle::Exact,
+            lines as u64,
+        ))
+        .await;
         assert_eq!(reply.finish, Finish::Stop);
         assert!(reply.text == text, "{lines} lines differ");
         assert!(reply.calls > 5);
@@ -227,11 +234,11 @@ async fn a_long_function_and_a_longer_class_are_whole() {
 }
 
 #[tokio::test]
-async fn pieces_of_any_length_join_to_the_same_text() {
+async fn continued_text_does_not_depend_on_the_piece_length() {
     for seed in 0..300 {
-        let mut dice = Dice(seed);
+        let mut dice = TestRng(seed);
         let text = source(100, &mut dice);
-        let mut author = Author::new(&text, Form::Text, Manners::Exact, seed);
+        let mut author = AuthorModel::new(&text, AnswerForm::Text, ContinuationStyle::Exact, seed);
         author.piece = (text.len() / 60, text.len() / 8);
         let reply = rewrite(author).await;
         assert!(reply.text == text, "seed {seed}");
@@ -240,14 +247,14 @@ async fn pieces_of_any_length_join_to_the_same_text() {
 }
 
 #[tokio::test]
-async fn a_model_that_repeats_and_opens_fences_gives_the_same_text() {
+async fn repeated_lines_and_reopened_fences_are_removed_from_continuations() {
     for seed in 0..300 {
-        let mut dice = Dice(seed);
+        let mut dice = TestRng(seed);
         let text = format!(
             "```python\n{}```\nThat is all.\n",
             source(100, &mut dice).replace("        ```\n", "")
         );
-        let mut author = Author::new(&text, Form::Text, Manners::Sloppy, seed);
+        let mut author = AuthorModel::new(&text, AnswerForm::Text, ContinuationStyle::Sloppy, seed);
         author.piece = (text.len() / 50, text.len() / 8);
         let reply = rewrite(author).await;
         assert!(reply.text == text, "seed {seed}");
@@ -255,13 +262,13 @@ async fn a_model_that_repeats_and_opens_fences_gives_the_same_text() {
 }
 
 #[tokio::test]
-async fn the_arguments_of_a_call_are_joined_and_delivered_as_one_call() {
+async fn pieces_of_tool_arguments_are_joined_into_one_call() {
     for seed in 0..300 {
-        let mut dice = Dice(seed);
+        let mut dice = TestRng(seed);
         let manners = if dice.one_in(2) {
-            Manners::Exact
+            ContinuationStyle::Exact
         } else {
-            Manners::Sloppy
+            ContinuationStyle::Sloppy
         };
         let arguments = json!({
             "symbol": "a.py::Long",
@@ -269,7 +276,7 @@ async fn the_arguments_of_a_call_are_joined_and_delivered_as_one_call() {
             "reason": "because",
         })
         .to_string();
-        let mut author = Author::new(&arguments, Form::Call, manners, seed);
+        let mut author = AuthorModel::new(&arguments, AnswerForm::Call, manners, seed);
         author.piece = (arguments.len() / 50, arguments.len() / 5);
         let reply = rewrite(author).await;
         assert_eq!(reply.text, "I rewrite it.");
@@ -283,17 +290,17 @@ async fn the_arguments_of_a_call_are_joined_and_delivered_as_one_call() {
     }
 }
 
-/// Gives these replies one after the other and keeps the requests.
-struct Pieces {
+/// Returns these replies in order and records the requests.
+struct ScriptedReplies {
     profile: ModelProfile,
     replies: Mutex<Vec<Result<ChatReply, ModelError>>>,
     requests: Mutex<Vec<ChatRequest>>,
 }
 
-impl Pieces {
+impl ScriptedReplies {
     fn new(mut replies: Vec<Result<ChatReply, ModelError>>) -> Self {
         replies.reverse();
-        Pieces {
+        ScriptedReplies {
             profile: profile("p"),
             replies: Mutex::new(replies),
             requests: Mutex::default(),
@@ -303,12 +310,12 @@ impl Pieces {
     fn texts(pieces: &[&str]) -> Self {
         let (last, cut) = pieces.split_last().unwrap();
         let cut = cut.iter().map(|text| Ok(reply("p", text, Finish::Length)));
-        Pieces::new(cut.chain([Ok(reply("p", last, Finish::Stop))]).collect())
+        ScriptedReplies::new(cut.chain([Ok(reply("p", last, Finish::Stop))]).collect())
     }
 }
 
 #[async_trait]
-impl ChatModel for Pieces {
+impl ChatModel for ScriptedReplies {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -323,10 +330,11 @@ impl ChatModel for Pieces {
     }
 }
 
+/// A watch that records all notices.
 #[derive(Default)]
-struct Notices(Mutex<Vec<ModelNotice>>);
+struct NoticeRecorder(Mutex<Vec<ModelNotice>>);
 
-impl ChatWatch for Notices {
+impl ChatWatch for NoticeRecorder {
     fn delta(&self, _text: &str) {}
     fn notice(&self, notice: ModelNotice) {
         self.0.lock().unwrap().push(notice);
@@ -334,21 +342,21 @@ impl ChatWatch for Notices {
 }
 
 async fn joined(pieces: &[&str]) -> String {
-    let model = Continuing::new(Pieces::texts(pieces));
+    let model = ContinuingModel::new(ScriptedReplies::texts(pieces));
     model.chat(&request(), &NoWatch).await.unwrap().text
 }
 
 #[tokio::test]
-async fn an_answer_that_is_whole_is_left_alone() {
-    let model = Continuing::new(Pieces::texts(&["done"]));
+async fn complete_answer_is_returned_without_a_continuation() {
+    let model = ContinuingModel::new(ScriptedReplies::texts(&["done"]));
     let reply = model.chat(&request(), &NoWatch).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.calls), ("done", 1));
 }
 
 #[tokio::test]
-async fn what_was_spent_is_added_up_and_each_continuation_is_told() {
-    let model = Continuing::new(Pieces::texts(&["one ", "zwö", "lf"]));
-    let notices = Notices::default();
+async fn usage_is_summed_and_each_continuation_is_notified() {
+    let model = ContinuingModel::new(ScriptedReplies::texts(&["one ", "zwö", "lf"]));
+    let notices = NoticeRecorder::default();
     let whole = model.chat(&request(), &notices).await.unwrap();
     assert_eq!(whole.text, "one zwölf");
     assert_eq!(whole.calls, 3);
@@ -364,8 +372,8 @@ async fn what_was_spent_is_added_up_and_each_continuation_is_told() {
 }
 
 #[tokio::test]
-async fn the_request_shows_what_was_written_and_where_it_ends() {
-    let model = Continuing::new(Pieces::texts(&["a = 1\nb", " = 2\n", "c = 3\n"]));
+async fn continuation_request_quotes_the_text_and_its_end() {
+    let model = ContinuingModel::new(ScriptedReplies::texts(&["a = 1\nb", " = 2\n", "c = 3\n"]));
     model.chat(&request(), &NoWatch).await.unwrap();
     let requests = model.inner.requests.lock().unwrap();
     let asked = |number: usize| requests[number].messages[1..].to_vec();
@@ -375,7 +383,7 @@ async fn the_request_shows_what_was_written_and_where_it_ends() {
 }
 
 #[tokio::test]
-async fn only_an_unfinished_line_is_taken_for_a_repetition() {
+async fn only_a_repeated_unfinished_line_is_removed() {
     assert_eq!(joined(&["x = 1\n", "x = 1\n"]).await, "x = 1\nx = 1\n");
     assert_eq!(
         joined(&["    pass", "\n    pass\n"]).await,
@@ -395,7 +403,7 @@ async fn only_an_unfinished_line_is_taken_for_a_repetition() {
 }
 
 #[tokio::test]
-async fn a_bare_text_wrapped_in_a_fence_is_unwrapped() {
+async fn fence_around_the_continuation_of_bare_text_is_removed() {
     let text = joined(&[
         "def f():\n    x = ca",
         "```python\nll()\n",
@@ -406,10 +414,10 @@ async fn a_bare_text_wrapped_in_a_fence_is_unwrapped() {
 }
 
 #[tokio::test]
-async fn a_text_may_go_on_to_calls() {
+async fn continued_text_can_end_in_tool_calls() {
     let mut last = reply("p", "it.", Finish::ToolCalls);
     last.tool_calls = vec![call("read", "{}")];
-    let model = Continuing::new(Pieces::new(vec![
+    let model = ContinuingModel::new(ScriptedReplies::new(vec![
         Ok(reply("p", "I read ", Finish::Length)),
         Ok(last),
     ]));
@@ -426,13 +434,13 @@ fn cut_call(arguments: &str) -> ChatReply {
 }
 
 async fn arguments_of(replies: Vec<ChatReply>) -> (String, Finish) {
-    let model = Continuing::new(Pieces::new(replies.into_iter().map(Ok).collect()));
+    let model = ContinuingModel::new(ScriptedReplies::new(replies.into_iter().map(Ok).collect()));
     let mut whole = model.chat(&request(), &NoWatch).await.unwrap();
     (whole.tool_calls.remove(0).arguments, whole.finish)
 }
 
 #[tokio::test]
-async fn a_call_may_be_finished_in_many_ways() {
+async fn cut_call_can_be_continued_as_text_or_as_a_new_call() {
     let start = "{\"text\": \"ab";
     let rest = |text: &str| vec![cut_call(start), reply("p", text, Finish::Stop)];
     let whole = ("{\"text\": \"abc\"}".to_owned(), Finish::ToolCalls);
@@ -464,7 +472,7 @@ async fn a_call_may_be_finished_in_many_ways() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_finished_is_handed_on_as_it_is() {
+async fn call_that_stays_incomplete_is_returned_with_its_partial_arguments() {
     let (arguments, finish) = arguments_of(vec![
         cut_call("{\"text\": \"ab"),
         reply("p", "c", Finish::Stop),
@@ -483,15 +491,15 @@ async fn a_call_that_is_not_finished_is_handed_on_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_cut_between_calls_keeps_the_whole_ones() {
+async fn answer_cut_between_two_calls_keeps_the_complete_calls() {
     let (arguments, finish) = arguments_of(vec![cut_call("{}")]).await;
     assert_eq!((arguments.as_str(), finish), ("{}", Finish::ToolCalls));
 }
 
 #[tokio::test]
-async fn a_model_that_adds_nothing_or_never_ends_is_stopped() {
+async fn continuation_stops_after_an_empty_piece_or_the_maximum_count() {
     let endless = |text: &'static str| move |_| Ok(reply("p", text, Finish::Length));
-    let mute = Continuing::new(Pieces::new(
+    let mute = ContinuingModel::new(ScriptedReplies::new(
         [
             Ok(reply("p", "start", Finish::Length)),
             Ok(reply("p", "", Finish::Length)),
@@ -501,15 +509,23 @@ async fn a_model_that_adds_nothing_or_never_ends_is_stopped() {
     let cut = mute.chat(&request(), &NoWatch).await.unwrap();
     assert_eq!((cut.text.as_str(), cut.finish), ("start", Finish::Length));
 
-    let chatty = Continuing::new(Pieces::new((0..100).map(endless("and so on ")).collect()));
+    let chatty = ContinuingModel::new(ScriptedReplies::new(
+        (0..100).map(endless("and so on ")).collect(),
+    ));
     let cut = chatty.chat(&request(), &NoWatch).await.unwrap();
     assert_eq!((cut.calls, cut.finish), (65, Finish::Length));
 
-    let few =
-        Continuing::new(Pieces::new((0..100).map(endless("and so on ")).collect())).at_most(2);
+    let few = ContinuingModel::new(ScriptedReplies::new(
+        (0..100).map(endless("and so on ")).collect(),
+    ))
+    .at_most(2);
     assert_eq!(few.chat(&request(), &NoWatch).await.unwrap().calls, 3);
 
-    let thoughtful = Continuing::new(Pieces::new(vec![Ok(reply("p", "", Finish::Length))]));
+    let thoughtful = ContinuingModel::new(ScriptedReplies::new(vec![Ok(reply(
+        "p",
+        "",
+        Finish::Length,
+    ))]));
     assert_eq!(
         thoughtful.chat(&request(), &NoWatch).await.unwrap().calls,
         1
@@ -517,26 +533,26 @@ async fn a_model_that_adds_nothing_or_never_ends_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_failure_keeps_what_was_paid_for_and_says_that_it_is_cut() {
+async fn failed_continuation_returns_the_partial_answer_as_cut() {
     let lost = || ModelError::Transport {
         model: "p".to_owned(),
         message: "lost".to_owned(),
     };
-    let model = Continuing::new(Pieces::new(vec![
+    let model = ContinuingModel::new(ScriptedReplies::new(vec![
         Ok(reply("p", "half", Finish::Length)),
         Err(lost()),
     ]));
     let cut = model.chat(&request(), &NoWatch).await.unwrap();
     assert_eq!((cut.text.as_str(), cut.finish), ("half", Finish::Length));
-    let first = Continuing::new(Pieces::new(vec![Err(lost())]));
+    let first = ContinuingModel::new(ScriptedReplies::new(vec![Err(lost())]));
     assert_eq!(first.chat(&request(), &NoWatch).await, Err(lost()));
 }
 
-/// Has room for so many continuations, each with a shorter answer.
-struct Budget(std::sync::Mutex<u32>);
+/// A budget with room for a limited number of continuations, each with a shorter answer.
+struct LimitedBudget(std::sync::Mutex<u32>);
 
 #[async_trait]
-impl ChatWatch for Budget {
+impl ChatWatch for LimitedBudget {
     fn delta(&self, _text: &str) {}
 
     fn notice(&self, _notice: ModelNotice) {}
@@ -549,9 +565,12 @@ impl ChatWatch for Budget {
 }
 
 #[tokio::test]
-async fn no_continuation_is_sent_that_the_budget_has_no_room_for() {
+async fn continuation_is_not_sent_if_the_budget_has_no_room() {
     let endless = |_| Ok(reply("p", "and so on ", Finish::Length));
-    let model = Continuing::new(Pieces::new((0..100).map(endless).collect()));
-    let cut = model.chat(&request(), &Budget(2.into())).await.unwrap();
+    let model = ContinuingModel::new(ScriptedReplies::new((0..100).map(endless).collect()));
+    let cut = model
+        .chat(&request(), &LimitedBudget(2.into()))
+        .await
+        .unwrap();
     assert_eq!((cut.calls, cut.finish), (3, Finish::Length));
 }

@@ -1,12 +1,12 @@
-//! An answer as its pieces arrive. Servers differ; what can be understood is understood.
+//! Assembles an answer from streamed chunks. Servers differ, so every known variant is accepted.
 
 use serde_json::Value;
 
 use starling_core::{ChatWatch, Finish, Tokens, ToolCall, Usage};
 
-/// What has arrived so far.
+/// The parts of an answer that have arrived so far.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct StreamedAnswer {
     text: String,
     calls: Vec<PartialCall>,
     finish: Option<String>,
@@ -16,14 +16,15 @@ pub(super) struct Answer {
     received_bytes: u64,
 }
 
+/// A tool call whose arguments may be incomplete.
 #[derive(Debug)]
 struct PartialCall {
     index: Option<u64>,
     call: ToolCall,
 }
 
-impl Answer {
-    /// Joins one chunk. The whole answer of a server that does not stream is one chunk too.
+impl StreamedAnswer {
+    /// Adds one chunk. If a server does not stream, its whole answer is one chunk.
     pub fn take(&mut self, chunk: &Value, watch: &dyn ChatWatch) {
         if let Some(usage) = chunk.get("usage").and_then(read_usage) {
             self.usage = Some(usage);
@@ -54,7 +55,7 @@ impl Answer {
         let piece = text + &refusal;
         self.count(&piece);
         self.count(thoughts.unwrap_or_default());
-        // An empty piece is a sign of life: arguments or thoughts are on their way.
+        // An empty delta is reported as a sign of life: arguments or reasoning are being generated.
         if !piece.is_empty() || calls.is_some() || thinking {
             watch.delta(&piece);
         }
@@ -92,7 +93,7 @@ impl Answer {
                 call.arguments.push_str(text);
                 self.count(text);
             }
-            // Some servers send the arguments as an object, at once.
+            // Some servers send the arguments as a complete JSON object.
             Some(object @ Value::Object(_)) => {
                 call.arguments = object.to_string();
                 self.count(&object.to_string());
@@ -101,7 +102,8 @@ impl Answer {
         }
     }
 
-    /// The call that a piece goes on with. A server may give every call the index 0, or no index.
+    /// Returns the position of the call that a piece belongs to. Some servers send the index 0 for
+    /// every call, or no index.
     fn place_of(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let place = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
@@ -116,25 +118,25 @@ impl Answer {
         self.finish.is_some()
     }
 
-    /// Why the model stopped; `None` when the stream ended in the middle.
+    /// Returns why the model stopped, or `None` if the stream ended prematurely.
     pub fn finish(&self) -> Option<Finish> {
         let reason = self.finish.as_deref()?;
         Some(match reason {
             "length" | "max_tokens" | "model_length" => Finish::Length,
             "content_filter" | "safety" | "refusal" => Finish::Filtered,
             _ if self.refused => Finish::Filtered,
-            // Whatever the server calls it, calls are there to be made.
+            // Whatever reason the server gives, an answer with calls ends in tool calls.
             _ if !self.calls.is_empty() => Finish::ToolCalls,
             _ => Finish::Stop,
         })
     }
 
-    /// The server's count, where it gave one.
+    /// Returns the usage that the server reported, if any.
     pub fn usage(&self) -> Option<Usage> {
         self.usage
     }
 
-    /// An upper bound of what has arrived, thoughts included.
+    /// Returns an upper bound of the tokens received so far, including reasoning.
     pub fn received(&self) -> Tokens {
         self.received
     }
@@ -152,7 +154,7 @@ impl Answer {
         std::mem::take(&mut self.text)
     }
 
-    /// The calls, each with an id.
+    /// Removes and returns the calls. Each call gets an id if it has none.
     pub fn take_calls(&mut self) -> Vec<ToolCall> {
         let calls = std::mem::take(&mut self.calls);
         calls
@@ -168,7 +170,8 @@ impl Answer {
     }
 }
 
-/// Text, or the text parts of a list of parts; null and others are no text.
+/// Returns the text of a message's content: a string, or the text parts of a list. Other content
+/// has no text.
 fn plain_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,42 +1,42 @@
-//! Server-sent events, read line by line with an upper size.
+//! Reads server-sent events line by line, with size limits.
 
 use reqwest::Response;
 
 use super::transport::HttpFailure;
 
-/// The longest line of a stream. One event of an answer is some hundred bytes long.
+/// Maximum length of a line of the stream in bytes. A typical event has a few hundred bytes.
 const MOST_LINE_BYTES: usize = 4 << 20;
-/// The longest stream of one answer.
+/// Maximum length of the stream of one answer in bytes.
 pub(super) const MOST_BYTES: usize = 32 << 20;
-/// What some servers send as the last event.
+/// The data of the last event, which some servers send.
 const DONE: &str = "[DONE]";
 
-/// The events of one answer.
+/// The event stream of one answer.
 #[derive(Debug)]
-pub(super) struct Events {
-    /// `None` when everything has been read.
+pub(super) struct EventStream {
+    /// The HTTP response; `None` when everything was read.
     response: Option<Response>,
-    lines: Lines,
-    /// The data of the event under way, with a line break behind each line.
+    lines: LineSplitter,
+    /// The data of the current event so far, with a line break after each line.
     data: String,
     received: usize,
 }
 
-impl Events {
+impl EventStream {
     pub fn of(response: Response) -> Self {
-        Events {
+        EventStream {
             response: Some(response),
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             data: String::new(),
             received: 0,
         }
     }
 
-    /// Events that have been received whole.
+    /// Creates a stream from a complete body.
     pub fn whole(body: &str) -> Self {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         lines.push(body.as_bytes());
-        Events {
+        EventStream {
             response: None,
             lines,
             data: String::new(),
@@ -44,15 +44,15 @@ impl Events {
         }
     }
 
-    /// Bytes of an event whose end has not arrived.
+    /// Returns the number of bytes of an event that is still incomplete.
     pub fn waiting(&self) -> usize {
         self.lines.waiting() + self.data.len()
     }
 
-    /// The data of the next event; `None` at the end of the answer.
+    /// Returns the data of the next event, or `None` at the end of the answer.
     ///
     /// # Errors
-    /// The connection broke, or the stream is longer than any answer.
+    /// The connection broke, or the stream exceeds the size limit.
     pub async fn next(&mut self) -> Result<Option<String>, HttpFailure> {
         loop {
             while let Some(line) = self.lines.next() {
@@ -64,7 +64,7 @@ impl Events {
                 return Err(too_large("a line", MOST_LINE_BYTES));
             }
             let Some(response) = &mut self.response else {
-                // A server may leave out the last empty line.
+                // A server may omit the last empty line.
                 let last = self.take("");
                 return Ok(last.filter(|data| data != DONE));
             };
@@ -81,7 +81,7 @@ impl Events {
         }
     }
 
-    /// Takes one line; returns the data of the event that the line ends.
+    /// Processes one line. Returns the data of an event if this line ends it.
     fn take(&mut self, line: &str) -> Option<String> {
         let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         if let Some(data) = line.strip_prefix("data:") {
@@ -101,19 +101,19 @@ pub(super) fn too_large(what: &str, most: usize) -> HttpFailure {
     HttpFailure::TooLarge(format!("{what} of over {} MiB", most >> 20))
 }
 
-/// Splits bytes into lines. A line ends with a line feed, a carriage return, or both.
+/// Splits a byte stream into lines. A line ends with LF, CR or CRLF.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineSplitter {
     bytes: Vec<u8>,
-    /// Where the next line begins.
+    /// Offset of the next line.
     start: usize,
-    /// Up to where no line end was found.
+    /// Offset up to which no line end was found.
     searched: usize,
-    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    /// Whether the last line ended with CR, so that a following LF belongs to the same line end.
     after_return: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.start);
         self.searched -= self.start;
@@ -121,7 +121,7 @@ impl Lines {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Bytes of a line whose end has not arrived.
+    /// Returns the number of bytes of an incomplete line.
     fn waiting(&self) -> usize {
         self.bytes.len() - self.start
     }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn events_are_read_whatever_ends_their_lines() {
+    async fn event_lines_can_end_with_lf_crlf_or_cr() {
         for end in ["\n", "\r\n", "\r"] {
             let lines = [
                 ": comment",
@@ -164,7 +164,7 @@ mod tests {
                 "id: 1",
                 "data: 3",
             ];
-            let mut events = Events::whole(&format!("{}{end}", lines.join(end)));
+            let mut events = EventStream::whole(&format!("{}{end}", lines.join(end)));
             assert_eq!(events.next().await.unwrap().as_deref(), Some("one\ntwo"));
             assert_eq!(events.next().await.unwrap().as_deref(), Some("3"));
             assert_eq!(events.next().await.unwrap(), None);
@@ -172,15 +172,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_marker_of_the_end_ends_the_stream() {
-        let mut events = Events::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
+    async fn done_event_ends_the_stream() {
+        let mut events = EventStream::whole("data: 1\n\ndata: [DONE]\n\ndata: 2\n\n");
         assert_eq!(events.next().await.unwrap().as_deref(), Some("1"));
         assert_eq!(events.next().await.unwrap(), None);
     }
 
     #[test]
-    fn lines_are_joined_across_pieces() {
-        let mut lines = Lines::default();
+    fn lines_split_across_network_chunks_are_joined() {
+        let mut lines = LineSplitter::default();
         let mut found = Vec::new();
         for piece in ["da", "ta: ä\r", "\nx", "\n\r", "\n"] {
             lines.push(piece.as_bytes());

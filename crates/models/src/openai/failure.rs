@@ -1,30 +1,30 @@
-//! What went wrong, in the words of the port.
+//! Converts HTTP and server errors to [`ModelError`].
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::secret::Secrets;
+use super::secret::SecretMasker;
 use super::transport::HttpFailure;
 use starling_core::{ModelError, ModelProfile, Tokens};
 
-/// The most of a server's message that is kept.
+/// Maximum number of characters kept of a server's error message.
 const MESSAGE_CHARS: usize = 400;
-/// The most of an unreadable answer that is quoted.
+/// Maximum number of characters quoted of an unreadable answer.
 const QUOTED_CHARS: usize = 120;
 
-/// Turns failures of one model into errors of the port.
-pub(super) struct Failures {
+/// Converts the failures of one model to [`ModelError`]s, without secrets.
+pub(super) struct ErrorMapper {
     model: String,
-    /// Where the endpoint is, without secrets.
+    /// The address of the endpoint, without secrets.
     address: String,
-    secrets: Secrets,
+    secrets: SecretMasker,
     window: Tokens,
 }
 
-impl Failures {
-    pub fn new(profile: &ModelProfile, address: String, secrets: Secrets) -> Self {
-        Failures {
+impl ErrorMapper {
+    pub fn new(profile: &ModelProfile, address: String, secrets: SecretMasker) -> Self {
+        ErrorMapper {
             model: profile.name.clone(),
             address,
             secrets,
@@ -60,22 +60,22 @@ impl Failures {
                 self.shown(&body, QUOTED_CHARS)
             )),
             HttpFailure::TooLarge(what) => {
-                self.malformed(format!("{} sent {what}; it was not read on", self.address))
+                self.malformed(format!("{} sent {what}; the rest was not read", self.address))
             }
         }
     }
 
-    /// A piece of an answer that is no JSON.
+    /// Returns the error for a chunk that is not valid JSON.
     pub fn unreadable(&self, error: &serde_json::Error, piece: &str) -> ModelError {
         self.malformed(format!("{error} in {:?}", self.shown(piece, QUOTED_CHARS)))
     }
 
-    /// The answer has gone on far beyond the limit that was asked for.
+    /// Returns the error for an answer that far exceeds the requested limit.
     pub fn endless(&self, received: Tokens) -> ModelError {
         ModelError::Endless {
             model: self.model.clone(),
             message: format!(
-                "{} goes on with its answer far beyond the limit that was asked for (raise models.NAME.max_output \
+                "{} continues its answer far beyond the requested limit (raise models.NAME.max_output \
                  where answers are meant to be that long)",
                 self.address
             ),
@@ -83,9 +83,9 @@ impl Failures {
         }
     }
 
-    /// The text of a server as it may be shown: without the key, and cut.
+    /// Returns a server's text for display: with keys masked, and shortened.
     fn shown(&self, text: &str, most: usize) -> String {
-        // Masked first: a cut could leave a part of the key.
+        // Mask before shortening, because a cut could leave a part of the key.
         self.secrets.mask(text).trim().chars().take(most).collect()
     }
 
@@ -105,7 +105,7 @@ impl Failures {
         )
     }
 
-    /// An error object in place of a chunk.
+    /// Returns the error for an error object that the server sent instead of a chunk.
     pub fn in_stream(&self, error: &Value) -> ModelError {
         let status = ["code", "status", "status_code"]
             .iter()
@@ -124,16 +124,16 @@ impl Failures {
         )
     }
 
-    /// The stream ended before the model said why.
+    /// Returns the error for a stream that ended before the model stopped.
     pub fn cut(&self) -> ModelError {
         self.transport("the stream ended in the middle of the answer")
     }
 
     fn of_status(&self, status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
-        let said = Said::read(body);
+        let said = ServerMessage::read(body);
         let model = self.model.clone();
         let message = match self.shown(&said.message, MESSAGE_CHARS) {
-            empty if empty.is_empty() => "the server says nothing more".to_owned(),
+            empty if empty.is_empty() => "the server gave no details".to_owned(),
             message => message,
         };
         let address = &self.address;
@@ -190,7 +190,7 @@ impl Failures {
     }
 }
 
-/// The prompt's length is known to the caller alone.
+/// Adds the estimated prompt length to an error, because only the caller knows it.
 pub(super) fn with_prompt(error: ModelError, estimate: Tokens) -> ModelError {
     match error {
         ModelError::TooLong {
@@ -228,7 +228,7 @@ fn hint(status: u16) -> Option<&'static str> {
     }
 }
 
-/// An error with all its causes: the outermost alone says little.
+/// Returns an error message with all its causes, because the outermost error alone is not helpful.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -239,15 +239,15 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What a server said, whatever form it chose.
-struct Said {
+/// An error message from a server, parsed from any of the known formats.
+struct ServerMessage {
     message: String,
-    /// Its codes and types, in small letters.
+    /// The error's codes and types in lower case.
     kind: String,
 }
 
-impl Said {
-    fn read(body: &str) -> Said {
+impl ServerMessage {
+    fn read(body: &str) -> ServerMessage {
         let json: Value = serde_json::from_str(body).unwrap_or(Value::Null);
         // Some gateways wrap the error in a list.
         let root = json.get(0).unwrap_or(&json);
@@ -268,14 +268,14 @@ impl Said {
             .collect::<Vec<_>>()
             .join(" ")
             .to_lowercase();
-        Said {
+        ServerMessage {
             message: message.to_owned(),
             kind,
         }
     }
 
-    /// Whether the server refuses a request because of its tools, in the words of Ollama, vLLM,
-    /// llama.cpp, OpenRouter and others.
+    /// Whether the server refuses the request because of its tools. The phrases are those of
+    /// Ollama, vLLM, llama.cpp, OpenRouter and others.
     fn is_without_tools(&self) -> bool {
         const WORDS: [&str; 10] = [
             "does not support tool",

@@ -1,9 +1,10 @@
-//! Servers that answer without end, redirect, report nonsense or repeat the key.
+//! Tests with hostile servers: endless answers, redirects, false usage reports, and errors that
+//! repeat the key.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::tests::{EVENTS, JSON, ask, options, request};
 use super::*;
 use starling_core::{Cost, Exchange, NoWatch, Role};
@@ -18,39 +19,38 @@ fn malformed(error: &ModelError) -> &str {
 }
 
 #[tokio::test]
-async fn answers_without_end_are_not_read_on() {
+async fn endless_answer_is_abandoned_at_the_size_limit() {
     let line = "x".repeat(64 << 10);
     let comment = format!(": {}\n", "x".repeat(1 << 10));
     for (head, piece, said) in [
         (EVENTS, comment, "an answer of over 32 MiB"),
         (JSON, line.clone(), "an answer of over 32 MiB"),
     ] {
-        let error = ask(Script::Endless(head, piece)).await.unwrap_err();
+        let error = ask(ScriptedResponse::Endless(head, piece))
+            .await
+            .unwrap_err();
         assert!(malformed(&error).contains(said), "{error}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
+async fn answer_far_over_its_token_limit_is_cut_and_charged_for_the_received_part() {
     let word = "data: {\"choices\":[{\"delta\":{\"content\":\"word word word \"}}]}\n\n";
     let thought = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm hm hm hm \"}}]}\n\n";
-    // The model's own limit of 1,000 tokens is less than what the request asks for.
+    // The model's own limit of 1,000 tokens is lower than the requested one.
     let most = 1_000 * 8 + (8 << 10);
     for (piece, bytes) in [(word, 15), (thought, 12)] {
-        let error = ask(Script::Endless(EVENTS, piece.repeat(10)))
+        let error = ask(ScriptedResponse::Endless(EVENTS, piece.repeat(10)))
             .await
             .unwrap_err();
         let ModelError::Endless { output, .. } = &error else {
             panic!("{error:?}");
         };
-        // Pieces of an odd length are rounded up.
+        // Chunks with an odd number of bytes are rounded up.
         let pieces = u64::div_euclid(most, bytes) + 1;
         assert_eq!(output.0, pieces * bytes.div_ceil(2), "{error}");
         let said = error.to_string();
-        assert!(
-            said.contains("far beyond the limit that was asked for"),
-            "{said}"
-        );
+        assert!(said.contains("far beyond the requested limit"), "{said}");
         assert!(!error.is_transient());
         let worst = WorstCase::of(&request(), &options("http://h").profile);
         let cost = Cost::of_failure(&error, true, &worst);
@@ -58,7 +58,9 @@ async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
     }
     let line = "x".repeat(64 << 10);
     for piece in [format!("data: {line}"), format!("data: {line}\n")] {
-        let error = ask(Script::Endless(EVENTS, piece)).await.unwrap_err();
+        let error = ask(ScriptedResponse::Endless(EVENTS, piece))
+            .await
+            .unwrap_err();
         let ModelError::Endless { output, .. } = &error else {
             panic!("{error:?}");
         };
@@ -67,14 +69,14 @@ async fn an_answer_far_over_its_limit_is_cut_and_booked_as_received() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_not_sent_on_to_another_address() {
+async fn redirect_does_not_forward_the_prompt() {
     for status in [301, 302, 303, 307, 308] {
-        let other = Server::start(vec![Script::Raw(vec![JSON, "{}"])]).await;
+        let other = Server::start(vec![ScriptedResponse::Raw(vec![JSON, "{}"])]).await;
         let head = format!(
             "HTTP/1.1 {status} Elsewhere\r\nlocation: {}/x?token=1\r\nconnection: close\r\n\r\n",
             other.url
         );
-        let server = Server::start(vec![Script::Raw(vec![head.leak()])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![head.leak()])]).await;
         let model = OpenAiModel::new(options(&server.url)).unwrap();
         let error = model.chat(&request(), &NoWatch).await.unwrap_err();
         let ModelError::Refused {
@@ -97,7 +99,7 @@ async fn a_prompt_is_not_sent_on_to_another_address() {
 }
 
 #[tokio::test]
-async fn a_report_that_cannot_be_true_gives_way_to_the_upper_bound() {
+async fn implausible_usage_report_is_replaced_by_the_upper_bound() {
     let worst = WorstCase::of(&request(), &options("http://h").profile);
     for (usage, output) in [
         ("{\"prompt_tokens\":0,\"completion_tokens\":0}", 7),
@@ -110,17 +112,17 @@ async fn a_report_that_cannot_be_true_gives_way_to_the_upper_bound() {
     ] {
         let answer = "{\"choices\":[{\"message\":{\"content\":\"twelve bytes!\"},\"finish_reason\":\"stop\"}],\"usage\":";
         let body = format!("{answer}{usage}}}").leak();
-        let reply = ask(Script::Raw(vec![JSON, body])).await.unwrap();
+        let reply = ask(ScriptedResponse::Raw(vec![JSON, body])).await.unwrap();
         assert_eq!(reply.usage.prompt, worst.prompt, "{usage}");
         assert_eq!(reply.usage.output, Tokens(output), "{usage}");
     }
 }
 
-/// Keeps what is logged.
+/// A writer that keeps the log output in memory.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -131,7 +133,7 @@ impl Write for Log {
     }
 }
 
-/// Whether a text holds the key, or enough of it to guess the rest.
+/// Whether a text contains the key or a large part of it.
 fn leaks(text: &str) -> bool {
     let text = text.to_lowercase();
     let unescaped = text.replace("%2f", "/").replace("%2b", "+");
@@ -141,8 +143,8 @@ fn leaks(text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_key_that_a_server_repeats_is_shown_nowhere() {
-    let log = Log::default();
+async fn api_key_repeated_by_a_server_appears_in_no_error_or_log() {
+    let log = LogBuffer::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
@@ -182,7 +184,7 @@ async fn a_key_that_a_server_repeats_is_shown_nowhere() {
         format!("{EVENTS}data: {{\"error\":{{\"message\":\"no key {KEY}!\"}}}}\n\n"),
     ];
     for script in scripts {
-        let server = Server::start(vec![Script::Raw(vec![script.clone().leak()])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![script.clone().leak()])]).await;
         let mut options = options(&server.url);
         options.key = Some(ApiKey(KEY.to_owned()));
         let model = OpenAiModel::new(options).unwrap();

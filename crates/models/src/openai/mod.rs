@@ -1,5 +1,5 @@
-//! Any endpoint that speaks OpenAI's chat completions, streamed. Retries, deadlines and fallbacks are
-//! the business of the layers above.
+//! An adapter for endpoints with OpenAI's streaming chat completions API. Retries, deadlines and
+//! fallbacks are handled by the outer layers.
 
 mod answer;
 mod events;
@@ -23,10 +23,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::probe::{Probe, probe};
+pub use self::probe::{ProbeResult, probe};
 
-use self::answer::Answer;
-use self::failure::Failures;
+use self::answer::StreamedAnswer;
+use self::failure::ErrorMapper;
 use self::transport::{Endpoint, HttpFailure, Transport};
 use super::usage::credible;
 use starling_core::{
@@ -34,10 +34,10 @@ use starling_core::{
     ToolCalling, WorstCase,
 };
 
-/// How long a server may leave the stream open after it said why it stopped.
+/// How long the stream may stay open after the model has stopped.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
 
-/// A key, never shown.
+/// An API key. Its debug output does not show the key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(pub String);
 
@@ -47,45 +47,45 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The name of the field that limits an answer; servers know one or the other.
+/// The name of the request field that limits the answer. A server accepts one or the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputLimit {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-/// One model behind one endpoint.
+/// The configuration of one model at one endpoint.
 #[derive(Debug, Clone)]
 pub struct OpenAiOptions {
     pub profile: ModelProfile,
-    /// The name that the server knows.
+    /// The model's name at the server.
     pub model: String,
-    /// For example `https://api.openai.com/v1`.
+    /// The base URL of the API, for example `https://api.openai.com/v1`.
     pub base_url: String,
     pub key: Option<ApiKey>,
     pub output_limit: OutputLimit,
-    /// Used in place of the temperature of a request.
+    /// Overrides the temperature of every request.
     pub temperature: Option<f32>,
-    /// Fields that the server does not accept and that are left out.
+    /// Request fields to leave out because the server does not accept them.
     pub omit: Vec<String>,
 }
 
-/// The adapter.
+/// A chat model behind an OpenAI-compatible endpoint.
 pub struct OpenAiModel {
     options: OpenAiOptions,
-    /// The same options with tools as text.
+    /// The same options, but with text tool calling.
     as_text: OpenAiOptions,
-    /// The server has refused tools.
+    /// Whether the server has refused requests with tools.
     has_no_tools: AtomicBool,
     transport: Transport,
-    failures: Failures,
+    failures: ErrorMapper,
 }
 
 impl OpenAiModel {
-    /// Makes ready to call; connects to nothing yet.
+    /// Prepares the model without connecting.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] for an URL or key that cannot be sent.
+    /// [`ModelError::Unavailable`] if the URL or the key is invalid.
     pub fn new(options: OpenAiOptions) -> Result<Self, ModelError> {
         let name = &options.profile.name;
         let endpoint = Endpoint::new(name, &options.base_url, options.key.as_ref())?;
@@ -95,16 +95,16 @@ impl OpenAiModel {
         Ok(OpenAiModel {
             as_text,
             has_no_tools: AtomicBool::new(false),
-            failures: Failures::new(&options.profile, endpoint.address(), secrets),
+            failures: ErrorMapper::new(&options.profile, endpoint.address(), secrets),
             transport: Transport::new(name, endpoint, "/chat/completions")?,
             options,
         })
     }
 
-    /// Whether [`OpenAiModel::new`] would have what it needs.
+    /// Checks whether [`OpenAiModel::new`] would succeed.
     ///
     /// # Errors
-    /// As there.
+    /// The same as for [`OpenAiModel::new`].
     pub fn check(options: &OpenAiOptions) -> Result<(), ModelError> {
         let name = &options.profile.name;
         Endpoint::new(name, &options.base_url, options.key.as_ref()).map(drop)
@@ -122,15 +122,15 @@ impl OpenAiModel {
         &self,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<StreamedAnswer, ModelError> {
         let body =
             wire::body(self.options(), request).map_err(|error| ModelError::Unavailable {
                 model: self.options.profile.name.clone(),
-                message: format!("the request cannot be written: {error}"),
+                message: format!("the request cannot be serialized: {error}"),
             })?;
         let events = self.transport.post(&body).await;
         let mut events = events.map_err(|failure| self.failures.of(failure))?;
-        let mut answer = Answer::default();
+        let mut answer = StreamedAnswer::default();
         let most = most_bytes(request.max_output.min(self.options.profile.max_output));
         loop {
             let next = if answer.is_finished() {
@@ -141,7 +141,7 @@ impl OpenAiModel {
                 events.next().await
             };
             let next = next.map_err(|failure| match failure {
-                // An event without an end is paid for as well.
+                // An incomplete event also costs tokens.
                 HttpFailure::TooLarge(_) if events.waiting() as u64 > most => {
                     let waiting = Tokens(events.waiting() as u64);
                     self.failures.endless(answer.received() + waiting)
@@ -164,8 +164,9 @@ impl OpenAiModel {
     }
 }
 
-/// Bytes of the longest answer that is read: text and code have about four bytes a token. An answer that
-/// keeps to its limit is never cut, but for one made of long runs of one character.
+/// Returns the maximum size of an answer in bytes. Text and code have about four bytes per token,
+/// so 8 bytes per token never cut an answer that respects its limit, except one made of long runs
+/// of one character.
 fn most_bytes(max_output: Tokens) -> u64 {
     max_output.0.saturating_mul(8).saturating_add(8 << 10)
 }

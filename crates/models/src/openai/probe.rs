@@ -1,4 +1,4 @@
-//! Whether an endpoint is there, without spending a token.
+//! Checks whether an endpoint is reachable, without spending tokens.
 
 use std::time::Duration;
 
@@ -8,18 +8,19 @@ use super::ApiKey;
 use super::transport::{Endpoint, Transport};
 use starling_core::ModelError;
 
-/// What an endpoint said to the question for its models.
+/// The result of requesting an endpoint's list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeResult {
     Answers {
-        /// The models that it lists, where the list can be read.
+        /// The listed models; empty if the list cannot be parsed.
         models: Vec<String>,
     },
-    /// It is there, and wants another key.
+    /// The endpoint is reachable but rejects the key.
     KeyRefused {
         status: u16,
     },
-    /// Something is there; not every server lists its models.
+    /// The endpoint is reachable, but its answer is inconclusive. Not every server lists its
+    /// models.
     Unclear {
         status: u16,
     },
@@ -28,35 +29,35 @@ pub enum Probe {
     },
 }
 
-/// Asks an endpoint for its models.
+/// Requests the list of models of an endpoint.
 ///
 /// # Errors
-/// [`ModelError::Unavailable`] for an URL or key that cannot be sent.
+/// [`ModelError::Unavailable`] if the URL or the key is invalid.
 pub async fn probe(
     name: &str,
     base_url: &str,
     key: Option<&ApiKey>,
     deadline: Duration,
-) -> Result<Probe, ModelError> {
+) -> Result<ProbeResult, ModelError> {
     let endpoint = Endpoint::new(name, base_url, key)?;
     let transport = Transport::new(name, endpoint, "/models")?;
     let answer = tokio::time::timeout(deadline, transport.get()).await;
     Ok(match answer {
-        Err(_) => Probe::Unreachable {
+        Err(_) => ProbeResult::Unreachable {
             message: format!("no answer within {} s", deadline.as_secs()),
         },
-        Ok(Err(error)) => Probe::Unreachable {
+        Ok(Err(error)) => ProbeResult::Unreachable {
             message: error.to_string(),
         },
-        Ok(Ok((200..300, body))) => Probe::Answers {
+        Ok(Ok((200..300, body))) => ProbeResult::Answers {
             models: listed(&body),
         },
-        Ok(Ok((status @ (401 | 403), _))) => Probe::KeyRefused { status },
-        Ok(Ok((status, _))) => Probe::Unclear { status },
+        Ok(Ok((status @ (401 | 403), _))) => ProbeResult::KeyRefused { status },
+        Ok(Ok((status, _))) => ProbeResult::Unclear { status },
     })
 }
 
-/// The names of models in a list as `GET /models` answers it.
+/// Parses the model names in the answer to `GET /models`.
 fn listed(body: &str) -> Vec<String> {
     let list: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let models = list.get("data").and_then(Value::as_array);

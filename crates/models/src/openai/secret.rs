@@ -1,39 +1,42 @@
-//! Takes keys out of texts that are shown or kept: a server may repeat the key in what it says.
+//! Masks API keys in texts that are shown or stored, because a server may repeat the key in an
+//! error message.
 
 use std::ops::Range;
 
-/// Shown in place of a key.
+/// The text that replaces a key.
 const MASK: &str = "[key]";
-/// A shorter key is no secret (`none`, `test`), and masking it would garble other words.
+/// Minimum length of a key to be masked. A shorter key is a placeholder (`none`, `test`), and
+/// masking it would garble other words.
 const SHORTEST: usize = 6;
-/// A beginning of a key that is at least this long is masked too.
+/// Minimum length of a key's prefix to be masked as well.
 const PREFIX: usize = 12;
-/// How often a text is unescaped: a server may quote a text that quotes the key.
+/// Maximum levels of escaping to undo: a server may quote a text that itself quotes the key.
 const LAYERS: usize = 3;
 
-/// The keys that must not be shown.
+/// The keys to mask.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Vec<Vec<char>>);
+pub(super) struct SecretMasker(Vec<Vec<char>>);
 
-/// One character of a text, and the bytes that stand for it.
-struct Decoded {
+/// A character of a text after unescaping, and its byte range in the original text.
+struct DecodedChar {
     char: char,
     bytes: Range<usize>,
 }
 
-impl Secrets {
+impl SecretMasker {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let kept = secrets.into_iter().map(str::trim);
         let kept = kept.filter(|secret| secret.len() >= SHORTEST);
-        Secrets(kept.map(|secret| secret.chars().collect()).collect())
+        SecretMasker(kept.map(|secret| secret.chars().collect()).collect())
     }
 
-    /// The text without the keys, however they are escaped in it (percent encoding, JSON, HTML).
+    /// Returns the text with all keys masked, even if they are percent-encoded or escaped as JSON
+    /// or HTML.
     pub fn mask(&self, text: &str) -> String {
         let mut found = Vec::new();
-        let mut decoded: Vec<Decoded> = text
+        let mut decoded: Vec<DecodedChar> = text
             .char_indices()
-            .map(|(at, char)| Decoded {
+            .map(|(at, char)| DecodedChar {
                 char,
                 bytes: at..at + char.len_utf8(),
             })
@@ -59,12 +62,12 @@ impl Secrets {
     }
 }
 
-/// Where a secret stands, or a long beginning of it.
-fn occurrences(text: &[Decoded], secret: &[char], found: &mut Vec<Range<usize>>) {
+/// Finds the ranges of a secret, or of a long prefix of it, in a text.
+fn occurrences(text: &[DecodedChar], secret: &[char], found: &mut Vec<Range<usize>>) {
     let enough = secret.len().min(PREFIX);
     let mut at = 0;
     while at < text.len() {
-        let same = |(one, other): &(&Decoded, &char)| one.char.eq_ignore_ascii_case(other);
+        let same = |(one, other): &(&DecodedChar, &char)| one.char.eq_ignore_ascii_case(other);
         let matching = text[at..].iter().zip(secret).take_while(same).count();
         if matching >= enough {
             found.push(text[at].bytes.start..text[at + matching - 1].bytes.end);
@@ -75,22 +78,22 @@ fn occurrences(text: &[Decoded], secret: &[char], found: &mut Vec<Range<usize>>)
     }
 }
 
-/// The text with one layer of escapes taken away.
-fn unescaped(text: Vec<Decoded>) -> Vec<Decoded> {
+/// Undoes one level of escaping.
+fn unescaped(text: Vec<DecodedChar>) -> Vec<DecodedChar> {
     let mut result = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < text.len() {
         let (char, length) = escape(&text[at..]).unwrap_or((text[at].char, 1));
         let bytes = text[at].bytes.start..text[at + length - 1].bytes.end;
-        result.push(Decoded { char, bytes });
+        result.push(DecodedChar { char, bytes });
         at += length;
     }
     result
 }
 
-/// The character that an escape at the beginning of a text stands for, and the escape's length.
-fn escape(text: &[Decoded]) -> Option<(char, usize)> {
-    /// The longest escape: `&#x10FFFF;`.
+/// Decodes an escape at the start of a text. Returns the character and the escape's length.
+fn escape(text: &[DecodedChar]) -> Option<(char, usize)> {
+    /// Length of the longest escape: `&#x10FFFF;`.
     const MOST: usize = 10;
     let start: String = text.iter().take(MOST).map(|one| one.char).collect();
     let fixed = |prefix: &str, digits: usize| {
@@ -136,11 +139,11 @@ mod tests {
     const KEY: &str = "sk-Ab/12+cd=EF&56";
 
     fn masked(text: &str) -> String {
-        Secrets::new([KEY]).mask(text)
+        SecretMasker::new([KEY]).mask(text)
     }
 
     #[test]
-    fn a_key_is_masked_in_every_form_that_a_server_may_quote_it_in() {
+    fn api_key_is_masked_in_every_escaped_form() {
         let every = |form: fn(char) -> String| KEY.chars().map(form).collect::<String>();
         let forms = [
             KEY.to_owned(),
@@ -162,19 +165,19 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_cut_off_is_masked() {
+    fn truncated_api_key_is_masked() {
         assert_eq!(masked("wrong: sk-Ab/12+cd=E"), "wrong: [key]");
         assert_eq!(masked("wrong: sk-Ab/12+cd=*** x"), "wrong: [key]*** x");
         assert_eq!(masked("keys begin with sk-"), "keys begin with sk-");
     }
 
     #[test]
-    fn other_texts_stay_as_they_are() {
+    fn masking_keeps_texts_without_a_key() {
         for text in ["", "ä 100% \\u12 &#; &#x110000; \\", "%zz&amp;%4"] {
             assert_eq!(masked(text), text);
         }
         assert_eq!(
-            Secrets::new(["none", ""]).mask("there is none"),
+            SecretMasker::new(["none", ""]).mask("there is none"),
             "there is none"
         );
     }

@@ -1,29 +1,29 @@
-//! A small HTTP server that answers as a test says, on a port of its own.
+//! A small HTTP server for tests. It sends scripted answers on its own port.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One answer, in the pieces in which it is sent. The connection closes after the last one.
-pub(super) enum Script {
-    /// As it stands on the wire, head included.
+/// One answer, sent in pieces. The connection closes after the last piece.
+pub(super) enum ScriptedResponse {
+    /// The raw bytes of the answer, including the HTTP head.
     Raw(Vec<&'static str>),
-    /// Sends this and then nothing more, without closing.
+    /// Sends this text and keeps the connection open without sending more.
     Hang(&'static str),
-    /// Sends the first and then the second for as long as the client reads.
+    /// Sends the first text once, then repeats the second one until the client disconnects.
     Endless(&'static str, String),
 }
 
-/// The server and what it was asked.
+/// A running test server and the requests that it received.
 pub(super) struct Server {
     pub url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Answers the first request with the first script, and so on.
-    pub async fn start(scripts: Vec<Script>) -> Server {
+    /// Starts a server that answers each request with the next script.
+    pub async fn start(scripts: Vec<ScriptedResponse>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -37,12 +37,12 @@ impl Server {
         Server { url, requests }
     }
 
-    /// Head and body of every request so far.
+    /// Returns the head and body of every request received so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The body of the only request.
+    /// Returns the body of the only request.
     pub fn body(&self) -> serde_json::Value {
         let requests = self.requests();
         assert_eq!(requests.len(), 1);
@@ -51,23 +51,23 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, script: ScriptedResponse, seen: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     seen.lock().unwrap().push(request);
     match script {
-        Script::Raw(pieces) => {
+        ScriptedResponse::Raw(pieces) => {
             for piece in pieces {
                 stream.write_all(piece.as_bytes()).await.unwrap();
                 stream.flush().await.unwrap();
             }
         }
-        Script::Hang(piece) => {
+        ScriptedResponse::Hang(piece) => {
             stream.write_all(piece.as_bytes()).await.unwrap();
             let mut end = [0; 1];
-            // The client closes when its call is dropped.
+            // The client closes the connection when its call is dropped.
             let _ = stream.read(&mut end).await;
         }
-        Script::Endless(head, piece) => {
+        ScriptedResponse::Endless(head, piece) => {
             stream.write_all(head.as_bytes()).await.unwrap();
             while stream.write_all(piece.as_bytes()).await.is_ok() {}
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::*;
 use starling_core::{
     Finish, Message, ModelNotice, NoWatch, Price, Tokens, ToolCall, ToolCalling, ToolSpec,
@@ -56,16 +56,17 @@ pub(super) fn request() -> ChatRequest {
     }
 }
 
-pub(super) async fn ask(script: Script) -> Result<ChatReply, ModelError> {
+pub(super) async fn ask(script: ScriptedResponse) -> Result<ChatReply, ModelError> {
     let server = Server::start(vec![script]).await;
     let model = OpenAiModel::new(options(&server.url)).unwrap();
     model.chat(&request(), &NoWatch).await
 }
 
+/// A watch that records the streamed pieces.
 #[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
+struct DeltaRecorder(Mutex<Vec<String>>);
 
-impl ChatWatch for Seen {
+impl ChatWatch for DeltaRecorder {
     fn delta(&self, text: &str) {
         self.0.lock().unwrap().push(text.to_owned());
     }
@@ -75,8 +76,8 @@ impl ChatWatch for Seen {
 }
 
 #[tokio::test]
-async fn a_stream_is_joined_and_shown_as_it_comes() {
-    let server = Server::start(vec![Script::Raw(vec![
+async fn streamed_deltas_are_reported_and_joined() {
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         EVENTS,
         ": a comment\n\n",
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
@@ -96,7 +97,7 @@ async fn a_stream_is_joined_and_shown_as_it_comes() {
         output: 100.0,
     });
     let model = OpenAiModel::new(options).unwrap();
-    let seen = Seen::default();
+    let seen = DeltaRecorder::default();
     let reply = model.chat(&request(), &seen).await.unwrap();
     assert_eq!(reply.text, "Hello wörld");
     assert_eq!(reply.finish, Finish::Stop);
@@ -109,8 +110,8 @@ async fn a_stream_is_joined_and_shown_as_it_comes() {
 }
 
 #[tokio::test]
-async fn the_request_says_what_was_asked() {
-    let server = Server::start(vec![Script::Raw(vec![
+async fn request_body_contains_all_configured_options() {
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -154,8 +155,8 @@ async fn the_request_says_what_was_asked() {
 }
 
 #[tokio::test]
-async fn without_a_key_no_authorization_is_sent() {
-    let server = Server::start(vec![Script::Raw(vec![
+async fn request_without_api_key_has_no_authorization_header() {
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -175,8 +176,8 @@ async fn without_a_key_no_authorization_is_sent() {
 }
 
 #[tokio::test]
-async fn text_tool_calling_sends_neither_tools_nor_their_role() {
-    let server = Server::start(vec![Script::Raw(vec![
+async fn text_tool_calling_sends_no_tools_and_no_tool_role() {
+    let server = Server::start(vec![ScriptedResponse::Raw(vec![
         JSON,
         "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
     ])])
@@ -204,8 +205,8 @@ async fn text_tool_calling_sends_neither_tools_nor_their_role() {
 }
 
 #[tokio::test]
-async fn tool_calls_are_joined_from_their_pieces() {
-    let reply = ask(Script::Raw(vec![
+async fn streamed_tool_call_pieces_are_joined() {
+    let reply = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"a\",\
          \"function\":{\"name\":\"read\",\"arguments\":\"{\\\"x\\\":\"}}]}}]}\n\n",
@@ -237,8 +238,8 @@ async fn tool_calls_are_joined_from_their_pieces() {
 }
 
 #[tokio::test]
-async fn calls_with_the_same_index_and_other_ids_stay_apart() {
-    let reply = ask(Script::Raw(vec![
+async fn tool_calls_with_equal_index_and_different_ids_stay_separate() {
+    let reply = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"tool_calls\":[\
          {\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}},\
@@ -251,8 +252,8 @@ async fn calls_with_the_same_index_and_other_ids_stay_apart() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_and_counts_nothing_is_understood() {
-    let reply = ask(Script::Raw(vec![
+async fn plain_json_answer_without_usage_is_accepted() {
+    let reply = ask(ScriptedResponse::Raw(vec![
         JSON,
         "{\n \"choices\": [{\"message\": {\"role\": \"assistant\",\n \"content\": [{\"type\":\"text\",\
          \"text\":\"twelve byte\"}]}, \"finish_reason\": \"eos\"}]\n}",
@@ -266,14 +267,14 @@ async fn a_server_that_does_not_stream_and_counts_nothing_is_understood() {
 }
 
 #[tokio::test]
-async fn length_and_filter_are_told_apart() {
+async fn finish_reasons_length_and_content_filter_are_distinguished() {
     for (reason, finish) in [
         ("length", Finish::Length),
         ("content_filter", Finish::Filtered),
         ("something new", Finish::Stop),
         ("", Finish::Stop),
     ] {
-        let mut answer = Answer::default();
+        let mut answer = StreamedAnswer::default();
         answer.take(
             &json!({"choices": [{"delta": {"content": "x"}, "finish_reason": reason}]}),
             &NoWatch,
@@ -283,8 +284,8 @@ async fn length_and_filter_are_told_apart() {
 }
 
 #[tokio::test]
-async fn events_under_a_wrong_content_type_are_events() {
-    let reply = ask(Script::Raw(vec![
+async fn event_stream_with_wrong_content_type_is_parsed() {
+    let reply = ask(ScriptedResponse::Raw(vec![
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n",
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
     ]))
@@ -294,11 +295,13 @@ async fn events_under_a_wrong_content_type_are_events() {
 }
 
 #[tokio::test]
-async fn a_stream_cut_in_the_middle_is_a_lost_connection() {
+async fn truncated_stream_is_a_transport_error() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
-    let quiet = ask(Script::Raw(vec![EVENTS, piece])).await.unwrap_err();
+    let quiet = ask(ScriptedResponse::Raw(vec![EVENTS, piece]))
+        .await
+        .unwrap_err();
     assert!(matches!(quiet, ModelError::Transport { .. }), "{quiet:?}");
-    let loud = ask(Script::Raw(vec![CHUNKED, "ff\r\n", piece]))
+    let loud = ask(ScriptedResponse::Raw(vec![CHUNKED, "ff\r\n", piece]))
         .await
         .unwrap_err();
     assert!(matches!(loud, ModelError::Transport { .. }), "{loud:?}");
@@ -306,9 +309,9 @@ async fn a_stream_cut_in_the_middle_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn a_stream_left_open_after_the_end_is_an_answer() {
+async fn finished_answer_is_returned_although_the_stream_stays_open() {
     tokio::time::timeout(Duration::from_secs(60), async {
-        let reply = ask(Script::Hang(
+        let reply = ask(ScriptedResponse::Hang(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
              data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n",
         ))
@@ -321,11 +324,11 @@ async fn a_stream_left_open_after_the_end_is_an_answer() {
 }
 
 #[tokio::test]
-async fn garbage_is_malformed() {
+async fn answer_that_is_not_a_chat_completion_is_malformed() {
     for script in [
-        Script::Raw(vec![EVENTS, "data: {\"choices\": [oops\n\n"]),
-        Script::Raw(vec![JSON, "[1, 2]"]),
-        Script::Raw(vec![
+        ScriptedResponse::Raw(vec![EVENTS, "data: {\"choices\": [oops\n\n"]),
+        ScriptedResponse::Raw(vec![JSON, "[1, 2]"]),
+        ScriptedResponse::Raw(vec![
             "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n",
             "<html>log in</html>",
         ]),
@@ -336,7 +339,7 @@ async fn garbage_is_malformed() {
 }
 
 #[tokio::test]
-async fn no_server_at_all_is_a_lost_connection() {
+async fn missing_server_is_an_unreachable_error() {
     let model = OpenAiModel::new(options("http://127.0.0.1:1/v1")).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
@@ -347,7 +350,7 @@ async fn no_server_at_all_is_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn errors_name_the_endpoint_without_its_secrets() {
+async fn errors_contain_the_endpoint_without_secrets() {
     let url = "http://me:hunter2@127.0.0.1:1/v1?api-key=hunter3#hunter4";
     let model = OpenAiModel::new(options(url)).unwrap();
     let error = model.chat(&request(), &NoWatch).await.unwrap_err();
@@ -356,9 +359,9 @@ async fn errors_name_the_endpoint_without_its_secrets() {
     assert!(!said.contains("hunter"), "{said}");
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"def f\"}}]}\n\n";
     for script in [
-        Script::Raw(vec![EVENTS, piece]),
-        Script::Raw(vec![JSON, "[1, 2]"]),
-        Script::Raw(vec!["HTTP/1.1 401 No\r\nconnection: close\r\n\r\n", "no"]),
+        ScriptedResponse::Raw(vec![EVENTS, piece]),
+        ScriptedResponse::Raw(vec![JSON, "[1, 2]"]),
+        ScriptedResponse::Raw(vec!["HTTP/1.1 401 No\r\nconnection: close\r\n\r\n", "no"]),
     ] {
         let said = ask(script).await.unwrap_err().to_string();
         assert!(said.contains("http://127.0.0.1:"), "{said}");
@@ -366,7 +369,7 @@ async fn errors_name_the_endpoint_without_its_secrets() {
 }
 
 async fn refused(head: &'static str, body: &'static str) -> ModelError {
-    ask(Script::Raw(vec![
+    ask(ScriptedResponse::Raw(vec![
         head,
         "content-type: application/json\r\nconnection: close\r\n\r\n",
         body,
@@ -376,7 +379,7 @@ async fn refused(head: &'static str, body: &'static str) -> ModelError {
 }
 
 #[tokio::test]
-async fn too_many_requests_carries_the_wait() {
+async fn rate_limit_error_contains_the_requested_wait() {
     let error = refused(
         "HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n",
         "{\"error\":{\"message\":\"slow down\",\"code\":null}}",
@@ -425,13 +428,13 @@ async fn too_many_requests_carries_the_wait() {
 }
 
 #[tokio::test]
-async fn server_errors_are_tried_again_by_others_and_not_here() {
+async fn openai_adapter_does_not_retry_server_errors() {
     let server = Server::start(vec![
-        Script::Raw(vec![
+        ScriptedResponse::Raw(vec![
             "HTTP/1.1 529 Overloaded\r\nconnection: close\r\n\r\n",
             "busy",
         ]),
-        Script::Raw(vec!["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"]),
+        ScriptedResponse::Raw(vec!["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n"]),
     ])
     .await;
     let model = OpenAiModel::new(options(&server.url)).unwrap();
@@ -448,7 +451,7 @@ async fn server_errors_are_tried_again_by_others_and_not_here() {
 }
 
 #[tokio::test]
-async fn refusals_keep_what_the_server_said_in_any_form() {
+async fn refusal_contains_the_server_message_from_any_error_format() {
     for (body, said) in [
         ("{\"error\":{\"message\":\"no such key\"}}", "no such key"),
         ("{\"error\":\"no such key\",\"code\":17}", "no such key"),
@@ -471,7 +474,7 @@ async fn refusals_keep_what_the_server_said_in_any_form() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
+async fn refusal_of_tools_switches_to_text_tool_calling() {
     for said in [
         "registry.ollama.ai/library/gemma:2b does not support tools",
         "'auto' tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
@@ -482,8 +485,8 @@ async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
         let head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n".to_owned();
         let refusal: &'static str = Box::leak((head + &body).into_boxed_str());
         let server = Server::start(vec![
-            Script::Raw(vec![refusal]),
-            Script::Raw(vec![
+            ScriptedResponse::Raw(vec![refusal]),
+            ScriptedResponse::Raw(vec![
                 JSON,
                 "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}",
             ]),
@@ -507,7 +510,7 @@ async fn a_server_that_refuses_tools_is_asked_without_them_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_long_prompt_is_told_apart() {
+async fn context_length_errors_are_reported_as_too_long() {
     for body in [
         "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}",
         "{\"error\":{\"message\":\"This model's maximum context length is 8192 tokens\"}}",
@@ -539,8 +542,8 @@ async fn a_long_prompt_is_told_apart() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_stream_is_an_error() {
-    let error = ask(Script::Raw(vec![
+async fn error_event_in_the_stream_fails_the_request() {
+    let error = ask(ScriptedResponse::Raw(vec![
         EVENTS,
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n",
         "data: {\"error\":{\"message\":\"overloaded\",\"code\":\"503\"}}\n\n",
@@ -558,7 +561,7 @@ async fn an_error_in_the_stream_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_unavailable_and_shows_no_key() {
+fn invalid_url_or_key_is_unavailable_and_the_key_is_not_shown() {
     for url in ["", "host/v1", "ftp://host/v1", "http://"] {
         assert!(matches!(
             OpenAiModel::new(options(url)),
@@ -576,11 +579,14 @@ fn what_cannot_be_sent_is_unavailable_and_shows_no_key() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_probed_without_a_call() {
+async fn probe_lists_models_without_a_chat_request() {
     let deadline = Duration::from_secs(30);
     let asked = async |head: &'static str| {
-        let server =
-            Server::start(vec![Script::Raw(vec![head, "content-length: 0\r\n\r\n"])]).await;
+        let server = Server::start(vec![ScriptedResponse::Raw(vec![
+            head,
+            "content-length: 0\r\n\r\n",
+        ])])
+        .await;
         let key = ApiKey("secret-word".to_owned());
         let found = probe("m", &server.url, Some(&key), deadline).await.unwrap();
         let request = server.requests().remove(0).to_lowercase();
@@ -590,24 +596,27 @@ async fn an_endpoint_is_probed_without_a_call() {
     };
     assert_eq!(
         asked("HTTP/1.1 200 OK\r\n").await,
-        Probe::Answers { models: Vec::new() }
+        ProbeResult::Answers { models: Vec::new() }
     );
     assert_eq!(
         asked("HTTP/1.1 401 No\r\n").await,
-        Probe::KeyRefused { status: 401 }
+        ProbeResult::KeyRefused { status: 401 }
     );
     assert_eq!(
         asked("HTTP/1.1 404 No\r\n").await,
-        Probe::Unclear { status: 404 }
+        ProbeResult::Unclear { status: 404 }
     );
     let nobody = probe("m", "http://127.0.0.1:1/v1", None, deadline)
         .await
         .unwrap();
-    assert!(matches!(nobody, Probe::Unreachable { .. }), "{nobody:?}");
-    let server = Server::start(vec![Script::Hang("HTTP/1.1 ")]).await;
+    assert!(
+        matches!(nobody, ProbeResult::Unreachable { .. }),
+        "{nobody:?}"
+    );
+    let server = Server::start(vec![ScriptedResponse::Hang("HTTP/1.1 ")]).await;
     let slow = probe("m", &server.url, None, Duration::from_millis(50))
         .await
         .unwrap();
-    assert!(matches!(slow, Probe::Unreachable { .. }), "{slow:?}");
+    assert!(matches!(slow, ProbeResult::Unreachable { .. }), "{slow:?}");
     assert!(probe("m", "no url", None, deadline).await.is_err());
 }

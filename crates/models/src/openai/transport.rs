@@ -1,5 +1,5 @@
-//! One HTTP exchange: no retries, no redirects, errors with their headers, and a server's whole answer
-//! turned into a stream of one piece.
+//! Performs single HTTP requests without retries or redirects. Error responses keep their headers;
+//! a complete JSON answer becomes a stream with one event.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use reqwest::{Response, Url, redirect};
 use serde_json::{Map, Value};
 
 use super::ApiKey;
-use super::events::{Events, MOST_BYTES, too_large};
+use super::events::{EventStream, MOST_BYTES, too_large};
 use super::failure::causes;
-use super::secret::Secrets;
+use super::secret::SecretMasker;
 use starling_core::ModelError;
 
-/// The most of an error's body that is read.
+/// Maximum number of bytes to read of an error's body.
 const ERROR_BYTES: usize = 64 << 10;
-/// Maximum length of a list of models that is read.
+/// Maximum length of a list of models in bytes.
 const LIST_BYTES: usize = 4 << 20;
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// Where requests go, and with which key.
+/// The address of an API and the authorization for it.
 pub(super) struct Endpoint {
     base: Url,
     authorization: Option<HeaderValue>,
@@ -36,14 +36,16 @@ impl Endpoint {
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| {
                 unavailable(format!(
-                    "base_url {base_url:?} is no address: write it like https://host/v1"
+                    "base_url {base_url:?} is not a valid URL: write it in the form https://host/v1"
                 ))
             })?;
         let authorization = key
             .map(|ApiKey(key)| {
                 let mut value =
                     HeaderValue::from_str(&format!("Bearer {}", key.trim())).map_err(|_| {
-                        unavailable("the API key holds characters that no key has".into())
+                        unavailable(
+                            "the API key contains characters that are not allowed in a key".into(),
+                        )
                     })?;
                 value.set_sensitive(true);
                 Ok(value)
@@ -55,15 +57,15 @@ impl Endpoint {
         })
     }
 
-    /// The address of one of its services.
+    /// Returns the URL of one of the API's paths.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base.as_str().trim_end_matches('/'))
     }
 
-    /// The address as it may be shown: a URL can hold a password or a key.
+    /// Returns the address for display, without password and query, which may contain a key.
     pub fn address(&self) -> String {
         let mut shown = self.base.clone();
-        // Neither can fail where there is a host.
+        // Both calls only fail for a URL without a host.
         let _ = shown.set_username("");
         let _ = shown.set_password(None);
         shown.set_query(None);
@@ -71,18 +73,18 @@ impl Endpoint {
         shown.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// What must not be shown: the key, and a user or password in the address.
-    pub fn secrets(&self, key: Option<&ApiKey>) -> Secrets {
+    /// Returns the secrets that must not be shown: the key, and a user name or password in the URL.
+    pub fn secrets(&self, key: Option<&ApiKey>) -> SecretMasker {
         let key = key.map(|ApiKey(key)| key.as_str());
         let password = self.base.password();
-        Secrets::new(
+        SecretMasker::new(
             key.into_iter()
                 .chain(password)
                 .chain([self.base.username()]),
         )
     }
 
-    /// A server on this machine is never reached through a proxy.
+    /// Whether the server is on this machine. Such a server is never reached through a proxy.
     fn is_local(&self) -> bool {
         match self.base.host_str() {
             Some(host) => host == "localhost" || host == "[::1]" || host.starts_with("127."),
@@ -91,7 +93,7 @@ impl Endpoint {
     }
 }
 
-/// Why there is no stream to read.
+/// Why a request returned no stream.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpFailure {
     #[error("HTTP {status}")]
@@ -100,13 +102,13 @@ pub(super) enum HttpFailure {
         retry_after: Option<Duration>,
         body: String,
     },
-    /// The server answers elsewhere.
+    /// The server redirects to another address.
     #[error("HTTP {status}")]
     Redirect { status: u16, location: String },
-    /// Nothing was sent.
+    /// The connection failed before anything was sent.
     #[error("{0}")]
     NoConnection(String),
-    /// It broke on the way.
+    /// The connection broke after the request was sent.
     #[error("{0}")]
     Connection(String),
     #[error("not a chat completion")]
@@ -125,7 +127,7 @@ impl From<reqwest::Error> for HttpFailure {
     }
 }
 
-/// Sends each request once, to the address that the user named and to no other.
+/// An HTTP client for one URL. It never follows redirects.
 pub(super) struct Transport {
     client: reqwest::Client,
     url: String,
@@ -133,7 +135,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Sends requests to one service of an endpoint.
+    /// Creates a client for one path of an endpoint.
     pub fn new(model: &str, endpoint: Endpoint, path: &str) -> Result<Self, ModelError> {
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT)
@@ -153,7 +155,7 @@ impl Transport {
         })
     }
 
-    /// Status and body of a plain request; of a longer body, its beginning.
+    /// Performs a GET request. Returns the status and the body, which is cut at the size limit.
     pub async fn get(&self) -> Result<(u16, String), HttpFailure> {
         let response = self.send(self.client.get(&self.url)).await?;
         let status = response.status().as_u16();
@@ -161,14 +163,14 @@ impl Transport {
         Ok((status, body))
     }
 
-    /// Asks for a chat completion.
-    pub async fn post(&self, body: &Map<String, Value>) -> Result<Events, HttpFailure> {
+    /// Requests a chat completion.
+    pub async fn post(&self, body: &Map<String, Value>) -> Result<EventStream, HttpFailure> {
         let response = self.send(self.client.post(&self.url).json(body)).await?;
         as_events(response).await
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, HttpFailure> {
-        // A server without keys may take offence at an empty one.
+        // Send no empty authorization header, because servers without keys may reject it.
         let request = match &self.authorization {
             Some(value) => request.header(AUTHORIZATION, value),
             None => request,
@@ -177,7 +179,7 @@ impl Transport {
     }
 }
 
-async fn as_events(response: Response) -> Result<Events, HttpFailure> {
+async fn as_events(response: Response) -> Result<EventStream, HttpFailure> {
     let status = response.status();
     if status.is_redirection() {
         let location = response.headers().get(LOCATION);
@@ -201,52 +203,53 @@ async fn as_events(response: Response) -> Result<Events, HttpFailure> {
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.starts_with("text/event-stream"));
     if streams {
-        return Ok(Events::of(response));
+        return Ok(EventStream::of(response));
     }
     let (body, rest) = read(response, MOST_BYTES).await?;
-    if rest == Rest::Unread {
+    if rest == UnreadRest::Unread {
         return Err(too_large("an answer", MOST_BYTES));
     }
     let is_events = ["data:", "event:", "id:", "retry:", ":"]
         .iter()
         .any(|start| body.trim_start().starts_with(start));
     if is_events {
-        return Ok(Events::whole(&body));
+        return Ok(EventStream::whole(&body));
     }
     match serde_json::from_str::<Value>(&body) {
-        Ok(whole) if whole.is_object() => Ok(Events::whole(&format!("data: {whole}\n\n"))),
+        Ok(whole) if whole.is_object() => Ok(EventStream::whole(&format!("data: {whole}\n\n"))),
         Ok(_) | Err(_) => Err(HttpFailure::NotChat(body)),
     }
 }
 
-/// What is left of a body behind the limit.
+/// Whether a body was read completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Rest {
+enum UnreadRest {
     #[default]
     Nothing,
     Unread,
 }
 
-/// The body up to `limit` bytes.
-async fn read(mut response: Response, limit: usize) -> Result<(String, Rest), HttpFailure> {
+/// Reads a body up to `limit` bytes.
+async fn read(mut response: Response, limit: usize) -> Result<(String, UnreadRest), HttpFailure> {
     let mut bytes = Vec::new();
-    let mut rest = Rest::Nothing;
+    let mut rest = UnreadRest::Nothing;
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > limit {
             bytes.truncate(limit);
-            rest = Rest::Unread;
+            rest = UnreadRest::Unread;
             break;
         }
     }
     Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
 }
 
-/// What a server that names a longer wait is taken to ask for.
+/// Maximum wait that is accepted from a server; longer ones are capped.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Seconds, or milliseconds where the server gives them, up to [`LONGEST_WAIT`]. The form with a date is
-/// not read: it needs two clocks that agree.
+/// Returns the wait that a server requests, capped at [`LONGEST_WAIT`]: milliseconds if the server
+/// gives them, otherwise seconds. The date format is not supported, because it needs synchronized
+/// clocks.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| {
         headers

@@ -1,4 +1,4 @@
-//! A request as the server reads it, built of `async-openai`'s types.
+//! Builds the request body with the types of `async-openai`.
 
 use async_openai::types::chat::{
     ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls,
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{OpenAiOptions, OutputLimit};
 use starling_core::{ChatRequest, Message, ToolCall, ToolCalling, ToolSpec};
 
-/// The body of the request. Fields that the user left out on purpose are not in it.
+/// Returns the body of a request without the fields that the user omits.
 pub(super) fn body(
     options: &OpenAiOptions,
     request: &ChatRequest,
@@ -55,7 +55,7 @@ fn typed(options: &OpenAiOptions, request: &ChatRequest) -> CreateChatCompletion
         max_tokens,
         max_completion_tokens,
         temperature: Some(options.temperature.unwrap_or(request.temperature)),
-        // Servers read a signed number.
+        // Servers parse the seed as a signed number.
         seed: request.seed.map(|seed| (seed & i64::MAX as u64) as i64),
         stop: (!request.stop.is_empty())
             .then(|| StopConfiguration::StringArray(request.stop.clone())),
@@ -86,7 +86,7 @@ fn as_sent(message: &Message, calling: ToolCalling) -> ChatCompletionRequestMess
         (Message::Assistant { text, tool_calls }, ToolCalling::Native)
             if !tool_calls.is_empty() =>
         {
-            // Some servers refuse an empty text beside tool calls, all accept its absence.
+            // Some servers reject an empty text next to tool calls; all accept a missing one.
             ChatCompletionRequestMessage::Assistant(ChatCompletionRequestAssistantMessage {
                 content: (!text.is_empty()).then(|| text.as_str().into()),
                 tool_calls: Some(tool_calls.iter().map(call).collect()),
@@ -102,7 +102,7 @@ fn as_sent(message: &Message, calling: ToolCalling) -> ChatCompletionRequestMess
                 tool_call_id: call_id.clone(),
             })
         }
-        // A server that knows no tools knows no tool's role either.
+        // A server without tool support does not know the tool role either.
         (Message::Tool { text, .. }, ToolCalling::Text) => user(text),
     }
 }

@@ -1,4 +1,4 @@
-//! From settings to an adapter.
+//! Creates the adapter of a model from its settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use crate::socket::SocketModel;
 use starling_config::{ModelConfig, ModelKind, OutputLimitField};
 use starling_core::{ChatModel, ModelError, ModelProfile, Price, Tokens, ToolCalling};
 
-/// The endpoint where none is named.
+/// The endpoint that is used if none is configured.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 
 const DEFAULT_WINDOW: u64 = 32_768;
 const DEFAULT_OUTPUT: u64 = 8_192;
-/// The window of a recording: it has already been kept to.
+/// The context window of a replayed model. It is large because the recorded run already kept to the
+/// real one.
 const REPLAY_WINDOW: u64 = 1_000_000;
 
-/// Opens one model, without the layers.
+/// Creates the adapter of one model, without the outer layers.
 pub(super) fn open(
     source: &ModelSource,
     variables: Variables<'_>,
@@ -37,20 +38,19 @@ pub(super) fn open(
     }
 }
 
-/// Whether one model can be opened, as far as that is known without a connection and without reading
-/// weights.
+/// Checks whether a model can be opened, without connecting and without reading weights.
 pub(super) fn check(source: &ModelSource, variables: Variables<'_>) -> Result<(), ModelError> {
     match source.settings.kind {
         ModelKind::Openai => OpenAiModel::check(&endpoint_options(source, variables)?),
         ModelKind::Gguf => weights_path(source).map(drop),
         ModelKind::Replay => open_replay(source).map(drop),
         ModelKind::Oracle => open_oracle(source).map(drop),
-        // Who listens there is known when it is asked.
+        // Whether a process listens at the socket is only known when a request is sent.
         ModelKind::Socket => Ok(()),
     }
 }
 
-/// The price, where it is known. What runs here costs nothing.
+/// Returns the price of a model if it is known. Local models are free.
 pub fn price(source: &ModelSource) -> Option<Price> {
     let settings = &source.settings;
     match (settings.kind, settings.price_prompt, settings.price_output) {
@@ -66,7 +66,7 @@ pub fn price(source: &ModelSource) -> Option<Price> {
     }
 }
 
-/// The address of an endpoint.
+/// Returns the base URL of an endpoint.
 pub fn base_url(settings: &ModelConfig, variables: Variables<'_>) -> String {
     settings
         .base_url
@@ -75,11 +75,11 @@ pub fn base_url(settings: &ModelConfig, variables: Variables<'_>) -> String {
         .unwrap_or_else(|| DEFAULT_BASE_URL.to_owned())
 }
 
-/// The variable that holds the key of an endpoint, where it needs or may have one.
+/// Returns the environment variable with the key of an endpoint, or `None` if no key is needed.
 pub fn key_variable(settings: &ModelConfig) -> Option<&str> {
     match (&settings.api_key_env, &settings.base_url) {
         (Some(variable), _) => Some(variable),
-        // The same two variables that other clients of OpenAI read.
+        // These are the variables that other OpenAI clients read.
         (None, None) => Some("OPENAI_API_KEY"),
         (None, Some(_)) => None,
     }
@@ -118,7 +118,7 @@ fn endpoint_options(
     })
 }
 
-/// The name that the endpoint knows.
+/// Returns the model's name at the endpoint.
 pub(super) fn served_name(source: &ModelSource) -> &str {
     source.settings.model.as_deref().unwrap_or(&source.name)
 }

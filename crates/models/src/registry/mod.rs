@@ -1,4 +1,4 @@
-//! Which model plays which part: names and specifications become models, each wrapped in the layers.
+//! Assigns models to roles: turns configured names and specifications into models with all layers.
 
 mod adapter;
 mod spec;
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::continuing::Continuing;
-use super::resilient::{Attempted, Policy, Resilient};
-use super::sampled::Sampled;
-use super::traced::Traced;
-use starling_config::{Config, ModelKind, Network};
+use super::continuing::ContinuingModel;
+use super::resilient::{ModelWithPolicy, ResilientModel, RetryPolicy};
+use super::sampled::SampledModel;
+use super::traced::TracedModel;
+use starling_config::{Config, ModelKind, NetworkSettings};
 use starling_core::{ChatModel, Dollars, ModelError};
 
 use super::price::priced_models;
@@ -22,29 +22,29 @@ use adapter::served_name;
 pub use adapter::{DEFAULT_BASE_URL, base_url, key_variable, price};
 pub use spec::{ModelSource, RoleSources, resolve, role_sources};
 
-/// Names that are proposed in place of an unknown one.
+/// Maximum number of names to suggest for an unknown name.
 const NEAR_MOST: usize = 3;
 
-/// Reads an environment variable.
+/// A function that returns the value of an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The models of a run.
+/// The models of a run, by role.
 #[derive(Clone)]
 pub struct Models {
     pub agent: Arc<dyn ChatModel>,
     pub scout: Arc<dyn ChatModel>,
-    /// Each writes a candidate of its own; empty when the agent writes.
+    /// Models that each write a candidate for every change; empty if the agent writes the changes.
     pub editors: Vec<Arc<dyn ChatModel>>,
     pub proxy: Arc<dyn ChatModel>,
     unpriced: Vec<String>,
 }
 
-/// Why a run has no models.
+/// Why the models of a run cannot be opened.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelsError {
     #[error("{}", unknown(.name, .known))]
     UnknownName { name: String, known: Vec<String> },
-    #[error("several models are configured ({}): say which in roles.agent, or use --model", .names.join(", "))]
+    #[error("several models are configured ({}): choose one in roles.agent, or use --model", .names.join(", "))]
     Ambiguous { names: Vec<String> },
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -72,7 +72,7 @@ fn unknown(name: &str, known: &[String]) -> String {
     }
 }
 
-/// The names that look most like one that is not known, of those that Starling knows.
+/// Returns the known names that are most similar to an unknown name.
 fn near(name: &str, configured: &[String]) -> Vec<String> {
     let mut known: Vec<&str> = configured.iter().map(String::as_str).collect();
     known.push("local");
@@ -96,8 +96,8 @@ fn did_you_mean(names: &[String]) -> String {
     }
 }
 
-/// What to know about a model that its endpoint does not list, by what the endpoint lists. `None` where
-/// it lists the model, or nothing.
+/// Returns a hint if the endpoint does not list the configured model. Returns `None` if the model
+/// is listed or the list is empty.
 pub fn not_listed(source: &ModelSource, listed: &[String]) -> Option<String> {
     let wanted = served_name(source);
     let is_same = |name: &String| name == wanted || name.strip_suffix(":latest") == Some(wanted);
@@ -118,14 +118,14 @@ pub fn not_listed(source: &ModelSource, listed: &[String]) -> Option<String> {
 
 fn configured(names: &[String]) -> String {
     match names {
-        [] => "none is configured".to_owned(),
-        _ => format!("configured are {}", names.join(", ")),
+        [] => "no model is configured".to_owned(),
+        _ => format!("configured models are {}", names.join(", ")),
     }
 }
 
 impl Models {
-    /// Opens the models of the configuration, or one for all parts where `choice` names it (a
-    /// configured name, `local`, `gguf:PATH`, `openai:MODEL`, `replay:FILE`).
+    /// Opens the configured models. If `choice` is given, opens that model for all roles: a
+    /// configured name, `local`, `gguf:PATH`, `openai:MODEL` or `replay:FILE`.
     ///
     /// # Errors
     /// See [`ModelsError`].
@@ -133,7 +133,7 @@ impl Models {
         Models::open_with(config, choice, &|name| std::env::var(name).ok())
     }
 
-    /// The same with the environment given.
+    /// Like [`Models::open`], with a given environment.
     ///
     /// # Errors
     /// See [`ModelsError`].
@@ -143,7 +143,7 @@ impl Models {
         variables: Variables<'_>,
     ) -> Result<Models, ModelsError> {
         let roles = role_sources(config, choice)?;
-        let mut opening = Opening {
+        let mut opening = ModelOpener {
             network: &config.network,
             temperature: config.run.temperature,
             seed: config.run.seed,
@@ -168,8 +168,8 @@ impl Models {
         })
     }
 
-    /// What would hinder [`Models::open`], as far as it is known without a connection and without
-    /// reading weights; with `limit`, also the prices that it needs.
+    /// Checks whether [`Models::open`] would succeed, without connecting or reading weights. If a
+    /// `limit` in dollars is given, also checks that all prices are known.
     ///
     /// # Errors
     /// See [`ModelsError`].
@@ -193,15 +193,15 @@ impl Models {
         }
     }
 
-    /// The models whose price is unknown. What they cost is counted as nothing.
+    /// Returns the models without a known price. Their requests count as free.
     pub fn unpriced(&self) -> &[String] {
         &self.unpriced
     }
 
-    /// A limit in dollars can be kept only where every model has a price.
+    /// Checks that every model has a price, which a limit in dollars needs.
     ///
     /// # Errors
-    /// [`ModelsError::Unpriced`] names the models that have none.
+    /// [`ModelsError::Unpriced`] names the models without a price.
     pub fn require_prices(&self) -> Result<(), ModelsError> {
         priced(self.unpriced.clone())
     }
@@ -214,31 +214,34 @@ fn priced(unpriced: Vec<String>) -> Result<(), ModelsError> {
     }
 }
 
-/// The longest that one answer of a model in the process may take, its turn in the queue included.
+/// Maximum time for one answer of a local model, including the time in its queue.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(3600);
 
-fn policy(kind: ModelKind, network: &Network) -> Policy {
+fn policy(kind: ModelKind, network: &NetworkSettings) -> RetryPolicy {
     let idle_timeout = Duration::from_secs(network.idle_seconds);
     match kind {
-        ModelKind::Openai => Policy {
+        ModelKind::Openai => RetryPolicy {
             timeout: Duration::from_secs(network.timeout_seconds),
             idle_timeout,
             attempts: network.attempts,
-            ..Policy::default()
+            ..RetryPolicy::default()
         },
-        // What fails here fails again: there is no network in between.
-        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => Policy {
-            timeout: LOCAL_TIMEOUT,
-            idle_timeout,
-            attempts: 1,
-            ..Policy::default()
-        },
+        // A local failure is permanent because no network is involved, so there are no retries.
+        ModelKind::Gguf | ModelKind::Replay | ModelKind::Oracle | ModelKind::Socket => {
+            RetryPolicy {
+                timeout: LOCAL_TIMEOUT,
+                idle_timeout,
+                attempts: 1,
+                ..RetryPolicy::default()
+            }
+        }
     }
 }
 
-/// Opens each model once, whatever the number of its parts: weights are large, and a replay counts.
-struct Opening<'a> {
-    network: &'a Network,
+/// Opens each model once even if it has several roles: weights are large, and a replay counts its
+/// answers.
+struct ModelOpener<'a> {
+    network: &'a NetworkSettings,
     temperature: Option<f64>,
     seed: Option<u32>,
     variables: Variables<'a>,
@@ -246,11 +249,11 @@ struct Opening<'a> {
     unpriced: Vec<String>,
 }
 
-impl Opening<'_> {
+impl ModelOpener<'_> {
     fn chain(&mut self, sources: &[ModelSource]) -> Result<Arc<dyn ChatModel>, ModelsError> {
         let mut models = Vec::new();
         for source in sources {
-            models.push(Attempted {
+            models.push(ModelWithPolicy {
                 model: self.adapter(source)?,
                 policy: policy(source.settings.kind, self.network),
             });
@@ -260,12 +263,12 @@ impl Opening<'_> {
             model: "roles".to_owned(),
             message: "a role needs at least one model".to_owned(),
         })?;
-        // A recording holds what the layers made of it; they must not act on it twice.
+        // A recording already contains the results of the layers, so they are not applied again.
         if first.model.profile().replayed {
             return Ok(first.model);
         }
-        let resilient = Resilient::of_each(first, models.collect());
-        Ok(Arc::new(Continuing::new(resilient)))
+        let resilient = ResilientModel::of_each(first, models.collect());
+        Ok(Arc::new(ContinuingModel::new(resilient)))
     }
 
     fn adapter(&mut self, source: &ModelSource) -> Result<Arc<dyn ChatModel>, ModelsError> {
@@ -280,18 +283,18 @@ impl Opening<'_> {
             asked.settings.temperature = None;
         }
         let opened = adapter::open(&asked, self.variables)?;
-        let model = self.sampled(Arc::new(Traced(opened)));
+        let model = self.sampled(Arc::new(TracedModel(opened)));
         self.opened.insert(source.name.clone(), model.clone());
         Ok(model)
     }
 
-    /// The model as this run asks it. A recording cannot answer otherwise.
+    /// Applies the run's temperature and seed to a model. A recording cannot answer differently.
     fn sampled(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         let asked_otherwise = self.temperature.is_some() || self.seed.is_some();
         if model.profile().replayed || !asked_otherwise {
             return model;
         }
-        Arc::new(Sampled {
+        Arc::new(SampledModel {
             model,
             temperature: self.temperature.map(|value| value as f32),
             seed: self.seed.unwrap_or_default().into(),

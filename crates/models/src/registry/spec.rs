@@ -1,16 +1,16 @@
-//! From names to what they stand for.
+//! Resolves model names and specifications to settings.
 
 use super::ModelsError;
 use starling_config::{Config, ModelConfig, ModelKind};
 
-/// A model under its name, with all that is needed to open it.
+/// A model's name and the settings that are needed to open it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSource {
     pub name: String,
     pub settings: ModelConfig,
 }
 
-/// The models of each part; `editors` may be empty, the others are not.
+/// The models of each role. Only `editors` may be empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleSources {
     pub agent: Vec<ModelSource>,
@@ -20,7 +20,7 @@ pub struct RoleSources {
 }
 
 impl RoleSources {
-    /// Of every part; a model that plays several is there as often.
+    /// Returns the models of all roles. A model with several roles is returned several times.
     pub fn all(&self) -> impl Iterator<Item = &ModelSource> {
         [&self.agent, &self.scout, &self.editors, &self.proxy]
             .into_iter()
@@ -28,10 +28,11 @@ impl RoleSources {
     }
 }
 
-/// What each part is played by.
+/// Returns the models of each role.
 ///
 /// # Errors
-/// [`ModelsError::UnknownName`], and [`ModelsError::Ambiguous`] where nobody chose.
+/// [`ModelsError::UnknownName`], or [`ModelsError::Ambiguous`] if several models are configured and
+/// none is chosen.
 pub fn role_sources(config: &Config, choice: Option<&str>) -> Result<RoleSources, ModelsError> {
     if let Some(choice) = choice {
         let only = vec![resolve(config, choice)?];
@@ -62,7 +63,7 @@ pub fn role_sources(config: &Config, choice: Option<&str>) -> Result<RoleSources
     })
 }
 
-/// The only configured model, else the local one.
+/// Returns the only configured model, or the local model if none is configured.
 fn default_source(config: &Config) -> Result<ModelSource, ModelsError> {
     let mut names = config.models.keys();
     match (names.next(), names.next()) {
@@ -74,7 +75,7 @@ fn default_source(config: &Config) -> Result<ModelSource, ModelsError> {
     }
 }
 
-/// What a name or specification stands for. Configured names come first.
+/// Resolves a name or specification. Configured names take precedence.
 ///
 /// # Errors
 /// [`ModelsError::UnknownName`].

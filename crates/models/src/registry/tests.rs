@@ -27,7 +27,7 @@ fn no_variables(_: &str) -> Option<String> {
 }
 
 #[test]
-fn parts_fall_back_to_the_agents_models() {
+fn roles_without_models_use_the_agent_models() {
     let mut config = config(&["big", "small", "third"]);
     config.roles.agent = vec!["big".to_owned(), "small".to_owned()];
     config.roles.scout = vec!["small".to_owned()];
@@ -44,7 +44,7 @@ fn parts_fall_back_to_the_agents_models() {
 }
 
 #[test]
-fn a_choice_plays_every_part() {
+fn chosen_model_is_used_for_every_role() {
     let mut config = config(&["big", "small"]);
     config.roles.editor = vec!["big".to_owned()];
     let roles = role_sources(&config, Some("small")).unwrap();
@@ -55,7 +55,7 @@ fn a_choice_plays_every_part() {
 }
 
 #[test]
-fn without_roles_the_only_model_plays_and_without_models_the_local_one() {
+fn default_is_the_only_configured_model_or_else_the_local_one() {
     let only = role_sources(&config(&["big"]), None).unwrap();
     assert_eq!(names(&only.agent), ["big"]);
     let local = role_sources(&Config::default(), None).unwrap();
@@ -72,7 +72,7 @@ fn without_roles_the_only_model_plays_and_without_models_the_local_one() {
 }
 
 #[test]
-fn specifications_need_no_configuration() {
+fn model_specifications_work_without_configuration() {
     let config = config(&["openai:mine"]);
     let settings = |name: &str| resolve(&config, name).unwrap().settings;
     assert_eq!(settings("gguf:/w/a.gguf").kind, ModelKind::Gguf);
@@ -97,7 +97,7 @@ fn specifications_need_no_configuration() {
 }
 
 #[test]
-fn an_unknown_name_leads_to_the_nearest_known_ones() {
+fn unknown_model_name_suggests_similar_names() {
     let told = |name: &str| {
         let config = config(&["big-one", "other"]);
         resolve(&config, name).unwrap_err().to_string()
@@ -114,7 +114,7 @@ fn an_unknown_name_leads_to_the_nearest_known_ones() {
 }
 
 #[test]
-fn a_model_that_its_endpoint_does_not_list_is_told_with_the_nearest() {
+fn model_missing_at_its_endpoint_is_reported_with_similar_names() {
     let config = config(&["big"]);
     let told = |name: &str, listed: &[&str]| {
         let listed: Vec<String> = listed.iter().map(|name| (*name).to_owned()).collect();
@@ -133,7 +133,7 @@ fn a_model_that_its_endpoint_does_not_list_is_told_with_the_nearest() {
 }
 
 #[test]
-fn a_missing_key_names_its_variable() {
+fn missing_api_key_error_names_its_variable() {
     let mut config = config(&["big"]);
     config.models.get_mut("big").unwrap().api_key_env = Some("BIG_KEY".to_owned());
     let Err(error) = Models::open_with(&config, None, &no_variables) else {
@@ -153,7 +153,7 @@ fn a_missing_key_names_its_variable() {
 }
 
 #[test]
-fn unknown_prices_are_told_and_refused_under_a_limit() {
+fn model_without_price_is_rejected_under_a_dollar_limit() {
     let mut config = config(&["big"]);
     let open = |config: &Config| Models::open_with(config, None, &no_variables).unwrap();
     assert_eq!(open(&config).require_prices(), Ok(()));
@@ -171,7 +171,7 @@ fn unknown_prices_are_told_and_refused_under_a_limit() {
 }
 
 #[test]
-fn what_would_hinder_a_run_is_found_without_opening_anything() {
+fn model_check_finds_errors_without_opening_models() {
     let check = |config: &Config, choice: Option<&str>, limit| {
         Models::check(config, choice, limit, &no_variables).map_err(|error| error.to_string())
     };
@@ -199,7 +199,7 @@ fn what_would_hinder_a_run_is_found_without_opening_anything() {
 }
 
 #[test]
-fn profiles_follow_the_settings() {
+fn model_profile_reflects_the_settings() {
     let mut config = config(&["big"]);
     let profile = |config: &Config| {
         let models = Models::open_with(config, None, &no_variables).unwrap();

@@ -1,4 +1,5 @@
-//! The one layer for deadlines, retries and fallbacks. Whatever it does is told to the watch.
+//! The layer for deadlines, retries and fallbacks. Each of its actions is reported to the
+//! [`ChatWatch`].
 
 mod pulse;
 mod wait;
@@ -11,31 +12,31 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::pulse::Pulse;
-use self::wait::Waits;
+use self::pulse::ActivityMonitor;
+use self::wait::RetryDelays;
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, Cost, ModelError, ModelNotice, ModelProfile,
     WorstCase,
 };
 
-/// How patient to be with each model of a list.
+/// The timeouts and retries of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// For one attempt as a whole.
+pub struct RetryPolicy {
+    /// Maximum time of one attempt.
     pub timeout: Duration,
-    /// Between two signs of life, once the first has come.
+    /// Maximum time between two signs of life, after the first one.
     pub idle_timeout: Duration,
-    /// Attempts with each model; at least one is made.
+    /// Number of attempts with each model; at least one is made.
     pub attempts: u32,
-    /// The longest first wait; it doubles with each attempt.
+    /// Maximum delay before the second attempt. The maximum doubles with each attempt.
     pub base_delay: Duration,
-    /// No wait is longer, whatever a server asks for.
+    /// Maximum delay before any attempt, even if a server requests more.
     pub max_delay: Duration,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Policy {
+        RetryPolicy {
             timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
             attempts: 4,
@@ -45,57 +46,61 @@ impl Default for Policy {
     }
 }
 
-/// A model and the patience that it is met with.
+/// A model and its timeouts and retries.
 #[derive(Clone)]
-pub struct Attempted {
+pub struct ModelWithPolicy {
     pub model: Arc<dyn ChatModel>,
-    pub policy: Policy,
+    pub policy: RetryPolicy,
 }
 
-/// A list of models that answers as one: the first that can.
-pub struct Resilient {
-    first: Attempted,
-    others: Vec<Attempted>,
-    waits: Waits,
+/// A list of models that acts as one model: the first model that succeeds answers.
+pub struct ResilientModel {
+    first: ModelWithPolicy,
+    others: Vec<ModelWithPolicy>,
+    waits: RetryDelays,
 }
 
-impl Resilient {
-    /// Asks `first`, and when it fails the others, in their order; all with the same patience.
-    pub fn new(first: Arc<dyn ChatModel>, others: Vec<Arc<dyn ChatModel>>, policy: Policy) -> Self {
-        let attempted = |model| Attempted { model, policy };
+impl ResilientModel {
+    /// Tries `first`, then the others in order, all with the same policy.
+    pub fn new(
+        first: Arc<dyn ChatModel>,
+        others: Vec<Arc<dyn ChatModel>>,
+        policy: RetryPolicy,
+    ) -> Self {
+        let attempted = |model| ModelWithPolicy { model, policy };
         let others = others.into_iter().map(attempted).collect();
-        Resilient::of_each(attempted(first), others)
+        ResilientModel::of_each(attempted(first), others)
     }
 
-    /// The same, each with a patience of its own.
-    pub fn of_each(first: Attempted, others: Vec<Attempted>) -> Self {
-        Resilient {
+    /// Like [`ResilientModel::new`], with a separate policy for each model.
+    pub fn of_each(first: ModelWithPolicy, others: Vec<ModelWithPolicy>) -> Self {
+        ResilientModel {
             first,
             others,
-            waits: Waits::random(),
+            waits: RetryDelays::random(),
         }
     }
 
-    /// The same with waits that can be foretold.
+    /// Makes the retry delays deterministic.
     pub fn with_seed(mut self, seed: u64) -> Self {
-        self.waits = Waits::seeded(seed);
+        self.waits = RetryDelays::seeded(seed);
         self
     }
 
-    /// All attempts with one model. The first request is reserved already; failed requests are
-    /// added to `lost`.
+    /// Makes all attempts with one model. The first request is already reserved in the budget; the
+    /// cost of failed requests is added to `lost`.
     async fn attempts(
         &self,
-        tried: &Attempted,
+        tried: &ModelWithPolicy,
         request: &ChatRequest,
         watch: &dyn ChatWatch,
         lost: &mut Cost,
     ) -> Result<ChatReply, ModelError> {
-        let Attempted { model, policy } = tried;
+        let ModelWithPolicy { model, policy } = tried;
         let mut attempt = 1;
         let mut sent = request.clone();
         loop {
-            let pulse = Pulse::new(watch);
+            let pulse = ActivityMonitor::new(watch);
             let answer = pulse.answer_in_time(&**model, &sent, policy).await;
             watch.request_ended(answer.as_ref());
             let error = match answer {
@@ -124,10 +129,10 @@ impl Resilient {
     }
 }
 
-/// The request as the budget allows it to be sent to this model: its answer may be shorter.
+/// Reserves budget for the request. The returned request may have a lower output limit.
 async fn reserved(
     request: &ChatRequest,
-    tried: &Attempted,
+    tried: &ModelWithPolicy,
     watch: &dyn ChatWatch,
 ) -> Option<ChatRequest> {
     let profile = tried.model.profile();
@@ -142,8 +147,8 @@ async fn reserved(
 }
 
 #[async_trait]
-impl ChatModel for Resilient {
-    /// That of the first model.
+impl ChatModel for ResilientModel {
+    /// Returns the profile of the first model.
     fn profile(&self) -> &ModelProfile {
         self.first.model.profile()
     }
@@ -166,7 +171,7 @@ impl ChatModel for Resilient {
                 Ok(reply) => return Ok(with_lost(reply, lost)),
                 Err(error) => error,
             };
-            // The first model is asked again by the caller, in another form.
+            // The caller repeats the request to the first model without native tools.
             let is_first = std::ptr::eq(tried, &self.first);
             if is_first && let ModelError::NoTools { .. } = error {
                 return Err(error);
@@ -188,7 +193,7 @@ impl ChatModel for Resilient {
     }
 }
 
-/// A reply that covers the requests which were lost before it.
+/// Adds the cost of the failed requests to a reply.
 fn with_lost(mut reply: ChatReply, lost: Cost) -> ChatReply {
     if lost.calls > 0 {
         reply.calls = reply.calls.max(1) + lost.calls;

@@ -1,41 +1,41 @@
-//! One attempt and its two deadlines.
+//! One attempt with its two deadlines: for the whole answer, and for a pause within it.
 
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep_until};
 
-use super::Policy;
+use super::RetryPolicy;
 use starling_core::{
     ChatModel, ChatReply, ChatRequest, ChatWatch, ModelError, ModelNotice, Tokens, WorstCase,
 };
 
-/// Passes on what it is told and remembers when that was.
-pub(super) struct Pulse<'a> {
+/// Forwards all reports to the caller and remembers the time of the last one.
+pub(super) struct ActivityMonitor<'a> {
     watch: &'a dyn ChatWatch,
-    /// When the last sign of life came.
+    /// Time of the last sign of life.
     seen: Mutex<Option<Instant>>,
 }
 
-impl<'a> Pulse<'a> {
+impl<'a> ActivityMonitor<'a> {
     pub fn new(watch: &'a dyn ChatWatch) -> Self {
-        Pulse {
+        ActivityMonitor {
             watch,
             seen: Mutex::default(),
         }
     }
 
-    /// Whether any part of an answer has arrived.
+    /// Returns whether any part of an answer has arrived.
     pub fn answer_began(&self) -> bool {
         self.seen().is_some()
     }
 
-    /// One attempt, ended when it is silent or late.
+    /// Makes one attempt and ends it if it exceeds a deadline.
     pub async fn answer_in_time(
         &self,
         model: &dyn ChatModel,
         request: &ChatRequest,
-        policy: &Policy,
+        policy: &RetryPolicy,
     ) -> Result<ChatReply, ModelError> {
         tokio::select! {
             biased;
@@ -47,8 +47,8 @@ impl<'a> Pulse<'a> {
         }
     }
 
-    /// Returns when a deadline has passed, with how long that was.
-    async fn silence(&self, policy: &Policy) -> std::time::Duration {
+    /// Waits until a deadline has passed and returns the length of that deadline.
+    async fn silence(&self, policy: &RetryPolicy) -> std::time::Duration {
         let end = Instant::now() + policy.timeout;
         loop {
             let idle = self.seen().map(|last| last + policy.idle_timeout);
@@ -56,7 +56,8 @@ impl<'a> Pulse<'a> {
             match idle {
                 _ if end <= now => return policy.timeout,
                 Some(idle) if idle <= now => return policy.idle_timeout,
-                // Until the first sign of life there is nothing to be idle after; look again in time.
+                // Before the first sign of life there is no idle deadline; check again after the
+                // idle timeout.
                 None => sleep_until(end.min(now + policy.idle_timeout)).await,
                 Some(idle) => sleep_until(end.min(idle)).await,
             }
@@ -69,7 +70,7 @@ impl<'a> Pulse<'a> {
 }
 
 #[async_trait]
-impl ChatWatch for Pulse<'_> {
+impl ChatWatch for ActivityMonitor<'_> {
     fn delta(&self, text: &str) {
         *self.seen() = Some(Instant::now());
         self.watch.delta(text);

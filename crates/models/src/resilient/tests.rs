@@ -6,23 +6,24 @@ use crate::testing::{profile, reply, request};
 use starling_core::{Finish, NoWatch, Price, Tokens};
 use tokio::time::Instant;
 
-/// What a scripted model does with one request.
-enum Act {
+/// The reaction of a scripted model to one request.
+enum ScriptedAction {
     Answer(&'static str),
     Fail(ModelError),
-    /// Says each piece after so many seconds, then nothing more.
+    /// Sends a delta after each of these delays in seconds, then nothing more.
     Mumble(Vec<u64>),
 }
 
-struct Scripted {
+/// A model that reacts to its requests as scripted.
+struct ScriptedModel {
     profile: ModelProfile,
-    acts: Mutex<VecDeque<Act>>,
-    /// The longest answer that each request asked for.
+    acts: Mutex<VecDeque<ScriptedAction>>,
+    /// The output limit of each request.
     asked_for: Mutex<Vec<Tokens>>,
 }
 
-fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
-    Arc::new(Scripted {
+fn scripted(name: &str, acts: Vec<ScriptedAction>) -> Arc<ScriptedModel> {
+    Arc::new(ScriptedModel {
         profile: profile(name),
         acts: Mutex::new(acts.into()),
         asked_for: Mutex::default(),
@@ -30,7 +31,7 @@ fn scripted(name: &str, acts: Vec<Act>) -> Arc<Scripted> {
 }
 
 #[async_trait]
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -43,9 +44,9 @@ impl ChatModel for Scripted {
         self.asked_for.lock().unwrap().push(request.max_output);
         let act = self.acts.lock().unwrap().pop_front().expect("no more acts");
         match act {
-            Act::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
-            Act::Fail(error) => Err(error),
-            Act::Mumble(waits) => {
+            ScriptedAction::Answer(text) => Ok(reply(&self.profile.name, text, Finish::Stop)),
+            ScriptedAction::Fail(error) => Err(error),
+            ScriptedAction::Mumble(waits) => {
                 for wait in waits {
                     tokio::time::sleep(Duration::from_secs(wait)).await;
                     watch.delta("mumble ");
@@ -56,17 +57,18 @@ impl ChatModel for Scripted {
     }
 }
 
+/// A watch that records all notices.
 #[derive(Default)]
-struct Notices(Mutex<Vec<ModelNotice>>);
+struct NoticeRecorder(Mutex<Vec<ModelNotice>>);
 
-impl ChatWatch for Notices {
+impl ChatWatch for NoticeRecorder {
     fn delta(&self, _text: &str) {}
     fn notice(&self, notice: ModelNotice) {
         self.0.lock().unwrap().push(notice);
     }
 }
 
-impl Notices {
+impl NoticeRecorder {
     fn lines(&self) -> Vec<String> {
         let notices = self.0.lock().unwrap();
         notices
@@ -82,35 +84,39 @@ impl Notices {
     }
 }
 
-fn server_error() -> Act {
-    Act::Fail(ModelError::Server {
+fn server_error() -> ScriptedAction {
+    ScriptedAction::Fail(ModelError::Server {
         model: "m".to_owned(),
         status: 503,
         message: "busy".to_owned(),
     })
 }
 
-fn refused() -> Act {
-    Act::Fail(ModelError::Refused {
+fn refused() -> ScriptedAction {
+    ScriptedAction::Fail(ModelError::Refused {
         model: "m".to_owned(),
         status: 401,
         message: "no".to_owned(),
     })
 }
 
-fn resilient(models: Vec<Arc<Scripted>>) -> Resilient {
+fn resilient(models: Vec<Arc<ScriptedModel>>) -> ResilientModel {
     let mut models = models.into_iter().map(|model| model as Arc<dyn ChatModel>);
     let first = models.next().unwrap();
-    Resilient::new(first, models.collect(), Policy::default()).with_seed(1)
+    ResilientModel::new(first, models.collect(), RetryPolicy::default()).with_seed(1)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_passing_trouble_is_retried_and_counted() {
+async fn transient_errors_are_retried_and_counted() {
     let model = scripted(
         "a",
-        vec![server_error(), server_error(), Act::Answer("yes")],
+        vec![
+            server_error(),
+            server_error(),
+            ScriptedAction::Answer("yes"),
+        ],
     );
-    let notices = Notices::default();
+    let notices = NoticeRecorder::default();
     let reply = resilient(vec![model])
         .chat(&request(), &notices)
         .await
@@ -121,11 +127,11 @@ async fn a_passing_trouble_is_retried_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_are_bounded_and_the_next_model_follows() {
+async fn next_model_is_tried_after_the_maximum_number_of_attempts() {
     let first = scripted("a", (0..4).map(|_| server_error()).collect());
     let second = scripted("b", vec![refused()]);
-    let third = scripted("c", vec![Act::Answer("at last")]);
-    let notices = Notices::default();
+    let third = scripted("c", vec![ScriptedAction::Answer("at last")]);
+    let notices = NoticeRecorder::default();
     let reply = resilient(vec![first, second, third])
         .chat(&request(), &notices)
         .await
@@ -135,8 +141,8 @@ async fn attempts_are_bounded_and_the_next_model_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_not_asked_again() {
-    let notices = Notices::default();
+async fn refused_request_is_not_retried() {
+    let notices = NoticeRecorder::default();
     let error = resilient(vec![scripted("a", vec![refused()])])
         .chat(&request(), &notices)
         .await
@@ -146,30 +152,33 @@ async fn a_refusal_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_named_wait_is_waited() {
-    let limited = Act::Fail(ModelError::RateLimited {
+async fn retry_waits_as_long_as_the_server_requests() {
+    let limited = ScriptedAction::Fail(ModelError::RateLimited {
         model: "a".to_owned(),
         retry_after: Some(Duration::from_secs(20)),
         message: String::new(),
     });
     let start = Instant::now();
-    resilient(vec![scripted("a", vec![limited, Act::Answer("yes")])])
-        .chat(&request(), &NoWatch)
-        .await
-        .unwrap();
+    resilient(vec![scripted(
+        "a",
+        vec![limited, ScriptedAction::Answer("yes")],
+    )])
+    .chat(&request(), &NoWatch)
+    .await
+    .unwrap();
     let waited = start.elapsed();
     assert!((20..=21).contains(&waited.as_secs()), "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_model_is_left_after_the_timeout() {
+async fn silent_model_fails_after_the_timeout() {
     let start = Instant::now();
-    let policy = Policy {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
-    let mute = scripted("a", vec![Act::Mumble(Vec::new())]);
-    let error = Resilient::new(mute, Vec::new(), policy)
+    let mute = scripted("a", vec![ScriptedAction::Mumble(Vec::new())]);
+    let error = ResilientModel::new(mute, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();
@@ -184,15 +193,15 @@ async fn a_silent_model_is_left_after_the_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
+async fn stalled_answer_fails_after_the_idle_timeout() {
     let start = Instant::now();
-    let policy = Policy {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
-    // The first word may take its time; the pauses after it may not.
-    let tired = scripted("a", vec![Act::Mumble(vec![200, 100, 100])]);
-    let error = Resilient::new(tired, Vec::new(), policy)
+    // The idle timeout does not apply before the first delta.
+    let tired = scripted("a", vec![ScriptedAction::Mumble(vec![200, 100, 100])]);
+    let error = ResilientModel::new(tired, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();
@@ -204,8 +213,14 @@ async fn a_model_that_falls_silent_is_left_after_the_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_was_lost_in_the_middle_counts_with_its_worst_case() {
-    let model = scripted("a", vec![Act::Mumble(vec![1]), Act::Answer("yes")]);
+async fn interrupted_answer_is_charged_its_worst_case_cost() {
+    let model = scripted(
+        "a",
+        vec![
+            ScriptedAction::Mumble(vec![1]),
+            ScriptedAction::Answer("yes"),
+        ],
+    );
     let answered = resilient(vec![model])
         .chat(&request(), &NoWatch)
         .await
@@ -216,15 +231,16 @@ async fn an_answer_that_was_lost_in_the_middle_counts_with_its_worst_case() {
     assert_eq!(answered.usage, whole.usage + worst.usage());
 }
 
-/// Has room for so many requests beyond the first, and keeps what was reported and reserved.
-struct Budget {
+/// A budget with room for a limited number of requests after the first. Records all reports and
+/// reservations.
+struct LimitedBudget {
     left: Mutex<u32>,
     told: Mutex<Vec<String>>,
 }
 
-impl Budget {
+impl LimitedBudget {
     fn of(left: u32) -> Self {
-        Budget {
+        LimitedBudget {
             left: Mutex::new(left),
             told: Mutex::default(),
         }
@@ -232,7 +248,7 @@ impl Budget {
 }
 
 #[async_trait]
-impl ChatWatch for Budget {
+impl ChatWatch for LimitedBudget {
     fn delta(&self, _text: &str) {}
     fn notice(&self, _notice: ModelNotice) {}
     fn request_ended(&self, end: Result<&ChatReply, &ModelError>) {
@@ -249,9 +265,9 @@ impl ChatWatch for Budget {
     }
 }
 
-/// A model whose answers cost so much.
-fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
-    let mut model = Scripted {
+/// Creates a model with a price per million output tokens.
+fn priced(name: &str, output: f64, acts: Vec<ScriptedAction>) -> Arc<ScriptedModel> {
+    let mut model = ScriptedModel {
         profile: profile(name),
         acts: Mutex::new(acts.into()),
         asked_for: Mutex::default(),
@@ -264,10 +280,10 @@ fn priced(name: &str, output: f64, acts: Vec<Act>) -> Arc<Scripted> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
+async fn retries_and_fallbacks_reserve_budget_at_the_price_of_their_model() {
     let cheap = priced("cheap", 1.0, vec![server_error(), refused()]);
-    let dear = priced("dear", 9.0, vec![Act::Answer("yes")]);
-    let watch = Budget::of(2);
+    let dear = priced("dear", 9.0, vec![ScriptedAction::Answer("yes")]);
+    let watch = LimitedBudget::of(2);
     let chain = resilient(vec![Arc::clone(&cheap), Arc::clone(&dear)]);
     chain.chat(&request(), &watch).await.unwrap();
     let expected = [
@@ -278,16 +294,16 @@ async fn every_retry_and_fallback_is_reserved_at_the_price_of_its_own_model() {
         "answered",
     ];
     assert_eq!(*watch.told.lock().unwrap(), expected);
-    let limits = |model: &Scripted| model.asked_for.lock().unwrap().clone();
+    let limits = |model: &ScriptedModel| model.asked_for.lock().unwrap().clone();
     assert_eq!(limits(&cheap), [Tokens(512), Tokens(100)]);
     assert_eq!(limits(&dear), [Tokens(100)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_room_in_the_budget_is_not_sent() {
+async fn fallback_is_not_sent_if_the_budget_has_no_room() {
     let first = scripted("a", vec![server_error()]);
     let second = scripted("b", Vec::new());
-    let watch = Budget::of(0);
+    let watch = LimitedBudget::of(0);
     let error = resilient(vec![first, second])
         .chat(&request(), &watch)
         .await
@@ -300,13 +316,13 @@ async fn a_request_without_room_in_the_budget_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_answer_is_cut_at_the_timeout() {
-    let policy = Policy {
+async fn endless_answer_fails_at_the_timeout() {
+    let policy = RetryPolicy {
         attempts: 1,
-        ..Policy::default()
+        ..RetryPolicy::default()
     };
-    let endless = scripted("a", vec![Act::Mumble(vec![50; 100])]);
-    let error = Resilient::new(endless, Vec::new(), policy)
+    let endless = scripted("a", vec![ScriptedAction::Mumble(vec![50; 100])]);
+    let error = ResilientModel::new(endless, Vec::new(), policy)
         .chat(&request(), &NoWatch)
         .await
         .unwrap_err();

@@ -1,27 +1,27 @@
-//! How long to wait before the next attempt: exponential, with full jitter.
+//! Computes the delay before the next attempt: exponential backoff with full jitter.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Policy;
+use super::RetryPolicy;
 use starling_core::ModelError;
 
-/// A source of waits that spread many callers over time.
-pub(super) struct Waits(AtomicU64);
+/// A generator of random delays, so that many callers do not retry at the same time.
+pub(super) struct RetryDelays(AtomicU64);
 
-impl Waits {
+impl RetryDelays {
     pub fn random() -> Self {
-        Waits::seeded(RandomState::new().hash_one(0))
+        RetryDelays::seeded(RandomState::new().hash_one(0))
     }
 
     pub fn seeded(seed: u64) -> Self {
-        Waits(AtomicU64::new(seed))
+        RetryDelays(AtomicU64::new(seed))
     }
 
-    /// The wait after this failed attempt, counted from 1. A server that names a wait is given that,
-    /// and a little more, so that its callers do not all come back at once.
-    pub fn before_retry(&self, error: &ModelError, attempt: u32, policy: &Policy) -> Duration {
+    /// Returns the delay after a failed attempt, counted from 1. If the server requests a delay,
+    /// returns that delay plus a small random part, so that not all callers retry at once.
+    pub fn before_retry(&self, error: &ModelError, attempt: u32, policy: &RetryPolicy) -> Duration {
         let doubled = 2u32.saturating_pow(attempt.saturating_sub(1));
         let jitter = |most: Duration| most.min(policy.max_delay).mul_f64(self.fraction());
         let wait = match error {
@@ -46,7 +46,7 @@ impl Waits {
         wait.min(policy.max_delay)
     }
 
-    /// The next number of splitmix64, from 0 up to 1.
+    /// Returns the next pseudo-random number (splitmix64) in the range from 0 to 1, exclusive.
     fn fraction(&self) -> f64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -77,9 +77,9 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_spread_and_stay_bounded() {
-        let policy = Policy::default();
-        let waits = Waits::seeded(1);
+    fn retry_waits_grow_with_jitter_up_to_the_maximum() {
+        let policy = RetryPolicy::default();
+        let waits = RetryDelays::seeded(1);
         for attempt in [1, 2, 3, 10, u32::MAX] {
             let most = policy
                 .max_delay
@@ -94,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_the_server_names_is_kept_up_to_the_cap() {
-        let policy = Policy::default();
-        let waits = Waits::seeded(1);
+    fn requested_wait_is_kept_up_to_the_maximum() {
+        let policy = RetryPolicy::default();
+        let waits = RetryDelays::seeded(1);
         let named = waits.before_retry(&limited(7), 1, &policy);
         assert!(
             named >= Duration::from_secs(7) && named <= Duration::from_secs(8),
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_waits() {
-        let policy = Policy::default();
-        let draw = |seed| Waits::seeded(seed).before_retry(&lost(), 5, &policy);
+    fn retry_waits_are_deterministic_for_a_seed() {
+        let policy = RetryPolicy::default();
+        let draw = |seed| RetryDelays::seeded(seed).before_retry(&lost(), 5, &policy);
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
     }

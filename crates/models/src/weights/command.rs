@@ -1,4 +1,4 @@
-//! A client program, run to its end under a deadline.
+//! Runs a client program with a deadline.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use super::WeightsError;
 use starling_workspace::{HostPrograms, Variables};
 
-/// How often a running program is looked at.
+/// Interval at which a running program is checked.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How much of a program's complaint is shown.
+/// Maximum length in bytes of a program's error output in a message.
 const SHOWN: usize = 600;
 
-/// A command that runs an installed program in `directory`, which must be one of ours.
+/// Returns a command that runs an installed program in `directory`, which must belong to Starling.
 ///
 /// # Errors
 /// The program is not installed.
@@ -23,10 +23,10 @@ pub fn client(program: &str, directory: &Path) -> Result<Command, WeightsError> 
     Ok(programs.command(&path, Variables::Clean, directory))
 }
 
-/// Runs the command; `glance` is called now and then while it runs.
+/// Runs the command. `glance` is called periodically while it runs.
 ///
 /// # Errors
-/// When it cannot be started, fails, or does not end before the deadline (it is then killed).
+/// The command cannot be started, fails, or exceeds the deadline, after which it is killed.
 pub fn run(
     command: &mut Command,
     deadline: Duration,
@@ -44,7 +44,7 @@ pub fn run(
         .spawn();
     let mut child = spawned.map_err(|error| failed(error.to_string()))?;
     let stderr = child.stderr.take();
-    // Read on a thread of its own: a full pipe would stop the program.
+    // The output is read on a separate thread, because a full pipe would block the program.
     let complaint = std::thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(mut stderr) = stderr {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn success_failure_and_absence_are_told_apart() {
+    fn client_program_reports_success_failure_and_absence() {
         let minute = Duration::from_secs(60);
         shell("exit 0", minute).unwrap();
         let error = shell("echo out of luck >&2; exit 3", minute)
@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_is_killed_at_the_deadline() {
+    fn hanging_client_program_is_killed_at_the_deadline() {
         let error = shell("exec sleep 1000", Duration::ZERO).unwrap_err();
         assert!(matches!(error, WeightsError::Late { .. }), "{error}");
     }
 
     #[test]
-    fn the_end_of_a_long_complaint_is_shown() {
+    fn long_error_output_is_cut_to_its_end() {
         let long = "é".repeat(1000);
         assert_eq!(tail(&long).len(), SHOWN);
     }

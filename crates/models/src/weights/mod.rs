@@ -1,4 +1,4 @@
-//! Weights of local models: which are known, where they lie, and how they come there.
+//! Weights of local models: the catalogue, their location on disk, and how they are downloaded.
 
 mod catalogue;
 mod command;
@@ -16,10 +16,10 @@ pub use pull::{Progress, pull};
 
 use starling_workspace::ProgramError;
 
-/// Names the directory that is used instead of the user's cache directory.
+/// Environment variable with a directory to use instead of the user's cache directory.
 pub const CACHE_VARIABLE: &str = "STARLING_CACHE_DIR";
 
-/// Why weights are not there.
+/// Why weights are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
     #[error("no model is called `{name}`: use one of {}, or the path of a GGUF file", .known.join(", "))]
@@ -30,7 +30,7 @@ pub enum WeightsError {
     #[error("the weights of `{name}` are not in {}: fetch them by `starling models pull {name}`", .path.display())]
     Missing { name: String, path: PathBuf },
     #[error(
-        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with room"
+        "there is no cache directory ({reason}): set {CACHE_VARIABLE} to a directory with free space"
     )]
     NoCache { reason: String },
     #[error("{}: {source}", .path.display())]
@@ -41,7 +41,9 @@ pub enum WeightsError {
     NoProgram(#[from] ProgramError),
     #[error("`{command}` failed: {output}")]
     Failed { command: String, output: String },
-    #[error("`{command}` did not end within {seconds} s: look at the network, then run it again")]
+    #[error(
+        "`{command}` did not end within {seconds} s: check the network connection, then try again"
+    )]
     Late { command: String, seconds: u64 },
     #[error("{}: {problem}", .path.display())]
     Damaged { path: PathBuf, problem: String },
@@ -57,21 +59,21 @@ impl WeightsError {
     }
 }
 
-/// A known model and whether it is here.
+/// A known model and the location of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
     pub name: &'static str,
     pub about: &'static str,
-    /// The size of the whole file.
+    /// The size of the complete file.
     pub bytes: u64,
-    /// The file, when it is here and whole.
+    /// The path of the file if it is complete.
     pub path: Option<PathBuf>,
 }
 
-/// All known models.
+/// Lists all known models.
 ///
 /// # Errors
-/// When there is no cache directory.
+/// There is no cache directory.
 pub fn list() -> Result<Vec<ListedModel>, WeightsError> {
     let directory = directory()?;
     let listed = known().iter().map(|model| {
@@ -86,10 +88,10 @@ pub fn list() -> Result<Vec<ListedModel>, WeightsError> {
     Ok(listed.collect())
 }
 
-/// The file of a model: a known name, or the path of a GGUF file of the user's own.
+/// Returns the file of a model: a known name, or the path of a GGUF file.
 ///
 /// # Errors
-/// When the name is unknown or its weights are not here; the error says what to do.
+/// The name is unknown, or its weights were not downloaded. The message says what to do.
 pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
     let own = Path::new(name);
     if own
@@ -112,7 +114,7 @@ pub fn path(name: &str) -> Result<PathBuf, WeightsError> {
     }
 }
 
-/// The directory of all weights.
+/// Returns the directory of all weights.
 fn directory() -> Result<PathBuf, WeightsError> {
     if let Some(root) = std::env::var_os(CACHE_VARIABLE).filter(|root| !root.is_empty()) {
         return Ok(PathBuf::from(root).join("models"));
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_the_users_own_needs_no_catalogue() {
+    fn path_of_a_gguf_file_needs_no_catalogue_entry() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("own.GGUF");
         assert!(matches!(
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
+    fn error_for_unknown_weights_lists_the_known_names() {
         let message = path("gpt-17").unwrap_err().to_string();
         assert!(
             message.contains("gpt-17") && message.contains(DEFAULT_MODEL),

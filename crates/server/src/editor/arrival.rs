@@ -109,7 +109,7 @@ impl ClientEditor {
         &self,
         sent: &SentEdit<'_>,
         request: ApplyWorkspaceEditParams,
-        mut arrived: oneshot::Receiver<Current>,
+        mut arrived: oneshot::Receiver<CurrentText>,
     ) -> EditOutcome {
         let reply = send_request::<ApplyWorkspaceEdit>(&self.client, request, REPLY_TIMEOUT);
         let mut reply = pin!(reply);
@@ -217,7 +217,11 @@ impl ClientEditor {
     }
 
     /// Waits until a file is deleted.
-    async fn deletion(&self, sent: &SentEdit<'_>, reply: EditReply) -> Result<Current, ApplyError> {
+    async fn deletion(
+        &self,
+        sent: &SentEdit<'_>,
+        reply: EditReply,
+    ) -> Result<CurrentText, ApplyError> {
         let patience = reply.timeout().min(REFUSAL_TIMEOUT);
         let began = Instant::now();
         loop {

@@ -8,7 +8,7 @@ use super::front_end::FrontEnd;
 use super::messages::IntentParams;
 use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::refresh::RefreshNotifier;
-use starling_core::{Approver, IntentView, ProposalView, Reviewed, Verdict};
+use starling_core::{Approver, IntentView, ProposalView, ReviewAnswer, Verdict};
 use starling_swarm::{ProposalId, RunId};
 
 /// Waits for the answers of the person at the front end.
@@ -20,7 +20,7 @@ pub struct FrontEndApprover {
 }
 
 /// Returns the verdict on something that cannot be edited.
-async fn verdict(answer: impl Future<Output = Reviewed>) -> Verdict {
+async fn verdict(answer: impl Future<Output = ReviewAnswer>) -> Verdict {
     let verdict = answer.await.verdict();
     verdict.unwrap_or_else(|| Verdict::Reject {
         reason: "only a proposal can be edited".to_owned(),
@@ -46,7 +46,7 @@ impl Approver for FrontEndApprover {
         wait.await
     }
 
-    async fn proposal(&self, view: ProposalView) -> Reviewed {
+    async fn proposal(&self, view: ProposalView) -> ReviewAnswer {
         self.pending_reviews
             .wait(ReviewTarget::Proposal(ProposalId(view.id)))
             .await

@@ -4,7 +4,7 @@ use super::messages::ProposalParams;
 use super::pending_reviews::ReviewTarget;
 use super::preview::preview;
 use super::{RunError, RunSession};
-use starling_core::{EditedPart, Reviewed};
+use starling_core::{EditedPart, ReviewAnswer};
 use starling_swarm::{EditedFile, FileChange, edited_parts};
 use starling_syntax::{FilePath, carry};
 use starling_text::ChangeSet;
@@ -56,7 +56,7 @@ impl RunSession {
             return Err(refused(why));
         }
         let review = ReviewTarget::Proposal(params.proposal);
-        self.answer(&params.run, &review, Reviewed::Edited(edited))
+        self.answer(&params.run, &review, ReviewAnswer::Edited(edited))
     }
 
     /// Returns the user's version of a file, and whether it equals the proposed one.

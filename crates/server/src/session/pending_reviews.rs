@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use starling_core::{IntentView, Reviewed, Verdict};
+use starling_core::{IntentView, ReviewAnswer, Verdict};
 use starling_swarm::{Event, ProposalId};
 use starling_syntax::SymbolPath;
 
@@ -25,8 +25,8 @@ pub struct PendingReviews {
 /// `verdict` is present until the answer is sent, `answer` until the approver waits for it.
 #[derive(Debug)]
 struct PendingReview {
-    verdict: Option<oneshot::Sender<Reviewed>>,
-    answer: Option<oneshot::Receiver<Reviewed>>,
+    verdict: Option<oneshot::Sender<ReviewAnswer>>,
+    answer: Option<oneshot::Receiver<ReviewAnswer>>,
     /// The intent's description, as shown to the approver.
     view: Option<IntentView>,
     /// How often the review was claimed. It distinguishes several waiters of one review.
@@ -53,8 +53,8 @@ impl PendingReviews {
     pub fn answer(
         &self,
         review: &ReviewTarget,
-        answer: impl Into<Reviewed>,
-    ) -> Result<(), Reviewed> {
+        answer: impl Into<ReviewAnswer>,
+    ) -> Result<(), ReviewAnswer> {
         let sender = self
             .lock()
             .get_mut(review)
@@ -88,7 +88,7 @@ impl PendingReviews {
     }
 
     /// Waits for the answer. The review is removed when the future is dropped.
-    pub async fn wait(&self, review: ReviewTarget) -> Reviewed {
+    pub async fn wait(&self, review: ReviewTarget) -> ReviewAnswer {
         let (answer, claim) = self.claim(&review);
         let _forget = ForgetOnDrop {
             pending_reviews: self,
@@ -111,7 +111,7 @@ impl PendingReviews {
         }
     }
 
-    fn claim(&self, review: &ReviewTarget) -> (oneshot::Receiver<Reviewed>, u32) {
+    fn claim(&self, review: &ReviewTarget) -> (oneshot::Receiver<ReviewAnswer>, u32) {
         let mut slots = self.lock();
         let slot = slots
             .entry(review.clone())
@@ -160,7 +160,7 @@ impl Drop for ForgetOnDrop<'_> {
 mod tests {
     use super::*;
 
-    fn steer(text: &str) -> Reviewed {
+    fn steer(text: &str) -> ReviewAnswer {
         let text = text.to_owned();
         Verdict::Steer { text }.into()
     }
@@ -236,7 +236,7 @@ mod tests {
         assert!(futures::poll!(&mut first).is_pending());
         let mut second = Box::pin(pending_reviews.wait(review.clone()));
         assert!(futures::poll!(&mut second).is_pending());
-        let Reviewed::Verdict(Verdict::Reject { reason }) = first.await else {
+        let ReviewAnswer::Verdict(Verdict::Reject { reason }) = first.await else {
             panic!("nobody answered the first");
         };
         assert!(!reason.contains("editor"), "the editor is there: {reason}");

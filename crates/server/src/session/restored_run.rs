@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::pending_reviews::{PendingReviews, ReviewTarget};
 use super::restore::view_of;
 use super::services::RunControl;
-use starling_core::{Dollars, Editor, Effect, Reviewed, Verdict};
+use starling_core::{Dollars, Editor, Effect, ReviewAnswer, Verdict};
 use starling_history::{self, UnfinishedChange, undo};
 use starling_swarm::sending::{Failure, Intent, Purpose, Sent, send};
 use starling_swarm::{
@@ -177,15 +177,15 @@ impl RestoredRun {
                 return;
             }
             match answer {
-                Reviewed::Verdict(Verdict::Accept) => match self.accept(&restored).await {
+                ReviewAnswer::Verdict(Verdict::Accept) => match self.accept(&restored).await {
                     Ok(()) => return,
                     Err(why) => self.ask_again(&restored, &why),
                 },
-                Reviewed::Verdict(verdict @ Verdict::Reject { .. }) => {
+                ReviewAnswer::Verdict(verdict @ Verdict::Reject { .. }) => {
                     self.reviewed(&restored, &verdict);
                     return;
                 }
-                Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => {
+                ReviewAnswer::Verdict(Verdict::Steer { .. }) | ReviewAnswer::Edited(_) => {
                     let why = "its agent is gone: reject it and begin a new run";
                     self.ask_again(&restored, why);
                 }

@@ -5,7 +5,7 @@ use super::pending_reviews::ReviewTarget;
 use super::remedy::Remedy;
 use super::run_view::{ProposalStatus, RunProposal};
 use super::{RunError, RunOrigin, RunPhase, RunSession, unknown};
-use starling_core::{Reviewed, Verdict};
+use starling_core::{ReviewAnswer, Verdict};
 use starling_swarm::{ProposalId, RunId};
 
 /// A run that has ended and whose task can be run again.
@@ -26,14 +26,14 @@ impl RunSession {
         &self,
         run: &RunId,
         review: &ReviewTarget,
-        answer: impl Into<Reviewed>,
+        answer: impl Into<ReviewAnswer>,
     ) -> Result<(), RunError> {
         let answer = answer.into();
         let mut entries = self.lock();
         let entry = entries.get_mut(&run.0).ok_or_else(|| unknown(run))?;
         let needs_agent = match answer {
-            Reviewed::Verdict(Verdict::Steer { .. }) | Reviewed::Edited(_) => true,
-            Reviewed::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
+            ReviewAnswer::Verdict(Verdict::Steer { .. }) | ReviewAnswer::Edited(_) => true,
+            ReviewAnswer::Verdict(Verdict::Accept | Verdict::Reject { .. }) => false,
         };
         if entry.origin == RunOrigin::Restored && needs_agent {
             return Err(RunError::AgentsGone(run.0.clone()));
@@ -46,7 +46,7 @@ impl RunSession {
         };
         // The proposals that an accepted one needs are accepted with it, before it.
         let first = match (&asked, &answer) {
-            (ReviewTarget::Proposal(lead), Reviewed::Verdict(Verdict::Accept)) => {
+            (ReviewTarget::Proposal(lead), ReviewAnswer::Verdict(Verdict::Accept)) => {
                 entry.view.accepted_with(*lead)
             }
             (ReviewTarget::Proposal(_) | ReviewTarget::Intent(_), _) => Vec::new(),

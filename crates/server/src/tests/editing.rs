@@ -6,7 +6,7 @@ use super::lenses::{client, full, open, project};
 use crate::RunStarter;
 use crate::samples::{BASE, asked};
 use crate::testing::*;
-use starling_core::{ProposalView, Reviewed};
+use starling_core::{ProposalView, ReviewAnswer};
 use starling_swarm::{Event, ProposalId, StopReason};
 
 const SET: &[(u32, &str)] = &[(1, "a.py::f"), (2, "a.py::g")];
@@ -25,7 +25,7 @@ fn asking_twice() -> RunStarter {
             diff: String::new(),
             evidence: String::new(),
         };
-        let Reviewed::Edited(parts) = scene.outside.approver.proposal(view(2)).await else {
+        let ReviewAnswer::Edited(parts) = scene.outside.approver.proposal(view(2)).await else {
             panic!("it was not edited");
         };
         for part in parts {

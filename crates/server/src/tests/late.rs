@@ -433,7 +433,10 @@ async fn cancelled_run_withdraws_waiting_edit() {
         .execute("starling.cancel", json!({"run": second}))
         .await;
     let told = told(&mut client).await;
-    assert!(told.contains("the run ended before it was sent"), "{told}");
+    assert!(
+        told.contains("the run ended before the edit was sent"),
+        "{told}"
+    );
     asks_for_no_edit(&mut client).await;
 }
 

@@ -7,7 +7,7 @@ use crate::check::diagnose::request;
 use crate::excerpt::found::Found;
 use crate::lookup::{Lookup, cap};
 use crate::state::checker::Checker;
-use starling_core::{Answer, Effort, Relation, TextRequest, Tokens};
+use starling_core::{Effort, LspAnswer, Relation, TextRequest, Tokens};
 use starling_index::{Certainty, Usage};
 use starling_syntax::{SymbolPath, references};
 
@@ -55,7 +55,7 @@ async fn uses(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, deadline:
         .services
         .language
         .spots(asked, at, Relation::References);
-    if let Answer::Known { value, .. } = answer.await {
+    if let LspAnswer::Known { value, .. } = answer.await {
         Arc::make_mut(&mut checker.world().lsp_facts).note_uses(symbol.clone(), value);
     }
 }
@@ -69,7 +69,7 @@ async fn overrides(checker: &Checker, lookup: &Lookup, symbol: &SymbolPath, dead
     let _work = checker.budget.work();
     let language = &checker.services.language;
     let answer = language.spots(asked, at, Relation::Implementations);
-    if let Answer::Known { value, .. } = answer.await {
+    if let LspAnswer::Known { value, .. } = answer.await {
         Arc::make_mut(&mut checker.world().lsp_facts).note_overrides(symbol.clone(), value);
     }
 }
@@ -106,16 +106,16 @@ pub(crate) async fn definition(checker: &Checker, from: Option<&SymbolPath>, nam
     let _work = checker.budget.work();
     if defined == 0 {
         return match language.hover(asked, at).await {
-            Answer::Known { tool, value } if !value.is_empty() => {
+            LspAnswer::Known { tool, value } if !value.is_empty() => {
                 let told = cap(&value, TOLD);
                 format!("`{name}` is not defined in the workspace. {tool} says of it:\n{told}")
             }
-            Answer::Known { .. } | Answer::Unknown { .. } => lookup.definition(name, None),
+            LspAnswer::Known { .. } | LspAnswer::Unknown { .. } => lookup.definition(name, None),
         };
     }
     let meant = match language.spots(asked, at, Relation::Definitions).await {
-        Answer::Known { value, .. } => lookup.symbols_at(&value),
-        Answer::Unknown { .. } => Vec::new(),
+        LspAnswer::Known { value, .. } => lookup.symbols_at(&value),
+        LspAnswer::Unknown { .. } => Vec::new(),
     };
     match meant.as_slice() {
         [one] => lookup.definition(name, Some(one)),

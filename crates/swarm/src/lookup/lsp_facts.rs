@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Lookup;
-use starling_core::Spot;
+use starling_core::NameLocation;
 use starling_index::{Certainty, Usage, Usages, is_test_file};
 use starling_syntax::{FilePath, SymbolPath, SymbolTree, references};
 use starling_text::ContentHash;
@@ -13,16 +13,16 @@ use starling_text::ContentHash;
 /// The facts for each symbol.
 #[derive(Debug, Clone, Default)]
 pub struct LspFacts {
-    uses: HashMap<SymbolPath, Vec<Spot>>,
-    overrides: HashMap<SymbolPath, Vec<Spot>>,
+    uses: HashMap<SymbolPath, Vec<NameLocation>>,
+    overrides: HashMap<SymbolPath, Vec<NameLocation>>,
 }
 
 impl LspFacts {
-    pub fn note_uses(&mut self, symbol: SymbolPath, spots: Vec<Spot>) {
+    pub fn note_uses(&mut self, symbol: SymbolPath, spots: Vec<NameLocation>) {
         self.uses.insert(symbol, spots);
     }
 
-    pub fn note_overrides(&mut self, symbol: SymbolPath, spots: Vec<Spot>) {
+    pub fn note_overrides(&mut self, symbol: SymbolPath, spots: Vec<NameLocation>) {
         self.overrides.insert(symbol, spots);
     }
 }
@@ -93,7 +93,7 @@ impl Lookup {
     }
 
     /// Returns the symbols whose names are at these positions of the current text.
-    pub fn symbols_at(&self, spots: &[Spot]) -> Vec<SymbolPath> {
+    pub fn symbols_at(&self, spots: &[NameLocation]) -> Vec<SymbolPath> {
         self.named(&self.current(spots))
     }
 
@@ -107,7 +107,7 @@ impl Lookup {
     }
 
     /// Keeps only positions in files that have not changed since the server's reply.
-    fn current(&self, spots: &[Spot]) -> Vec<Current> {
+    fn current(&self, spots: &[NameLocation]) -> Vec<Current> {
         let mut trees: HashMap<&FilePath, Option<(Arc<SymbolTree>, ContentHash)>> = HashMap::new();
         let mut current = Vec::new();
         for spot in spots {

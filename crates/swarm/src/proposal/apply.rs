@@ -74,7 +74,7 @@ pub(crate) async fn edit(
     (tests, report): (TestEvidence, Option<TestReport>),
 ) -> Result<Arc<str>, Failure> {
     if run.cancel.is_cancelled() {
-        let why = "the run ended before it was sent to the editor".to_owned();
+        let why = "the run ended before the edit was sent to the editor".to_owned();
         return Err(Failure::Editor { why });
     }
     let accepted = run.proposals().accepted(id, "be applied").cloned();

@@ -14,7 +14,7 @@ use crate::state::agent_state::AgentState;
 use crate::state::draft::Draft;
 use crate::state::proposal::{Proposal, owner};
 use crate::state::run_context::RunContext;
-use starling_core::{Approval, AskIntent, IntentView, ProposalView, Reviewed, Verdict};
+use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer, Verdict};
 
 /// Deadline for a person's decision.
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -41,7 +41,7 @@ pub(crate) async fn ask_about(
     view: ProposalView,
     evidence: &Evidence,
     parts: Vec<FileChange>,
-) -> (ActorId, Reviewed) {
+) -> (ActorId, ReviewAnswer) {
     match run.task.approval {
         Approval::Auto => (ActorId::Starling, Verdict::Accept.into()),
         Approval::Proxy => (ActorId::Proxy, review::by_proxy(run, &view).await.into()),
@@ -75,8 +75,8 @@ pub(crate) async fn ask_about(
 pub(crate) async fn with_needed(
     run: &RunContext,
     needs: &[ProposalId],
-    decision: impl Future<Output = Reviewed>,
-) -> (ActorId, Reviewed) {
+    decision: impl Future<Output = ReviewAnswer>,
+) -> (ActorId, ReviewAnswer) {
     if needs.is_empty() {
         return (ActorId::User, decision.await);
     }
@@ -84,12 +84,12 @@ pub(crate) async fn with_needed(
         biased;
         gone = joint_check::one_is_gone(run, needs) => gone,
         reviewed = decision => match reviewed {
-            Reviewed::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
+            ReviewAnswer::Verdict(Verdict::Accept) => match joint_check::needed(run, needs).await {
                 joint_check::Needed::Applied => return (ActorId::User, reviewed),
                 joint_check::Needed::Gone(gone) => gone,
             },
-            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
-            | Reviewed::Edited(_) => return (ActorId::User, reviewed),
+            ReviewAnswer::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. })
+            | ReviewAnswer::Edited(_) => return (ActorId::User, reviewed),
         }
     };
     let reason = format!("it passes only with {gone}, {}", why_gone(run, gone));

@@ -14,7 +14,7 @@ use crate::event::dependencies::Dependencies;
 use crate::event::events::{AppliedChange, Event, EventLog};
 use crate::evidence::failure::Failure;
 use crate::evidence::ids::ProposalId;
-use starling_core::{ApplyError, Current, Editor, EditorError, Effect, FileEdit, Withdrawal};
+use starling_core::{ApplyError, CurrentText, Editor, EditorError, Effect, FileEdit, Withdrawal};
 use starling_syntax::{FilePath, MadeChange, SymbolPath, carry};
 use starling_text::{ChangeSet, Conflict};
 
@@ -217,12 +217,12 @@ async fn current_or_new(
     editor: &dyn Editor,
     file: &FilePath,
     base: &Arc<str>,
-) -> Result<(Current, Effect), Failure> {
+) -> Result<(CurrentText, Effect), Failure> {
     let current = timeout(DEADLINE, editor.current(file)).await;
     match current.unwrap_or_else(|_| Err(unread(file))) {
         Ok(current) => Ok((current, Effect::Change)),
         Err(EditorError::Missing { .. }) if base.is_empty() => {
-            let nothing = Current {
+            let nothing = CurrentText {
                 text: "".into(),
                 version: None,
             };
@@ -247,7 +247,7 @@ async fn apply_in_time(
     editor: &Arc<dyn Editor>,
     edit: FileEdit,
     withdrawn: Withdrawal,
-) -> Result<Current, ApplyError> {
+) -> Result<CurrentText, ApplyError> {
     let refused = |message: String| {
         Err(ApplyError::Refused {
             file: edit.file.clone(),
@@ -273,7 +273,7 @@ async fn apply_in_time(
 }
 
 /// Takes back an edit that came too late.
-fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: Current) -> BoxFuture<'static, ()> {
+fn take_back(editor: Arc<dyn Editor>, edit: FileEdit, late: CurrentText) -> BoxFuture<'static, ()> {
     async move {
         let purpose = match edit.effect {
             Effect::Create => Purpose::TakeBackFile,

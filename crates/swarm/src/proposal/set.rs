@@ -57,8 +57,8 @@ pub(crate) async fn decide_on_set(
     loop {
         let (by, reviewed) = ask_about_set(&run, lead, &members, together.clone()).await;
         let verdict = match reviewed {
-            Reviewed::Verdict(verdict) => verdict,
-            Reviewed::Edited(parts) => {
+            ReviewAnswer::Verdict(verdict) => verdict,
+            ReviewAnswer::Edited(parts) => {
                 let taken_out = edited::replace(&run, &mut members, parts).await;
                 landed.extend(taken_out.into_iter().map(|id| (id, Landed::TakenOut)));
                 let is_member = members.iter().any(|one| one.id == lead);

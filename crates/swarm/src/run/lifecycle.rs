@@ -41,7 +41,7 @@ use crate::task::goal::Goal;
 use crate::task::goal::excluded::Excluded;
 use crate::task::request::Task;
 use crate::task::stated;
-use starling_core::{Chosen, Driver, Role, TestOutcome, TestReport, Tokens};
+use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
 /// Maximum size of the failing tests' output that is used for the focus of excerpts.
@@ -356,7 +356,8 @@ async fn test_before(
         proposal: None,
         report: report.clone(),
     });
-    if report.outcome == TestOutcome::NotRun && run.services.tests.chosen() == Chosen::ByUser {
+    if report.outcome == TestOutcome::NotRun && run.services.tests.chosen() == CommandOrigin::ByUser
+    {
         return Err(StopReason::Failed {
             error: not_run(&report),
         });

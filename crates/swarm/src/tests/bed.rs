@@ -263,9 +263,9 @@ pub struct DiskEditor {
 
 #[async_trait]
 impl Editor for DiskEditor {
-    async fn current(&self, file: &FilePath) -> Result<Current, EditorError> {
+    async fn current(&self, file: &FilePath) -> Result<CurrentText, EditorError> {
         match std::fs::read_to_string(self.root.join(file.as_str())) {
-            Ok(text) => Ok(Current {
+            Ok(text) => Ok(CurrentText {
                 text: text.into(),
                 version: None,
             }),
@@ -280,7 +280,7 @@ impl Editor for DiskEditor {
         Ok(texts.collect())
     }
 
-    async fn apply(&self, edit: FileEdit) -> Result<Current, ApplyError> {
+    async fn apply(&self, edit: FileEdit) -> Result<CurrentText, ApplyError> {
         let delay = self.delays.lock().unwrap().pop_front();
         tokio::time::sleep(delay.unwrap_or_default()).await;
         if let Some((file, text)) = self.typing.lock().unwrap().take() {
@@ -328,7 +328,7 @@ impl Editor for DiskEditor {
             Effect::Delete => std::fs::remove_file(&path).unwrap(),
         }
         *self.writes.lock().unwrap() += 1;
-        Ok(Current {
+        Ok(CurrentText {
             text: text.into(),
             version: None,
         })
@@ -345,7 +345,7 @@ pub type Judge = Box<dyn Fn(&str) -> Vec<(String, String)> + Send + Sync>;
 pub struct FakeTests {
     root: std::path::PathBuf,
     judge: Option<Judge>,
-    chosen: Chosen,
+    chosen: CommandOrigin,
     selects: bool,
     unknown: Option<String>,
     /// Tests that failed once. They pass after they are fixed.
@@ -368,7 +368,7 @@ impl TestRunner for FakeTests {
         }
     }
 
-    fn chosen(&self) -> Chosen {
+    fn chosen(&self) -> CommandOrigin {
         self.chosen
     }
 
@@ -577,7 +577,7 @@ impl Approver for FakeApprover {
         self.decide().await
     }
 
-    async fn proposal(&self, view: ProposalView) -> Reviewed {
+    async fn proposal(&self, view: ProposalView) -> ReviewAnswer {
         let mut edits = self.edits.lock().unwrap().take();
         let edited = edits.as_mut().and_then(|edits| edits(&view));
         *self.edits.lock().unwrap() = edits;
@@ -591,7 +591,7 @@ impl Approver for FakeApprover {
             return Verdict::Reject { reason }.into();
         }
         match edited {
-            Some(parts) => Reviewed::Edited(parts),
+            Some(parts) => ReviewAnswer::Edited(parts),
             None => self.decide().await.into(),
         }
     }
@@ -622,7 +622,7 @@ pub struct Bed {
     /// Durations of the next test runs.
     pub test_times: Arc<Mutex<VecDeque<Duration>>>,
     /// Who chose the test command.
-    pub chosen: Chosen,
+    pub chosen: CommandOrigin,
     /// Whether the command accepts selected tests.
     pub selects: bool,
     /// A test name that makes the command find no test at all.
@@ -674,7 +674,7 @@ impl Bed {
             editor: Arc::new(editor),
             approver: Arc::default(),
             test_times: Arc::default(),
-            chosen: Chosen::ByUser,
+            chosen: CommandOrigin::ByUser,
             selects: false,
             unknown: None,
             lists: false,

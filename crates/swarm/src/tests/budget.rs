@@ -9,7 +9,7 @@ use serde_json::json;
 use super::bed::*;
 use crate::*;
 use starling_core::*;
-use starling_models::resilient::{Policy, Resilient};
+use starling_models::resilient::{ResilientModel, RetryPolicy};
 
 const SIX: &str =
     "def a(): pass\ndef b(): pass\ndef c(): pass\ndef d(): pass\ndef e(): pass\ndef f(): pass\n";
@@ -151,7 +151,7 @@ fn lost() -> ModelError {
 }
 
 fn resilient(first: Arc<Scripted>, others: Vec<Arc<dyn ChatModel>>) -> Arc<dyn ChatModel> {
-    Arc::new(Resilient::new(first, others, Policy::default()).with_seed(1))
+    Arc::new(ResilientModel::new(first, others, RetryPolicy::default()).with_seed(1))
 }
 
 #[tokio::test(start_paused = true)]

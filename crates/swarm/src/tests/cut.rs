@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::bed::*;
 use crate::*;
 use starling_core::*;
-use starling_models::continuing::Continuing;
+use starling_models::continuing::ContinuingModel;
 
 /// About 512 tokens.
 const PIECE: usize = 512 * 7 / 2;
@@ -120,7 +120,7 @@ async fn rewrite(
     let text = format!("import os\n\n\n{before}\n\nlast = 1\n");
     let mut bed = Bed::new(&[("a.py", &text)], Scripted::native()).begin(&[symbol]);
     bed.other_model = Some(if limit {
-        Arc::new(Continuing::new(Cut {
+        Arc::new(ContinuingModel::new(Cut {
             inner: scripted,
             left: Mutex::default(),
         }))

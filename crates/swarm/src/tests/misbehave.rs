@@ -9,7 +9,7 @@ use serde_json::json;
 use super::bed::*;
 use crate::*;
 use starling_core::{Approval, ModelError, ModelNotice};
-use starling_models::resilient::{Policy, Resilient};
+use starling_models::resilient::{ResilientModel, RetryPolicy};
 
 const SOURCE: &str = "import functools\n\n\n@functools.cache\ndef f(x):\n    # why x\n    return x\n\n\ndef g(x):\n    return f(x) + 1\n";
 
@@ -355,7 +355,7 @@ async fn an_empty_budget_ends_the_run() {
 /// Runs a model that fails with this error at every call, behind the retry layer.
 async fn failing(line: Line) -> Ended {
     let inner = Arc::new(Scripted::native().always("agent", line));
-    let policy = Policy {
+    let policy = RetryPolicy {
         timeout: Duration::from_secs(1),
         idle_timeout: Duration::from_secs(1),
         attempts: 3,
@@ -363,7 +363,11 @@ async fn failing(line: Line) -> Ended {
         max_delay: Duration::from_millis(400),
     };
     let mut bed = Bed::new(&[("a.py", SOURCE)], Scripted::native()).begin(&["a.py::f"]);
-    bed.other_model = Some(Arc::new(Resilient::new(inner.clone(), Vec::new(), policy)));
+    bed.other_model = Some(Arc::new(ResilientModel::new(
+        inner.clone(),
+        Vec::new(),
+        policy,
+    )));
     let mut ended = end_of(bed).await;
     ended.calls = inner.calls();
     ended

@@ -301,7 +301,7 @@ async fn agents_add_packages_and_no_places_to_install_from() {
     ] {
         let mut bed = requires(line, Approval::Auto);
         let refused = malformed(&bed.run().await);
-        let why = "(it changes where packages are installed from, or how)";
+        let why = "(it changes from where packages are installed, or how)";
         assert!(refused[0].contains(why), "{line}: {refused:?}");
         assert_eq!(bed.read("requirements.txt"), "flask==2.0\n");
     }

@@ -20,13 +20,13 @@ const FILES: [(&str, &str); 3] = [("shop.py", SHOP), ("use.py", USE), ("heir.py"
 /// A language service that returns fixed positions and records its requests.
 #[derive(Default)]
 struct Serves {
-    spots: Vec<(Relation, Spot)>,
+    spots: Vec<(Relation, NameLocation)>,
 }
 
 /// Returns the position of a name in `text`, the text of one of the files.
-fn spot(file: &str, text: &str, words: &str, name: &str) -> Spot {
+fn spot(file: &str, text: &str, words: &str, name: &str) -> NameLocation {
     let start = text.find(words).unwrap() + words.find(name).unwrap();
-    Spot {
+    NameLocation {
         file: FilePath::new(file),
         range: ByteRange::new(start, start + name.len()),
         of: ContentHash::of(text),
@@ -46,29 +46,29 @@ impl LanguageService for Serves {
         request: TextRequest,
         at: usize,
         relation: Relation,
-    ) -> Answer<Vec<Spot>> {
+    ) -> LspAnswer<Vec<NameLocation>> {
         assert!(
             request.text[at..].starts_with("pay"),
             "{}",
             &request.text[at..]
         );
-        let of = |(one, spot): &(Relation, Spot)| (*one == relation).then(|| spot.clone());
-        Answer::Known {
+        let of = |(one, spot): &(Relation, NameLocation)| (*one == relation).then(|| spot.clone());
+        LspAnswer::Known {
             tool: "serves".to_owned(),
             value: self.spots.iter().filter_map(of).collect(),
         }
     }
 
-    async fn hover(&self, request: TextRequest, at: usize) -> Answer<String> {
+    async fn hover(&self, request: TextRequest, at: usize) -> LspAnswer<String> {
         assert!(request.text[at..].starts_with("reach"));
-        Answer::Known {
+        LspAnswer::Known {
             tool: "serves".to_owned(),
             value: "def reach(x: int) -> int".to_owned(),
         }
     }
 }
 
-fn bed(model: Scripted, spots: Vec<(Relation, Spot)>) -> Bed {
+fn bed(model: Scripted, spots: Vec<(Relation, NameLocation)>) -> Bed {
     let mut bed = Bed::new(&FILES, model);
     bed.language = Some(Arc::new(Serves { spots }));
     bed
@@ -83,7 +83,7 @@ fn follow_ups(events: &[Event]) -> Vec<String> {
         .collect()
 }
 
-async fn followed(spots: Vec<(Relation, Spot)>) -> Vec<String> {
+async fn followed(spots: Vec<(Relation, NameLocation)>) -> Vec<String> {
     let wider = whole("    def pay(self, x, y):\n        return x + y\n");
     let model = Scripted::native()
         .on("agent shop.py::Cart.pay", [wider])
@@ -116,7 +116,7 @@ async fn what_a_server_said_of_another_text_counts_for_nothing() {
     assert_eq!(followed(vec![call, gone]).await, [""; 0]);
 }
 
-async fn looked_up(tool: &str, name: &str, spots: Vec<(Relation, Spot)>) -> String {
+async fn looked_up(tool: &str, name: &str, spots: Vec<(Relation, NameLocation)>) -> String {
     let model = Scripted::native().on(
         "agent use.py::two",
         [call(tool, json!({"name": name})), finish("seen")],

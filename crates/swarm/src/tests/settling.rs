@@ -209,7 +209,7 @@ async fn a_test_command_of_the_user_that_does_not_run_is_told_before_a_call() {
         .on("scout", [wake(&["a.py::f"])])
         .on("agent a.py::f", [whole("def f(x):\n    return x + 1\n")]);
     let mut bed = Bed::new(&[("a.py", TWO)], model).tests(not_found);
-    bed.chosen = starling_core::Chosen::Found;
+    bed.chosen = starling_core::CommandOrigin::Found;
     let events = bed.run().await;
     assert_eq!(stop(&events), StopReason::Settled, "{events:#?}");
 }

@@ -21,7 +21,7 @@ fn root() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn replaces_the_text_and_keeps_the_mode() {
+fn write_replaces_the_text_and_keeps_the_permissions() {
     let (_dir, root) = root();
     let path = root.join("run.py");
     fs::write(&path, "old, and longer").unwrap();
@@ -36,14 +36,14 @@ fn replaces_the_text_and_keeps_the_mode() {
 }
 
 #[test]
-fn makes_new_files_and_directories() {
+fn write_creates_missing_files_and_directories() {
     let (_dir, root) = root();
     write_atomically(&root, &FilePath::new("a/b/c.py"), "c").unwrap();
     assert_eq!(fs::read_to_string(root.join("a/b/c.py")).unwrap(), "c");
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn write_through_a_link_keeps_the_link() {
     let (_dir, root) = root();
     fs::write(root.join("real.py"), "old").unwrap();
     std::os::unix::fs::symlink("real.py", root.join("link.py")).unwrap();
@@ -53,7 +53,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn writes_nothing_outside_and_leaves_nothing_behind() {
+fn failed_write_leaves_no_files_behind() {
     let (_dir, root) = root();
     let inner = root.join("inner");
     fs::create_dir(&inner).unwrap();
@@ -70,7 +70,7 @@ fn writes_nothing_outside_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn sweeps_what_a_dead_writer_left() {
+fn sweep_removes_temporary_files_of_dead_writers() {
     let (_dir, root) = root();
     let leftover = |name: &str, age: u64| {
         let path = beside(&root.join(name), MARK);
@@ -90,7 +90,7 @@ fn sweeps_what_a_dead_writer_left() {
     assert_eq!(names(&root).len(), 3);
 }
 
-/// Creates the temporary file that a killed process leaves beside `target`.
+/// Creates the temporary file that a killed process leaves next to `target`.
 fn left_by_a_dead_process(target: &Path) -> PathBuf {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let process = child.id();
@@ -103,7 +103,7 @@ fn left_by_a_dead_process(target: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_a_killed_process_left_is_gone_at_the_next_look() {
+fn snapshot_removes_temporary_files_of_dead_processes() {
     let (_dir, root) = root();
     let workspace = crate::Workspace::open(root.clone()).unwrap();
     let all = ["a.py", "newpkg/sub/b.py"].map(|name| root.join(name));
@@ -116,7 +116,7 @@ fn what_a_killed_process_left_is_gone_at_the_next_look() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_gone_when_the_file_or_its_directory_is_undone() {
+fn write_and_directory_removal_clear_temporary_files_of_dead_processes() {
     let (_dir, root) = root();
     let left = left_by_a_dead_process(&root.join("a.py"));
     write_atomically(&root, &FilePath::new("a.py"), "x").unwrap();
@@ -128,7 +128,7 @@ fn what_a_killed_process_left_is_gone_when_the_file_or_its_directory_is_undone()
 }
 
 #[test]
-fn secrets_and_links_out_are_not_written() {
+fn write_rejects_secrets_and_links_out_of_the_root() {
     let (_dir, root) = root();
     let inner = root.join("inner");
     fs::create_dir(&inner).unwrap();
@@ -146,7 +146,7 @@ fn secrets_and_links_out_are_not_written() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_is_an_error() {
+fn write_fails_if_a_parent_directory_is_a_file() {
     let (_dir, root) = root();
     fs::write(root.join("a"), "file").unwrap();
     let error = write_atomically(&root, &FilePath::new("a/b.py"), "x").unwrap_err();
@@ -156,7 +156,7 @@ fn a_file_in_the_place_of_a_directory_is_an_error() {
 }
 
 #[test]
-fn a_sweep_takes_only_what_is_marked() {
+fn sweep_keeps_files_with_similar_names() {
     let (_dir, root) = root();
     let then = SystemTime::now() - Duration::from_secs(3600);
     for name in [
@@ -176,7 +176,7 @@ fn a_sweep_takes_only_what_is_marked() {
     assert_eq!(names(&root).len(), 8);
 }
 
-fn calls(change: impl FnOnce(&mut Calls)) -> Calls {
+fn calls(change: impl FnOnce(&mut SystemCalls)) -> SystemCalls {
     let mut calls = SYSTEM;
     change(&mut calls);
     calls
@@ -187,7 +187,7 @@ fn unsupported<T: From<io::Error>>() -> T {
 }
 
 #[test]
-fn a_file_system_without_locks_is_written_all_the_same() {
+fn write_works_on_a_file_system_without_locks() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -204,7 +204,7 @@ fn a_file_system_without_locks_is_written_all_the_same() {
 }
 
 #[test]
-fn what_was_renamed_is_written_though_the_directory_cannot_be_flushed() {
+fn write_succeeds_although_the_directory_cannot_be_flushed() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -214,19 +214,19 @@ fn what_was_renamed_is_written_though_the_directory_cannot_be_flushed() {
 }
 
 #[test]
-fn a_text_that_did_not_reach_the_disk_replaces_nothing() {
+fn failed_flush_keeps_the_old_file() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
     let broken = calls(|calls| calls.sync = |_| Err(Errno::IO.into()));
     let failed = write_with(&broken, &path, b"new");
-    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert!(matches!(failed, Err(WriteFailure::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
 }
 
 #[test]
-fn a_read_only_file_is_refused() {
+fn write_rejects_a_read_only_file() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -238,7 +238,7 @@ fn a_read_only_file_is_refused() {
 }
 
 #[test]
-fn all_names_of_a_file_get_the_new_text() {
+fn write_updates_all_hard_links_of_a_file() {
     let (_dir, root) = root();
     fs::write(root.join("a.py"), "old, and longer").unwrap();
     fs::hard_link(root.join("a.py"), root.join("b.py")).unwrap();
@@ -249,7 +249,7 @@ fn all_names_of_a_file_get_the_new_text() {
 }
 
 #[test]
-fn owner_access_control_list_and_attributes_stay() {
+fn write_keeps_owner_access_control_list_and_attributes() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -295,7 +295,7 @@ fn owner_access_control_list_and_attributes_stay() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_alike_is_written_in_place() {
+fn file_is_written_in_place_if_its_metadata_cannot_be_copied() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -308,7 +308,7 @@ fn a_file_that_cannot_be_made_alike_is_written_in_place() {
 }
 
 #[test]
-fn a_full_disk_in_the_middle_brings_the_old_text_back() {
+fn full_disk_during_in_place_write_restores_the_old_text() {
     let (_dir, root) = root();
     let path = root.join("a.py");
     fs::write(&path, "old").unwrap();
@@ -323,19 +323,20 @@ fn a_full_disk_in_the_middle_brings_the_old_text_back() {
         };
     });
     let failed = write_with(&full, &path, b"new, and longer");
-    assert!(matches!(failed, Err(Failed::Io(_))), "{failed:?}");
+    assert!(matches!(failed, Err(WriteFailure::Io(_))), "{failed:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(names(&root), ["a.py"]);
     // If neither text fits on the disk, the journal keeps the new text.
     fs::write(&path, "also longer").unwrap();
-    let Err(Failed::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer") else {
+    let Err(WriteFailure::Torn { journal, .. }) = write_with(&full, &path, b"new, and longer")
+    else {
         panic!("neither text fits");
     };
     assert_eq!(fs::read_to_string(journal).unwrap(), "new, and longer");
 }
 
 #[test]
-fn the_journal_of_an_interrupted_writing_is_kept_until_its_text_is_written() {
+fn journal_of_an_interrupted_write_is_kept_until_its_text_is_in_the_file() {
     let (_dir, root) = root();
     let then = SystemTime::now() - Duration::from_secs(120);
     let journal = |name: &str, now: &str| {
@@ -354,7 +355,7 @@ fn the_journal_of_an_interrupted_writing_is_kept_until_its_text_is_written() {
 }
 
 #[test]
-fn writes_in_the_declared_encoding() {
+fn write_uses_the_declared_encoding() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let file = FilePath::new("a.py");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::remedy::Remedy;
-use starling_core::{Dollars, EditorError, Limits, Reviewed, Tokens, Verdict};
+use starling_core::{Dollars, EditorError, Limits, ReviewAnswer, Tokens, Verdict};
 use starling_swarm::{ActorId, Event, FileChange, ProposalId, Spent, StopReason};
 use starling_syntax::FilePath;
 
@@ -263,13 +263,13 @@ impl RunView {
     }
 
     /// Applies the user's answer at once; the run's event follows later.
-    pub fn note_answer(&mut self, lead: ProposalId, answer: &Reviewed) {
+    pub fn note_answer(&mut self, lead: ProposalId, answer: &ReviewAnswer) {
         let state = match answer {
-            Reviewed::Verdict(Verdict::Accept) => ProposalStatus::Accepted,
-            Reviewed::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. }) => {
+            ReviewAnswer::Verdict(Verdict::Accept) => ProposalStatus::Accepted,
+            ReviewAnswer::Verdict(Verdict::Reject { .. } | Verdict::Steer { .. }) => {
                 ProposalStatus::Rejected
             }
-            Reviewed::Edited(_) => ProposalStatus::Checking,
+            ReviewAnswer::Edited(_) => ProposalStatus::Checking,
         };
         let waits =
             |one: &&mut RunProposal| one.lead == lead && one.state == ProposalStatus::Waiting;
