@@ -1,4 +1,4 @@
-//! The command line.
+//! The arguments of the `starling` command line, with their help texts.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ use starling_swarm::ProposalId;
 #[derive(Debug, Parser)]
 #[command(name = "starling", version, about, max_term_width = 100, after_help = NOT_BUILT)]
 pub struct Cli {
-    /// Write to this file when each request, run, turn of an agent, call of a model and run of tests
-    /// began and ended: a flame chart for Perfetto, chrome://tracing or speedscope.
+    /// Write a timing trace to this file: the start and end of each request, run, agent turn, model call
+    /// and test run. Open it in Perfetto, chrome://tracing or speedscope.
     #[arg(
         long,
         global = true,
@@ -34,29 +34,34 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  done, and a test proves it that fails without the change; or the task asks that behaviour
-     stays, and tests pass as before; both also where other tests fail as before that are no part
-     of the task; or there was nothing to prove: the task needed no change, or only documentation
-     was changed
+  0  done: a test that fails without the change passes with it; or the task asked to preserve
+     behaviour, and the tests pass as before; or no test was needed, because nothing or only
+     documentation was changed. Tests that failed before and that are not part of the task may
+     still fail
   1  not done
   2  wrong arguments or configuration
-  3  changes were made that no test proves: no test ran or none that Starling can see, the tests
-     timed out, tests fail that failed before and may be part of the task, tests pass only as the
-     run changed them or reach no changed function, no test of a mended bug or a new feature fails
-     without the change, nothing in the code or document that the task names was changed, their
-     results are only what the command printed, or the checks refused a proposal, nothing was
-     applied for its symbol, and no failing test shows that it was not needed";
+  3  changes were made, but no test proves them, for one of these reasons:
+     - no test ran, or the test command reported no results that Starling can read;
+     - the tests timed out;
+     - a test that failed before still fails, and may be part of the task;
+     - a test passes only because the run changed the test;
+     - the passing tests do not execute any changed function;
+     - the task is a bug fix or a new feature, and no test fails without the change;
+     - nothing was changed in the code or document that the task names;
+     - the results of the tests were read only from the printed output of the test command;
+     - the checks rejected the change of a symbol, no other change of that symbol was applied, and
+       no failing test shows that the change was unnecessary";
 
 const EXIT_STATUS_REVIEW: &str = "\
 Exit status:
-  0  nothing waits any more
-  1  proposals still wait
+  0  no proposal is waiting for review
+  1  some proposals are still waiting for review
   2  wrong arguments";
 
 const EXIT_STATUS_UNDO: &str = "\
 Exit status:
-  0  everything that was to be taken back is taken back
-  1  not, or not all of it
+  0  all requested changes were undone
+  1  some or all of the requested changes were not undone
   2  wrong arguments";
 
 #[derive(Debug, Subcommand)]
@@ -64,59 +69,59 @@ pub enum Command {
     /// Carry out one task in a project, without an editor.
     #[command(after_help = EXIT_STATUS)]
     Run(RunArgs),
-    /// Review the proposals that waited when their run ended.
+    /// Review the proposals that were still waiting for review when their run ended.
     #[command(after_help = EXIT_STATUS_REVIEW)]
     Review(ReviewArgs),
-    /// Take back what a run changed, also after you edited other lines. Needs no git.
+    /// Undo the changes of a run, even after you have edited other lines. Does not need git.
     #[command(after_help = EXIT_STATUS_UNDO)]
     Undo(UndoArgs),
     /// Answer a question about the code of a project. Changes nothing.
     Ask(AskArgs),
-    /// Repair a small broken project in a temporary directory.
+    /// Try Starling: fix a small broken project in a temporary directory.
     Demo(DemoArgs),
-    /// Speak the Language Server Protocol on stdin and stdout: what editors start.
+    /// Run the language server (LSP) on stdin and stdout. Editors start this command.
     Lsp(WorldArgs),
-    /// Read the code of a project, and say how large it is.
+    /// Index the code of a project, and print the number of files and symbols.
     Index(IndexArgs),
-    /// Where in the code a text is about: ranked symbols and files, without a model.
+    /// Find the symbols and files that a text is about, ranked by relevance. Uses no model.
     Locate(LocateArgs),
-    /// The files that matter with the signatures that matter, within a budget of tokens.
+    /// Print a map of the project: its most important files with their signatures, within a token limit.
     Map(MapArgs),
-    /// What uses a symbol.
+    /// List the references to a symbol.
     References(ReferencesArgs),
-    /// Where the name at a place is defined.
+    /// Find the definition of the name at a position in a file.
     Definition(DefinitionArgs),
-    /// Symbols by a name, or by parts of one.
+    /// Search for symbols by name, or by parts of a name.
     Symbols(SymbolsArgs),
-    /// Write a configuration to begin with, in your own file. Never overwrites one.
+    /// Create a starter configuration in your user configuration file. Never overwrites an existing file.
     Init(InitArgs),
-    /// Weights of local models.
+    /// Download, list or locate the weights of local models.
     #[command(subcommand, alias = "model")]
     Models(ModelsCommand),
-    /// Look at everything that Starling needs, and say what is missing.
+    /// Check everything that Starling needs, and report what is missing.
     Doctor {
-        /// The findings as JSON.
+        /// Print the results of the checks as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         world: WorldArgs,
     },
-    /// The configuration.
+    /// Show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// SWE-bench and data sets of its kind.
+    /// Run and grade SWE-bench and data sets in the same format.
     #[cfg(feature = "bench")]
     #[command(subcommand)]
     Swebench(Box<SwebenchCommand>),
-    /// Not in this build: SWE-bench and data sets of its kind.
+    /// Not in this build: run and grade SWE-bench and data sets in the same format.
     #[cfg(not(feature = "bench"))]
     #[command(disable_help_flag = true)]
     Swebench(NotBuilt),
-    /// Trust a project: its own .starling/config.toml is read from now on.
+    /// Trust a project, so that its own .starling/config.toml is used from now on.
     Trust(TrustArgs),
 }
 
-/// Said by `starling swebench` in a build without the feature `bench`.
+/// The error message of `starling swebench` in a build without the cargo feature `bench`.
 #[cfg(not(feature = "bench"))]
 pub const WITHOUT_BENCH: &str = "this build has no benchmarks and trainers: build it with \
                                  `cargo build --release --features bench`";
@@ -139,24 +144,25 @@ const NOT_BUILT: &str = match (cfg!(feature = "bench"), cfg!(feature = "local"))
     }
 };
 
-/// What every command with runs takes.
+/// The arguments of all commands that load the configuration: the model, settings and trust.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WorldArgs {
-    /// Use this model for everything: a configured name, local, gguf:PATH, openai:MODEL, replay:FILE.
+    /// Use this model for all roles: a configured name, local, gguf:PATH, openai:MODEL or replay:FILE.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Set a key of the configuration, as often as you like.
+    /// Set a configuration key, for example limits.calls=3. May be repeated.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Let agents change these files like any other, although they run outside the sandbox: a glob as
-    /// in .gitignore, for example Makefile or ci/**. As often as you like.
+    /// Let agents change matching files that are otherwise protected because tools execute them outside
+    /// the sandbox, for example Makefile or ci/** (.gitignore syntax). May be repeated.
     #[arg(long, value_name = "GLOB")]
     pub allow_write: Vec<String>,
-    /// Hide a file or directory from the tests, besides homes and Starling's cache: results, data that
-    /// holds the answers. As often as you like.
+    /// Hide a file or directory from the tests, for example the expected results of a benchmark. Home
+    /// directories and Starling's cache are always hidden. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub hide_from_tests: Vec<PathBuf>,
-    /// Read the project's own .starling/config.toml this time, trusted or not: look at it first.
+    /// Use the project's own .starling/config.toml in this run even if the project is not trusted. Read
+    /// that file first.
     #[arg(long)]
     pub trust: bool,
 }
@@ -173,38 +179,40 @@ impl WorldArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// What to do, in your words; `-` reads it from stdin. `@path/to/file` names a file, `#Class.method`
-    /// a symbol. Without a task, a terminal opens your editor (`VISUAL`, `EDITOR`) to write it.
+    /// a symbol. If no task is given and stdin is a terminal, your editor (`VISUAL`, `EDITOR`) opens so
+    /// that you can write the task.
     #[arg(default_value_t, hide_default_value = true)]
     pub task: String,
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// Who approves a change: you, a model in your place, or nobody.
+    /// Who approves each change: you (ask), a model in your place (proxy), or nobody (auto).
     #[arg(long, value_parser = named::<Approval>(&["ask", "proxy", "auto"]))]
     pub approve: Option<Approval>,
-    /// One agent per symbol, or one agent over all symbols.
+    /// Use one agent for each symbol (swarm), or one agent for all symbols (single).
     #[arg(long, value_parser = driver())]
     pub driver: Option<Driver>,
     /// The command that runs the tests.
     #[arg(long, value_name = "CMD")]
     pub test: Option<String>,
-    /// Without a person who approves: apply no change that no test proves, and exit with 1 instead of 3.
+    /// With --approve proxy or auto, apply a change only if a test proves it; otherwise exit with status 1
+    /// instead of 3.
     #[arg(long)]
     pub require_tests: bool,
-    /// Stop when this much money is spent.
+    /// Stop after spending this many US dollars on model calls.
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
-    /// Stop when this many tokens are used, prompts and answers together.
+    /// Stop after using this many tokens, prompts and replies together.
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
-    /// Stop after this many seconds, not counting the time that you take to decide.
+    /// Stop after this many seconds. Time spent waiting for your decisions does not count.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_seconds: Option<u64>,
-    /// One event a line, as JSON.
+    /// Print one event per line as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Be killed when the process that started this one, with this number, ends.
+    /// Exit when the parent process, which has this process id, exits.
     #[arg(long, hide = true, value_name = "PID")]
     pub end_with_parent: Option<i32>,
     #[command(flatten)]
@@ -213,63 +221,63 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
-    /// Name of the run, or its beginning; without one, every run of the project in which a proposal
-    /// waits, the newest first.
+    /// Id of the run, or the start of the id. Default: all runs of the project with proposals that are
+    /// waiting for review, the newest first.
     pub run: Option<String>,
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// One event a line, as JSON; answers are read as lines.
+    /// Print one event per line as JSON. Your answers are read from stdin, one per line.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Name of the run, or its beginning, as --list shows it; without one, the newest run of the project
-    /// that changed something.
+    /// Id of the run as shown by --list, or the start of the id. Default: the newest run that changed
+    /// files of the project.
     pub run: Option<String>,
-    /// Number of one proposal, for example 3 or #3, to take back alone, instead of all of the run. Of all,
-    /// proposals that belong together are taken back together or not at all.
+    /// Number of a proposal, for example 3 or #3: undo only this change. Default: all changes of the run;
+    /// changes that pass the checks only together are then undone together or not at all.
     #[arg(value_parser = proposal)]
     pub proposal: Option<ProposalId>,
-    /// List the runs of the project: when, what was asked, how many changes were made and taken back.
+    /// List the runs of the project, with the time, the task, and the number of changes made and undone.
     #[arg(long, conflicts_with_all = ["run", "proposal", "yes"])]
     pub list: bool,
-    /// Do not ask before anything is taken back.
+    /// Undo without asking for confirmation.
     #[arg(short, long)]
     pub yes: bool,
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// What was taken back, or the list, as JSON. Taking back needs --yes.
+    /// Print the result as JSON. Needs --yes or --list.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct AskArgs {
-    /// What you want to know, in your words; `-` reads it from stdin.
+    /// The question, in your words; `-` reads it from stdin.
     pub question: String,
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// Keep what is learnt in this file, and go on with what it holds.
+    /// Continue the session that is stored in this file, and save the session to it afterwards.
     #[arg(long, value_name = "FILE")]
     pub session: Option<PathBuf>,
-    /// Stop when this much money is spent.
+    /// Stop after spending this many US dollars on model calls.
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
-    /// Stop when this many tokens are used, prompts and answers together.
+    /// Stop after using this many tokens, prompts and replies together.
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
     /// Stop after this many seconds.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget_seconds: Option<u64>,
-    /// The answer with its citations, steps and cost as JSON.
+    /// Print the answer with its citations, steps and cost as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -278,13 +286,13 @@ pub struct AskArgs {
 
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Replay a recording instead of asking a model.
+    /// Replay recorded replies instead of calling a model.
     #[arg(long, conflicts_with = "model")]
     pub replay: bool,
-    /// Leave the project's directory there at the end.
+    /// Keep the project's temporary directory at the end.
     #[arg(long)]
     pub keep: bool,
-    /// One event a line, as JSON.
+    /// Print one event per line as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -293,43 +301,43 @@ pub struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The model to use: local, gguf:PATH, or openai:MODEL; without it you are asked where a key of a known
-    /// provider is in the environment.
+    /// The model to use: local, gguf:PATH or openai:MODEL. Default: the local model; if an API key of a
+    /// known provider is set in the environment, you are asked.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// Which projects were trusted or refused.
+    /// List the projects that you decided to trust or not to trust.
     #[arg(long, conflicts_with_all = ["remove", "repo"])]
     pub list: bool,
-    /// Trust it no more.
+    /// Remove the trust from the project.
     #[arg(long)]
     pub remove: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
-    /// Fetch the weights of a model.
+    /// Download the weights of a local model.
     Pull { name: Option<String> },
-    /// Which models are known, and which are here.
+    /// List the known local models, and which of them are downloaded.
     List,
-    /// Where the weights of a model are.
+    /// Print the path of the weights of a local model.
     Path { name: Option<String> },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// What can be set, what it is set to, and by whom.
+    /// List the configuration keys, each with its value and the source of the value.
     Explain {
-        /// One key, for example limits.calls.
+        /// Show only this key, for example limits.calls.
         key: Option<String>,
-        /// The settings as JSON.
+        /// Print the settings as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -354,7 +362,7 @@ where
 pub fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
-        Ok(_) | Err(_) => Err("write an amount of dollars over 0, for example 0.25".to_owned()),
+        Ok(_) | Err(_) => Err("expected an amount in US dollars greater than 0, for example 0.25".to_owned()),
     }
 }
 
@@ -362,7 +370,7 @@ fn proposal(text: &str) -> Result<ProposalId, String> {
     let number = text.strip_prefix('#').unwrap_or(text).parse();
     number
         .map(ProposalId)
-        .map_err(|_| "write the number of a proposal, for example 3".to_owned())
+        .map_err(|_| "expected the number of a proposal, for example 3".to_owned())
 }
 
 #[cfg(test)]
@@ -370,13 +378,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn command_line_definition_passes_the_checks_of_clap() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn a_run_is_read() {
+    fn arguments_of_run_are_parsed() {
         let line = "starling run --repo /r --approve auto --driver single --test pytest \
                     --budget-usd 0.5 -c limits.calls=3 -c run.driver=swarm --json fix";
         let Command::Run(run) = Cli::parse_from(line.split_whitespace()).command else {
@@ -402,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_use_is_exit_code_2() {
+    fn invalid_arguments_exit_with_status_2() {
         for line in [
             "starling",
             "starling run --approve maybe x",
@@ -427,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_left_to_the_configuration() {
+    fn options_that_are_not_given_are_left_to_the_configuration() {
         let Command::Run(run) = Cli::parse_from(["starling", "run", "-"]).command else {
             panic!("not a run");
         };
@@ -440,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_command_line_mean_those_of_a_run() {
+    fn values_of_approve_and_driver_are_parsed() {
         for (word, approval) in [
             ("ask", Approval::Ask),
             ("proxy", Approval::Proxy),
@@ -462,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_with_a_world_can_be_told_of_it() {
+    fn every_command_that_loads_the_configuration_accepts_its_options() {
         for line in [
             "starling run x",
             "starling ask x",
@@ -504,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_an_amount() {
+    fn budget_must_be_a_positive_finite_amount() {
         assert_eq!(dollars("0.25"), Ok(0.25));
         for wrong in ["0", "-1", "inf", "NaN", "1e999", "", "$5", "5 USD"] {
             assert!(dollars(wrong).is_err(), "{wrong}");

@@ -1,4 +1,4 @@
-//! The arguments of the commands that query the index.
+//! The arguments of the commands that query the code index.
 
 use std::path::PathBuf;
 
@@ -7,25 +7,25 @@ use clap::Args;
 use starling_index::Position;
 use starling_syntax::FilePath;
 
-/// What every question takes.
+/// The arguments that all commands that query the code index have.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CodeArgs {
-    /// Directory of the project, in place of the root of the git repository around the current
-    /// directory or the nearest directory upward with a manifest.
+    /// Project directory. Default: the root of the enclosing git repository, or else the nearest parent
+    /// directory with a project file such as pyproject.toml.
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
-    /// The answer as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct IndexArgs {
-    /// Read everything anew, and keep nothing.
+    /// Parse every file again: neither read nor write the cache of the index.
     #[arg(long)]
     pub no_cache: bool,
-    /// List the text files that are left out, with the reasons, and the files whose code has no symbols
-    /// here (notebooks, Cython).
+    /// List the text files that are left out of the index, each with the reason, and the files that are
+    /// indexed without symbols (notebooks, Cython).
     #[arg(long)]
     pub skipped: bool,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct TextArgs {
 pub struct LocateArgs {
     #[command(flatten)]
     pub text: TextArgs,
-    /// How many symbols and files.
+    /// Maximum number of symbols, and of files, to list.
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
     #[command(flatten)]
@@ -55,13 +55,13 @@ pub struct LocateArgs {
 
 #[derive(Debug, Args)]
 pub struct MapArgs {
-    /// The most tokens that the map may have.
+    /// Maximum size of the map, in tokens.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
-    /// Draw the map around what this text is about; `-` reads it from stdin.
+    /// Rank the code by its relevance to this text, such as a task; `-` reads the text from stdin.
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     pub query: Option<String>,
-    /// The same, read from this file; `-` is stdin.
+    /// Read the text of --query from this file; `-` is stdin.
     #[arg(long, value_name = "F")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
@@ -70,11 +70,11 @@ pub struct MapArgs {
 
 #[derive(Debug, Args)]
 pub struct ReferencesArgs {
-    /// For example shop/cart.py::Cart.total, or Cart.total where it is the only one; the module body is
-    /// shop/cart.py::
+    /// The symbol, for example shop/cart.py::Cart.total, or only Cart.total if the project has one symbol
+    /// of that name. shop/cart.py:: is the module itself.
     #[arg(value_name = "PATH::SYMBOL")]
     pub symbol: String,
-    /// How many at most; all by default.
+    /// Maximum number of references to list. Default: all.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub struct ReferencesArgs {
 
 #[derive(Debug, Args)]
 pub struct DefinitionArgs {
-    /// A place in a file of the project; lines and columns (characters) are counted from 1.
+    /// Position of a name in a file of the project. Lines and columns (in characters) start at 1.
     #[arg(value_name = "PATH:LINE:COL", value_parser = position)]
     pub position: Position,
     #[command(flatten)]
@@ -92,9 +92,9 @@ pub struct DefinitionArgs {
 
 #[derive(Debug, Args)]
 pub struct SymbolsArgs {
-    /// A name, or parts or initials of one: QuerySet.filter, "query filter", qsf.
+    /// Name of a symbol, or parts or initials of the name: QuerySet.filter, "query filter", qsf.
     pub query: String,
-    /// How many at most.
+    /// Maximum number of symbols to list.
     #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub top: u32,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub struct SymbolsArgs {
 }
 
 fn position(text: &str) -> Result<Position, String> {
-    let wrong = || "write path/to/file.py:LINE:COLUMN, counted from 1".to_owned();
+    let wrong = || "expected path/to/file.py:LINE:COLUMN; lines and columns start at 1".to_owned();
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
     let (rest, column) = text.rsplit_once(':').ok_or_else(wrong)?;
     let (file, line) = rest.rsplit_once(':').ok_or_else(wrong)?;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_a_file_a_line_and_a_column() {
+    fn position_consists_of_a_file_a_line_and_a_column() {
         let read = position("./a:b/c.py:3:14").unwrap();
         assert_eq!(
             (read.file.as_str(), read.line, read.column),

@@ -1,4 +1,4 @@
-//! What `starling swebench` takes.
+//! The arguments of `starling swebench`.
 
 use std::path::PathBuf;
 
@@ -12,36 +12,38 @@ use starling_sandbox::Container;
 
 #[derive(Debug, Subcommand)]
 pub enum SwebenchCommand {
-    /// How many known changes the edit engine can say as proposals, byte for byte. No model takes part.
+    /// Count the reference changes that the edit engine can express as proposals, byte for byte. Uses no
+    /// model.
     Ceiling(CeilingArgs),
-    /// Solve instances: each in a checkout of its own, by the program itself without a window.
+    /// Solve instances: run Starling on each of them, in a separate checkout.
     Run(RunArgs),
-    /// Write the pages of a run again: a table of all instances, and the story of each.
+    /// Write the HTML report of a run again: a table of all instances, and a page with the log of each.
     Report {
-        /// The folder that the run was given as --out.
+        /// The directory that was passed to the run as --out.
         out: PathBuf,
     },
-    /// Run the hidden tests over predicted changes.
+    /// Grade predicted changes with the hidden tests.
     Grade(GradeArgs),
-    /// Write what runs said to models as data for training, one example a line, as JSON.
+    /// Export the conversations of runs with models as training data, one example per line (JSON Lines).
     Export(ExportArgs),
-    /// Let a trainer drive instances as environments, over lines of JSON on stdin and stdout.
+    /// Serve instances as environments for reinforcement learning: a trainer sends and receives JSON lines
+    /// on stdin and stdout.
     Env(EnvArgs),
 }
 
-/// Instances and the repositories that they are of.
+/// A data set of instances, and the repositories that they belong to.
 #[derive(Debug, Clone, Args)]
 pub struct DatasetArgs {
-    /// Instances as SWE-bench writes them: one a line as JSON, or a parquet file.
+    /// The instances, in the format of SWE-bench: JSON Lines, or a Parquet file.
     #[arg(long, value_name = "FILE")]
     pub dataset: PathBuf,
-    /// Holds the repositories, `owner/name` as DIR/owner__name, bare or not.
+    /// Directory of the git repositories: owner/name is at DIR/owner__name, bare or not.
     #[arg(long, value_name = "DIR")]
     pub repos: PathBuf,
-    /// A repository that lies elsewhere, as often as you like.
-    #[arg(long, value_name = "OWNER/NAME=PATH", value_parser = place)]
+    /// Path of a repository that is not in the directory of --repos. May be repeated.
+    #[arg(long, value_name = "OWNER/NAME=PATH", value_parser = repository_path)]
     pub repo: Vec<(String, PathBuf)>,
-    /// Only these instances.
+    /// Use only the instances with these ids.
     #[arg(long, value_name = "ID", num_args = 1..)]
     pub ids: Vec<String>,
 }
@@ -55,7 +57,7 @@ impl DatasetArgs {
     }
 }
 
-fn place(text: &str) -> Result<(String, PathBuf), String> {
+fn repository_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if name.contains('/') && !path.is_empty() => {
             Ok((name.to_owned(), path.into()))
@@ -64,14 +66,16 @@ fn place(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// Where tests run in place of the sandbox.
+/// The container that tests run in instead of the sandbox.
 #[derive(Debug, Clone, Args)]
 pub struct ContainerArgs {
-    /// Run the tests of each instance in containers of this image, {id} being the instance, for example
-    /// swebench/sweb.eval.x86_64.{id}. Its `__` becomes `_1776_`, or X in {id:X}. Nothing is pulled.
+    /// Run the tests of each instance in a container of this image, for example
+    /// swebench/sweb.eval.x86_64.{id}. {id} is the instance id with `_1776_` for `__`; {id:X} has X for
+    /// `__`. Images are not pulled.
     #[arg(long, value_name = "IMAGE")]
     pub container: Option<ImageTemplate>,
-    /// docker, podman, or another program with their command line; else the one that is found.
+    /// The container client: docker, podman, or a program with the same command line. Default: the first
+    /// that is found in PATH.
     #[arg(long, value_name = "CLIENT", requires = "container")]
     pub container_client: Option<PathBuf>,
 }
@@ -90,58 +94,59 @@ impl ContainerArgs {
 pub struct EnvArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// What the tests of each instance need, one a line, as JSON.
+    /// File with the test environment of each instance, as JSON Lines.
     #[arg(long, value_name = "FILE", required_unless_present = "container")]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
-    /// One agent per symbol, or one agent over all symbols.
+    /// Use one agent for each symbol (swarm), or one agent for all symbols (single).
     #[arg(long, value_parser = driver(), default_value = "swarm")]
     pub driver: Driver,
-    /// Set a key of the configuration, as often as you like.
+    /// Set a configuration key, for example limits.calls=3. May be repeated.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Stop an episode after this many seconds, those in which the policy thinks among them.
+    /// Stop an episode after this many seconds, including the time that the trained policy takes.
     #[arg(long, value_name = "S", default_value_t = 1800)]
     pub budget_seconds: u64,
-    /// Go when nothing was said for so long.
+    /// Exit after receiving no request for this many seconds.
     #[arg(long, value_name = "S", default_value_t = 3600)]
     pub idle_seconds: u64,
 }
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Folders that runs were given as --out.
+    /// Directories that were passed to runs as --out.
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     pub out_of: Vec<PathBuf>,
-    /// What `grade --json` said of each, in the same order; of a run of samples it is there already.
+    /// Output of `grade --json` for each directory of --out-of, in the same order. Not needed for runs with
+    /// --samples, whose directories already contain the grades.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub graded: Vec<PathBuf>,
-    /// What an example is.
+    /// Format of an example.
     #[arg(long, value_enum)]
     pub format: FormatArg,
-    /// The part of the data that the instances are of; stands in each line.
+    /// Name of the data split (such as train or test) of the instances; written in each line.
     #[arg(long, value_name = "NAME")]
     pub split: String,
-    /// Data sets whose instances are kept for measuring, and not to be trained on.
+    /// Data sets that are reserved for evaluation: their instances are not exported.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub held_out: Vec<PathBuf>,
-    /// Train on what is kept for measuring all the same.
+    /// Export instances that are reserved for evaluation, too.
     #[arg(long)]
     pub allow_held_out: bool,
-    /// Write there, not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
 }
 
-/// Formats by their names.
+/// The formats of an exported example, as values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum FormatArg {
     /// Conversations of resolved instances, as chat messages.
     Sft,
-    /// Pairs of a resolved and an unresolved conversation that begin alike.
+    /// Pairs of a resolved and an unresolved conversation with the same beginning.
     Preferences,
-    /// Everything that was said, as it was recorded.
+    /// All messages, as they were recorded.
     Raw,
 }
 
@@ -159,7 +164,7 @@ impl FormatArg {
 pub struct CeilingArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// The result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -169,84 +174,84 @@ pub struct RunArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
     /// Directory for predictions, trajectories and the report. If it holds a partial run with the same
-    /// settings, of the same program, that run is resumed.
+    /// settings and the same build of Starling, that run is resumed.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// What the tests of each instance need, one a line, as JSON; else they run with the Python that
-    /// is found.
+    /// File with the test environment of each instance, as JSON Lines. Default: the tests run with the
+    /// Python that is found in the checkout or in PATH.
     #[arg(long, value_name = "FILE", conflicts_with = "container")]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
-    /// The model, as of `starling run`; `oracle` answers from the known changes themselves.
+    /// The model, as in `starling run --model`; `oracle` replies with the reference changes.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// One agent per symbol, or one agent over all symbols.
+    /// Use one agent for each symbol (swarm), or one agent for all symbols (single).
     #[arg(long, value_parser = driver(), default_value = "swarm")]
     pub driver: Driver,
-    /// Set a key of the configuration, as often as you like.
+    /// Set a configuration key, for example limits.calls=3. May be repeated.
     #[arg(short = 'c', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Solve each instance so many times, and choose one.
+    /// Number of times to solve each instance; one of the results is chosen.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub samples: usize,
-    /// How samples differ, as often as you like, in turn: model=…, driver=…, temperature=… (0.8 where
-    /// none is given), with commas between.
+    /// Settings of a sample, separated by commas: model=…, driver=…, temperature=… (default: 0.8). May be
+    /// repeated; samples use the given settings in turn.
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = kind)]
-    pub sample: Vec<Kind>,
-    /// Who judges samples: a model, as of --model, or an endpoint (http://…) that takes
-    /// {"problem", "patch"} and answers {"score"} from 0 to 1.
+    pub sample: Vec<SampleSettings>,
+    /// The judge that scores samples: a model, as for --model, or an endpoint (http://…) that receives
+    /// {"problem", "patch"} and returns {"score"} from 0 to 1.
     #[arg(long, value_name = "MODEL|URL")]
     pub verifier: Option<String>,
-    /// So many at a time.
+    /// Number of instances to process in parallel.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
-    /// The part I of N: every Nth instance, from the Ith on.
+    /// Process only part I of N: every Nth instance, starting with the Ith.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<Shard>,
-    /// Spread the instances over the Ray cluster at this address, each a task of one CPU; every node has
-    /// to see the same files.
+    /// Run the instances on the Ray cluster at this address, each as a task with one CPU. All nodes need
+    /// access to the same files.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "budget_usd_all")]
     pub ray: Option<String>,
-    /// The Python that has the package ray, of the cluster's version.
+    /// Python interpreter that has the package ray, in the cluster's version.
     #[arg(long, value_name = "PATH", default_value = "python3", requires = "ray")]
     pub ray_python: PathBuf,
-    /// Run failed instances again. What their earlier attempts cost still counts.
+    /// Run failed instances again. The cost of their earlier attempts still counts.
     #[arg(long)]
     pub retry_failed: bool,
-    /// Stop an instance when this much money is spent for it.
+    /// Stop an instance after spending this many US dollars on it.
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd: Option<f64>,
-    /// Begin no instance after this much money is spent for all.
+    /// Start no further instance after spending this many US dollars on all instances together.
     #[arg(long, value_name = "X", value_parser = dollars)]
     pub budget_usd_all: Option<f64>,
     /// Stop an instance after this many seconds.
     #[arg(long, value_name = "S", default_value_t = 1800)]
     pub budget_seconds: u64,
-    /// The report as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// What one sample has of its own.
+/// The settings of one sample that differ from the settings of the run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Kind {
+pub struct SampleSettings {
     pub model: Option<String>,
     pub driver: Option<Driver>,
     pub temperature: Option<f64>,
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    let mut kind = Kind::default();
+fn kind(text: &str) -> Result<SampleSettings, String> {
+    let mut kind = SampleSettings::default();
     for part in text.split(',') {
         match part.split_once('=') {
             Some(("model", model)) => kind.model = Some(model.to_owned()),
             Some(("driver", name)) => {
                 let driver = serde_json::from_value(name.into());
-                kind.driver = Some(driver.map_err(|_| format!("{name} is no driver"))?);
+                kind.driver = Some(driver.map_err(|_| format!("{name} is not a driver: expected swarm or single"))?);
             }
             Some(("temperature", value)) => {
-                let value: f64 = value.parse().map_err(|_| format!("{value} is no number"))?;
+                let value: f64 = value.parse().map_err(|_| format!("temperature {value} is not a number"))?;
                 kind.temperature = Some(value);
             }
             Some(_) | None => {
@@ -259,7 +264,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     Ok(kind)
 }
 
-/// A part of all instances, from 1.
+/// The part `part` of `of` parts of all instances; parts are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     pub part: usize,
@@ -271,27 +276,28 @@ fn shard(text: &str) -> Result<Shard, String> {
         let (part, of) = (part.parse().ok()?, of.parse().ok()?);
         (1 <= part && part <= of).then_some(Shard { part, of })
     });
-    parts.ok_or_else(|| "expected I/N with I from 1 to N".into())
+    parts.ok_or_else(|| "expected I/N, with I from 1 to N, for example 2/3".into())
 }
 
 #[derive(Debug, Args)]
 pub struct GradeArgs {
     #[command(flatten)]
     pub data: DatasetArgs,
-    /// Predictions as SWE-bench reads them; `gold` grades the known changes themselves. A folder that
-    /// `run --samples` was given as --out: every sample, and what choosing among them is worth.
+    /// Predictions in the format of SWE-bench; `gold` grades the reference changes. For the --out directory
+    /// of a run with --samples, all samples are graded, and the choice among them is evaluated.
     #[arg(long, value_name = "FILE|DIR")]
     pub predictions: PathBuf,
-    /// What the tests of each instance need, one a line, as JSON. With --container its commands run in
-    /// there; without it, the tests that the data set names are run and looked at.
+    /// File with the test environment of each instance, as JSON Lines. With --container, its test commands
+    /// run in the container; --container without this file runs the tests that the data set names.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["container", "official"])]
     pub environments: Option<PathBuf>,
     #[command(flatten)]
     pub containers: ContainerArgs,
-    /// Let the package `swebench` grade: it needs Python, docker, and images that can be pulled.
+    /// Grade with the official Python package `swebench`. It needs Python, Docker, and images that can be
+    /// pulled.
     #[arg(long, conflicts_with_all = ["environments", "container"])]
     pub official: bool,
-    /// The Python that has the package.
+    /// Python interpreter that has the package swebench.
     #[arg(
         long,
         value_name = "PATH",
@@ -299,13 +305,13 @@ pub struct GradeArgs {
         requires = "official"
     )]
     pub python: PathBuf,
-    /// So many at a time.
+    /// Number of instances to process in parallel.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
-    /// Seconds that one run of tests may take.
+    /// Time limit of one test run, in seconds.
     #[arg(long, value_name = "S", default_value_t = 900)]
     pub test_seconds: u64,
-    /// The result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -315,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_samples_are_read() {
+    fn settings_of_samples_are_parsed() {
         let read = kind("model=openai:m,driver=single,temperature=0.5").unwrap();
         assert_eq!(read.model.as_deref(), Some("openai:m"));
         assert_eq!(read.driver, Some(Driver::Single));
@@ -326,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_count_from_one() {
+    fn shards_are_counted_from_one() {
         assert_eq!(shard("2/3"), Ok(Shard { part: 2, of: 3 }));
         for wrong in ["0/3", "4/3", "1", "a/b", ""] {
             assert!(shard(wrong).is_err(), "{wrong}");

@@ -18,7 +18,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::args::{Kind, RunArgs};
+use super::args::{RunArgs, SampleSettings};
 use super::run::solve;
 use crate::cli::{Outcome, WrongUse};
 use starling_bench::{
@@ -89,7 +89,7 @@ fn sample(args: &RunArgs, number: usize, spent: f64) -> (RunArgs, String) {
     let mut one = args.clone();
     one.out = folder(&args.out, number);
     one.budget_usd_all = args.budget_usd_all.map(|all| (all - spent).max(0.0));
-    let other = Kind::default();
+    let other = SampleSettings::default();
     let kind = match args.sample.len() {
         0 => &other,
         kinds => &args.sample[(number - 1) % kinds],
