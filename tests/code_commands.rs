@@ -232,7 +232,7 @@ fn a_text_comes_from_the_command_line_a_file_or_stdin() {
 #[test]
 fn what_does_not_fit_is_said_beside_the_answer() {
     let shop = Shop::new();
-    let nothing = "nothing in this project fits";
+    let nothing = "of this project matches";
     let said = shop.ask(&["locate", "zebra"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), ""));
     assert!(said.err.contains(nothing), "{said:?}");
@@ -315,13 +315,13 @@ fn references_of_a_symbol_are_its_own() {
     assert_eq!((said.out.lines().count(), said.err.as_str()), (2, ""));
     // If nothing is found, the command prints a message.
     shop.ask(&["references", "shop/cart.py::Cart.add"])
-        .is_plain("", "nothing in this project uses shop/cart.py::Cart.add\n");
+        .is_plain("", "this project has no reference to shop/cart.py::Cart.add\n");
     // A string may refer to the symbol by its name.
     let settings = shop.root().join("settings.json");
     std::fs::write(settings, "{\n\"add\": \"shop.cart:Cart.add\"\n}\n").unwrap();
     shop.ask(&["references", "shop/cart.py::Cart.add"]).is_plain(
         "",
-        "nothing in this project uses shop/cart.py::Cart.add\nby name: `add` also stands in strings, which may mean it: settings.json:2\n",
+        "this project has no reference to shop/cart.py::Cart.add\n`add` also occurs in strings that may refer to it at run time: settings.json:2\n",
     );
     // An absolute path works as well.
     let whole = shop
@@ -352,7 +352,7 @@ fn references_are_asked_for_by_a_name_that_only_one_has() {
     for (name, told) in [
         (
             "total",
-            "2 symbols are called total: write which: shop/cart.py::Cart.total, shop/more.py::total",
+            "2 symbols have the name total; give the path of one of them: shop/cart.py::Cart.total, shop/more.py::total",
         ),
         (
             "Till.total",
@@ -383,7 +383,7 @@ fn definition_looks_at_a_place() {
     let none = shop.ask(&["definition", "shop/cart.py:11:20"]);
     assert!(
         none.err
-            .contains("no definition of self.items.append in this project"),
+            .contains("self.items.append has no definition in this project"),
         "{none:?}"
     );
 }
@@ -402,7 +402,7 @@ fn symbols_are_found_by_parts_of_their_names() {
         "partial: the best 1 of 3\n",
     );
     let none = shop.ask(&["symbols", "zebra"]);
-    none.is_plain("", "no symbol is called anything like zebra\n");
+    none.is_plain("", "no symbol has a name similar to zebra\n");
 }
 
 #[test]
@@ -410,8 +410,8 @@ fn wrong_use_says_what_where_and_what_to_do() {
     let shop = Shop::new();
     for (args, because) in [
         (&["locate"] as &[&str], "<TEXT|--file <F>>"),
-        (&["locate", "  "], "the text is empty: say what to look for"),
-        (&["locate", "-"], "the text is empty: say what to look for"),
+        (&["locate", "  "], "the text is empty: describe what to search for"),
+        (&["locate", "-"], "the text is empty: describe what to search for"),
         (&["locate", "--file", "no.txt"], "no.txt: No such file"),
         (&["locate", "x", "--top", "0"], "'0'"),
         (
@@ -434,7 +434,7 @@ fn wrong_use_says_what_where_and_what_to_do() {
         (&["references", "../x.py::f"], "outside the workspace"),
         (
             &["references", "shop/cart.py::Cart.totl"],
-            "shop/cart.py: no symbol is called Cart.totl; `starling symbols totl` looks for it",
+            "shop/cart.py has no symbol named Cart.totl; `starling symbols totl` searches for it",
         ),
         (
             &["references", "shop/cart.py::rate"],
@@ -442,7 +442,7 @@ fn wrong_use_says_what_where_and_what_to_do() {
         ),
         (
             &["definition", "shop/cart.py:4"],
-            "write path/to/file.py:LINE:COLUMN",
+            "expected path/to/file.py:LINE:COLUMN",
         ),
         (
             &["definition", "shop/cart.py:99:1"],

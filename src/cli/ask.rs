@@ -247,7 +247,7 @@ fn lines_of(step: &Step) -> Vec<Line> {
                 more => format!(" and {more} more"),
             };
             let found = match first.as_slice() {
-                [] => "nothing that the question names".to_owned(),
+                [] => "no symbol for this question".to_owned(),
                 first => format!("{}{more}", first.join(", ")),
             };
             vec![dim(format!("located {found} in {millis} ms"))]
@@ -291,15 +291,15 @@ fn lines_of(step: &Step) -> Vec<Line> {
             let turns = words::count(*turns as u64, "turn");
             vec![Line::of(Style::Good, "enough").with(Style::Dim, &format!(" after {turns}"))]
         }
-        Step::Mended { written, now } => vec![dim(format!("citation mended: {written} → {now}"))],
+        Step::Mended { written, now } => vec![dim(format!("citation corrected: {written} → {now}"))],
         Step::SentBack { claims } => {
             let claims = words::count(claims.len() as u64, "claim");
-            let text = format!("sent back: {claims} not borne out");
+            let text = format!("sent back to the model: {claims} not supported by the cited code");
             vec![Line::of(Style::Warning, &text)]
         }
         Step::Trouble { who, what } => vec![Line::of(Style::Warning, &format!("{who}: {what}"))],
         Step::Restarted => {
-            let text = "what was said so far is void: the answer begins anew";
+            let text = "the answer starts again: ignore the text above";
             vec![Line::of(Style::Warning, text)]
         }
         Step::Said { .. } | Step::Writing { .. } => Vec::new(),
@@ -337,9 +337,9 @@ fn unfinished(ended: &Ended) -> Option<String> {
         Ended::BudgetUsedUp { what } => format!("the budget is used up ({what})"),
         Ended::OutOfTime { seconds } => format!("the time is up ({seconds} s)"),
         Ended::ModelFailed { error } => format!("the model failed ({error})"),
-        Ended::Undecided => "the model came to no answer".to_owned(),
+        Ended::Undecided => "the model gave no answer".to_owned(),
     };
-    Some(format!("This is the best so far: {why}."))
+    Some(format!("The answer is incomplete (best so far): {why}."))
 }
 
 fn cost(answer: &Answer) -> String {
@@ -393,7 +393,7 @@ mod tests {
             symbols: Vec::new(),
             millis: 7,
         };
-        let text = "located nothing that the question names in 7 ms";
+        let text = "located no symbol for this question in 7 ms";
         assert_eq!(shown(&nothing), [text]);
         let asked = Step::Asked {
             symbol: "a.py::f".to_owned(),

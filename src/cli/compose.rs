@@ -42,7 +42,7 @@ pub fn write_task(editor: &str) -> anyhow::Result<String> {
         .with_context(|| format!("{} cannot be written", path.display()))?;
     open(editor, std::slice::from_ref(&path))?;
     let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{} cannot be read after {editor}", path.display()))?;
+        .with_context(|| format!("cannot read {} after {editor} has closed it", path.display()))?;
     Ok(above_the_end(&text))
 }
 
@@ -52,7 +52,7 @@ pub fn write_task(editor: &str) -> anyhow::Result<String> {
 /// # Errors
 /// The editor cannot be started or fails.
 pub fn open(editor: &str, paths: &[PathBuf]) -> anyhow::Result<()> {
-    const INSTEAD: &str = "set EDITOR to another";
+    const INSTEAD: &str = "set EDITOR to another editor";
     let mut words = editor.split_whitespace();
     let programs = HostPrograms::outside_current_directory();
     let program = programs
@@ -67,7 +67,7 @@ pub fn open(editor: &str, paths: &[PathBuf]) -> anyhow::Result<()> {
         .with_context(|| format!("the editor `{editor}` cannot be started: {INSTEAD}"))?;
     anyhow::ensure!(
         status.success(),
-        "the editor `{editor}` failed ({status}); nothing was done: {INSTEAD}"
+        "the editor `{editor}` failed ({status}), so nothing was done: {INSTEAD}"
     );
     Ok(())
 }

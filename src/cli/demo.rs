@@ -41,19 +41,19 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
     let outcome = follow(&root, params, &world, show, Stdin::Free, tree).await;
     let worth_a_look = project.is_changed() && !matches!(outcome, Ok(Outcome::Settled));
     if args.keep || worth_a_look {
-        let kept = project.scratch.keep().context("the project is not kept")?;
-        eprintln!("the project stays in {}", kept.join(PROJECT).display());
+        let kept = project.scratch.keep().context("cannot keep the temporary project")?;
+        eprintln!("the project was kept in {}", kept.join(PROJECT).display());
     }
     outcome
 }
 
 /// Unpacks the bundled recording and its project, and returns them with the recorded parameters.
 fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
-    let text = RECORDING.context("this build holds no recording: run the demo without --replay")?;
+    let text = RECORDING.context("this build contains no recording: run the demo without --replay")?;
     let project = Project::unpack(RECORDING_PROJECT)?;
     let recording = project.scratch.path().join("recording.jsonl");
     std::fs::write(&recording, text)
-        .with_context(|| format!("{}: not written", recording.display()))?;
+        .with_context(|| format!("cannot write {}", recording.display()))?;
     // Repeat the decisions of the recorded proxy user.
     let mut params = RunParams {
         approve: Some(Approval::Proxy),
@@ -83,7 +83,7 @@ async fn fetch_weights(world: &WorldArgs) -> anyhow::Result<()> {
     };
     let wanted = sources.agent.iter().any(default);
     if cfg!(feature = "local") && wanted && weights::path(weights::DEFAULT_MODEL).is_err() {
-        eprintln!("the weights of the local model are fetched once");
+        eprintln!("downloading the weights of the local model (only once)");
         models::pull(weights::DEFAULT_MODEL).await?;
     }
     Ok(())
@@ -120,13 +120,13 @@ struct Project {
 
 impl Project {
     fn unpack(files: Files) -> anyhow::Result<Project> {
-        let scratch = Scratch::temporary().context("no temporary directory")?;
+        let scratch = Scratch::temporary().context("cannot create a temporary directory")?;
         let project = Project { files, scratch };
         for (path, text) in files {
             let path = project.root().join(path);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, text))
-                .with_context(|| format!("{}: not written", path.display()))?;
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(project)
     }

@@ -35,16 +35,16 @@ impl Editing {
     /// There is no proposed file, a file conflicts with the user's text, or the files cannot be
     /// written.
     pub fn begin(files: Vec<ProposedFile>, mine: &[EditedDocument]) -> anyhow::Result<Editing> {
-        anyhow::ensure!(!files.is_empty(), "nothing waits that could be edited");
+        anyhow::ensure!(!files.is_empty(), "there is no proposed file to edit");
         let folder = Scratch::temporary()?;
         let mut opened = Vec::new();
         let mut beside = Vec::new();
         for (number, file) in files.into_iter().enumerate() {
             let path = file.uri.to_file_path().unwrap_or_default();
-            let name = path.file_name().context("a file without a name")?;
+            let name = path.file_name().context("the proposed file has no name")?;
             let Some(after) = &file.after else {
                 anyhow::bail!(
-                    "{} conflicts with what you typed since: reject it, or change your text",
+                    "{} conflicts with your later edits: reject the proposal, or change your text",
                     path.display()
                 );
             };

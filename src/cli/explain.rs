@@ -24,7 +24,7 @@ pub struct Explained {
 
 /// No setting has this key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no setting is called {key}{}; `starling config explain` lists all", suggestion(.nearest))]
+#[error("unknown setting {key}{}; `starling config explain` lists all settings", suggestion(.nearest))]
 pub struct NoSuchKey {
     key: String,
     nearest: Option<String>,
@@ -177,7 +177,7 @@ mod tests {
         let error = explain(&loaded(&[]), Some("limit.call")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no setting is called limit.call: did you mean limits.calls?; `starling config explain` lists all"
+            "unknown setting limit.call: did you mean limits.calls?; `starling config explain` lists all settings"
         );
     }
 }

@@ -66,14 +66,14 @@ fn is_wanted(
     let name = model.name;
     writeln!(
         shown,
-        "The weights of the local model {name} ({size}) are not here yet."
+        "The weights of the local model {name} ({size}) are not downloaded yet."
     )?;
     loop {
-        write!(shown, "Fetch them now? [y/n] ")?;
+        write!(shown, "Download them now? [y/n] ")?;
         match answer(heard, shown)?.as_deref() {
             Some("y" | "Y" | "yes") => return Ok(true),
             Some("n" | "N" | "no") | None => return Ok(false),
-            Some(_) => writeln!(shown, "  y  fetch them, once\n  n  not now")?,
+            Some(_) => writeln!(shown, "  y  download them (only once)\n  n  not now")?,
         }
     }
 }

@@ -49,7 +49,7 @@ pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyho
     };
     if let Some(path) = user_file() {
         remember(&path, &choice)?;
-        eprintln!("{} is remembered in {}", choice.name, path.display());
+        eprintln!("saved the model {} in {}", choice.name, path.display());
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
         Ok(ProbeResult::Answers { models }) => models,
         Ok(ProbeResult::KeyRefused { status }) => {
             let variable = provider.variable;
-            eprintln!("{url} refuses the key in {variable} ({status})");
+            eprintln!("{url} rejects the API key in {variable} ({status})");
             Vec::new()
         }
         Ok(_) | Err(_) => Vec::new(),
@@ -141,13 +141,13 @@ fn ask_provider(
     )?;
     writeln!(
         shown,
-        "  1  the local one: free, in this process, for small repairs"
+        "  1  the local model: free, runs on this computer, for small fixes"
     )?;
     for (number, one) in (2..).zip(seen) {
         let Provider { name, variable, .. } = one;
         writeln!(
             shown,
-            "  {number}  a model of {name}, with the key in {variable}"
+            "  {number}  a model of {name}, with the API key in {variable}"
         )?;
     }
     let last = seen.len() + 1;
@@ -162,7 +162,7 @@ fn ask_provider(
             Ok(_) | Err(_) => writeln!(
                 shown,
                 "  1-{last}  choose; the answer is written into your configuration\n  \
-                 Ctrl-D  not now: the local one is used this time\n  ?  these keys"
+                 Ctrl-D  decide later: the local model is used this time\n  ?  these keys"
             )?,
         }
     }
@@ -194,14 +194,14 @@ fn ask_model(
             let url = provider.base_url;
             writeln!(
                 shown,
-                "  a name as {url} knows it, then Enter; Ctrl-D: not now"
+                "  type the name of a model that {url} serves, then Enter; Ctrl-D: decide later"
             )?;
             continue;
         }
         if !listed.is_empty() && !listed.contains(&line) {
             writeln!(
                 shown,
-                "  {} does not list it; it is taken all the same",
+                "  {} does not list this model; it is used anyway",
                 provider.name
             )?;
         }
@@ -241,7 +241,7 @@ mod tests {
         let (answer, shown) = asked("1\n");
         assert_eq!(answer, Some(None));
         assert!(
-            shown.contains("2  a model of OpenAI, with the key in OPENAI_API_KEY"),
+            shown.contains("2  a model of OpenAI, with the API key in OPENAI_API_KEY"),
             "{shown}"
         );
         assert_eq!(asked("3\n").0, Some(Some(seen[1])));
@@ -267,7 +267,7 @@ mod tests {
         );
         let (answer, shown) = asked(&["a"], "b\n");
         assert_eq!(answer.as_deref(), Some("b"));
-        assert!(shown.contains("OpenAI does not list it"), "{shown}");
+        assert!(shown.contains("OpenAI does not list this model"), "{shown}");
         assert_eq!(asked(&[], "").0, None);
     }
 

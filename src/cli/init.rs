@@ -51,7 +51,7 @@ impl Choice {
 
 /// Runs the command.
 pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
-    let path = user_file().context("there is no home directory to keep a configuration in")?;
+    let path = user_file().context("no home directory was found for the configuration file; set XDG_CONFIG_HOME to a directory")?;
     if path.exists() {
         return Err(there_already(&path).into());
     }
@@ -62,24 +62,24 @@ pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
     write_new(&path, &text(choice.as_ref()))?;
     println!("{}", path.display());
     if let Some(file) = args.model.as_deref().and_then(missing_file) {
-        eprintln!("note: {file} is not there, or is no file: runs fail until it is");
+        eprintln!("note: the weights file {file} does not exist or is not a file; runs fail until it exists");
     }
     let seen = with_key(&|name| std::env::var(name).ok());
     if let (None, Some(provider)) = (&choice, seen.first()) {
         eprintln!(
-            "{} is set, but no model was named, so the file names the local one: edit `agent` in it",
+            "{} is set, but you chose no model, so the file configures the local model: edit `agent` in it to use another",
             provider.variable
         );
     }
     eprintln!(
-        "`starling config explain` lists all settings, `starling doctor` looks whether they work"
+        "`starling config explain` lists all settings; `starling doctor` checks whether they work"
     );
     Ok(Outcome::Settled)
 }
 
 fn there_already(path: &Path) -> WrongUse {
     WrongUse(format!(
-        "{} is there already and stays as it is: edit it, or move it away; `starling config explain` \
+        "{} exists already and was not changed: edit it, or move it away; `starling config explain` \
          lists all settings",
         path.display()
     ))
@@ -122,7 +122,7 @@ pub fn remember(path: &Path, choice: &Choice) -> anyhow::Result<()> {
     let is_read = format!("{before}{added}").parse::<toml::Table>().is_ok();
     anyhow::ensure!(
         is_read,
-        "{}: the choice cannot be added to this file; write it yourself:\n{added}",
+        "{}: the chosen model cannot be added to this file; add these lines yourself:\n{added}",
         path.display()
     );
     let mut file = OpenOptions::new().append(true).open(path)?;
@@ -156,7 +156,7 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
 fn chosen(choice: &Choice) -> String {
     let mut text = format!(
         "[roles]\n\
-         # The models that change code; the second is asked when the first one fails, and so on.\n\
+         # The models that change code; the second is used if the first one fails, and so on.\n\
          # `local` is the model that runs inside Starling.\n\
          agent = [{}]\n",
         quoted(&choice.name)
@@ -179,7 +179,7 @@ fn chosen(choice: &Choice) -> String {
     }
     if let Some(variable) = &model.api_key_env {
         text.push_str(&format!(
-            "# The environment variable that holds the key. The key itself never stands in a file.\n\
+            "# The environment variable that holds the key. The key itself is never stored in a file.\n\
              api_key_env = {}\n",
             quoted(variable)
         ));
@@ -208,13 +208,13 @@ fn text(choice: Option<&Choice>) -> String {
 }
 
 const HEAD: &str = "\
-# Starling's configuration, for all projects of this user. A line that begins with `#` is switched off.
+# Starling's configuration, for all projects of this user. Lines that start with `#` are comments.
 # `starling config explain` lists all settings, what they are set to, and where that comes from.
 ";
 
 const EXAMPLE: &str = "\
 [roles]
-# The models that change code; the second is asked when the first one fails, and so on.
+# The models that change code; the second is used if the first one fails, and so on.
 # `local` is the model that runs inside Starling.
 agent = [\"local\"]
 
@@ -224,7 +224,7 @@ agent = [\"local\"]
 # model = \"gpt-5-mini\"
 # The address of the endpoint.
 # base_url = \"https://api.openai.com/v1\"
-# The environment variable that holds the key. The key itself never stands in a file.
+# The environment variable that holds the key. The key itself is never stored in a file.
 # api_key_env = \"OPENAI_API_KEY\"
 ";
 
@@ -232,7 +232,7 @@ const REST: &str = "\
 [run]
 # Who approves a change: \"ask\" (you), \"proxy\" (a model in your place) or \"auto\" (what passes the checks).
 # approve = \"ask\"
-# Files that agents may change without your yes although they run outside the sandbox.
+# Files that agents may change without your approval, although tools execute them outside the sandbox.
 # allow_write = [\"Makefile\"]
 
 [limits]
@@ -245,7 +245,7 @@ const REST: &str = "\
 [tests]
 # The command that runs the tests; otherwise Starling finds pytest, unittest or Django's own runner.
 # command = \"python -m pytest\"
-# How long the tests of one change may take, in seconds.
+# Time limit for the tests of one change, in seconds.
 # seconds = 300
 
 [sandbox]

@@ -20,7 +20,7 @@ const LESS: i32 = 10;
 /// Runs the command.
 pub async fn run(args: &WorldArgs) -> anyhow::Result<Outcome> {
     slices::of_all_threads(slices::SHORTEST);
-    let workers = workers().context("no threads can be started")?;
+    let workers = workers().context("cannot start the worker threads")?;
     let served = async {
         let services = services(args, workers.handle().clone(), RestorePolicy::All)?;
         let leave = serve(tokio::io::stdin(), tokio::io::stdout(), services).await;

@@ -41,7 +41,7 @@ use clap::Parser;
 
 use args::{Cli, Command, ConfigCommand, WorldArgs};
 
-const NO_DIRECTORY: &str = "the current directory is gone";
+const NO_DIRECTORY: &str = "the current directory does not exist any more";
 
 /// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("starling: no threads can be started: {error}");
+            eprintln!("starling: cannot start the worker threads: {error}");
             return ExitCode::from(1);
         }
     };

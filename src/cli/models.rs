@@ -20,7 +20,7 @@ pub async fn run(command: ModelsCommand) -> anyhow::Result<Outcome> {
             for model in weights::list()? {
                 let place = match &model.path {
                     Some(path) => path.display().to_string(),
-                    None => "not here".to_owned(),
+                    None => "not downloaded".to_owned(),
                 };
                 let size = HumanBytes(model.bytes);
                 println!(
@@ -47,7 +47,7 @@ fn pull_now(name: &str) -> Result<PathBuf, weights::WeightsError> {
     let bar = ProgressBar::new(0);
     if terminal::is_dumb() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
-        eprintln!("fetching {name}");
+        eprintln!("downloading {name}");
     }
     let style = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
     if let Ok(style) = ProgressStyle::with_template(style) {
@@ -60,13 +60,13 @@ fn pull_now(name: &str) -> Result<PathBuf, weights::WeightsError> {
 
 fn show(bar: &ProgressBar, progress: Progress) {
     let (message, bytes, total) = match progress {
-        Progress::Waiting => ("another process fetches it".to_owned(), 0, 0),
+        Progress::Waiting => ("another process is downloading it".to_owned(), 0, 0),
         Progress::Fetching {
             part,
             parts,
             bytes,
             total,
-        } => (format!("fetching, part {part} of {parts}"), bytes, total),
+        } => (format!("downloading part {part} of {parts}"), bytes, total),
         Progress::Checking { bytes, total } => ("checking".to_owned(), bytes, total),
     };
     bar.set_message(message);

@@ -42,9 +42,9 @@ const READING: Duration = Duration::from_millis(400);
 /// Keys that follow a dropped key within this time are dropped as well: they are the rest of a word.
 const WORD: Duration = Duration::from_secs(1);
 /// Said about a key that came before its question can have been read.
-const EARLY: &str = "typed too early: wait a second, then press the key again";
+const EARLY: &str = "key ignored: the question just appeared; wait a second, then try again";
 /// Said about keys that do not answer because they came together.
-const TOGETHER: &str = "keys that come together answer nothing: wait a second, then press one key";
+const TOGETHER: &str = "keys ignored: several came at once; wait a second, then press one key";
 /// Interval at which the live view is redrawn without events.
 const FRAME: Duration = Duration::from_millis(120);
 
@@ -135,7 +135,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
 fn not_empty(task: &str) -> Result<(), WrongUse> {
     match task.trim() {
         "" => Err(WrongUse(
-            "the task is empty: say what to do, as in `starling run \"Fix the late fee\"`"
+            "the task is empty: describe what to do, for example `starling run \"Fix the late fee\"`"
                 .to_owned(),
         )),
         _ => Ok(()),
@@ -170,7 +170,7 @@ pub fn check(
     if by_person && (stdin == Stdin::Used || is_empty_device()) {
         // Fail before any model call costs money.
         let message =
-            "nobody can answer: stdin is used up; approve by --approve auto or --approve proxy";
+            "the task was read from stdin, so your answers cannot be: use --approve auto or --approve proxy";
         return Err(WrongUse(message.to_owned()).into());
     }
     let limit = params.limits.dollars.or(config.limits.dollars);
@@ -281,7 +281,7 @@ impl<'a> Viewer<'a> {
         let Ok(Some(first)) = first else {
             let id = &waiting.id.0;
             anyhow::bail!(
-                "run {id} is not offered again: another program has opened it; try again later"
+                "run {id} cannot be reviewed, because another program has opened it: try again later"
             );
         };
         if let Next::Go = viewer.note(&first)? {
@@ -365,10 +365,10 @@ impl<'a> Viewer<'a> {
                 return Ok(());
             }
             if !answers && !self.stopping && !self.state.reviews.is_empty() {
-                let why = "nobody can answer: stdin is closed; use --approve auto or proxy";
+                let why = "stdin is closed, so your answers cannot be read: use --approve auto or --approve proxy";
                 if self.ended.is_some() {
                     eprintln!(
-                        "starling: nobody can answer: stdin is closed; the proposals still wait"
+                        "starling: stdin is closed, so your answers cannot be read; the proposals still wait for review"
                     );
                     self.stopping = true;
                     return Ok(());
@@ -554,7 +554,7 @@ impl<'a> Viewer<'a> {
     fn said_by_line(&mut self, line: &str) -> io::Result<Option<Said>> {
         if let Some((next, review)) = self.next_line.take() {
             if self.state.reviews.front() != Some(&review) {
-                let why = format!("not used, because its question is gone: {}", line.trim());
+                let why = format!("line ignored, because its question is no longer open: {}", line.trim());
                 self.screen.say(&[Line::of(Style::Warning, &why)])?;
                 return Ok(None);
             }
@@ -650,7 +650,7 @@ impl<'a> Viewer<'a> {
                 match edited {
                     // An event will report that the result is being checked.
                     Ok(true) => None,
-                    Ok(false) => Some(format!("nothing was changed: {id} waits as it was")),
+                    Ok(false) => Some(format!("you changed nothing: {id} still waits for review")),
                     Err(error) => Some(format!("{error:#}")),
                 }
             }
@@ -682,7 +682,7 @@ impl<'a> Viewer<'a> {
 
     async fn stop(&mut self, run: &HeadlessRun) -> anyhow::Result<()> {
         self.stopping = true;
-        let note = "stopping; once more to quit at once";
+        let note = "Stopping... press Ctrl-C again to quit immediately.";
         self.screen.say(&[Line::of(Style::Warning, note)])?;
         self.editor.cancel_keeping_reviews(&run.id).await?;
         Ok(())
@@ -713,12 +713,12 @@ async fn next_log(logs: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<
 /// stdin cannot be read, or is not UTF-8.
 pub fn read_stdin() -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
-        eprintln!("type the text, then Ctrl-D:");
+        eprintln!("type the text, then press Ctrl-D:");
     }
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| WrongUse(format!("stdin cannot be read: {error}")))?;
+        .map_err(|error| WrongUse(format!("cannot read stdin: {error}")))?;
     Ok(text)
 }
 
@@ -737,7 +737,7 @@ fn write_patch(state: &RunState, trajectory: &Path) {
     let path = trajectory.with_extension("patch");
     let written = private_file(&path).and_then(|mut file| file.write_all(diff.as_bytes()));
     if let Err(error) = written {
-        tracing::warn!(path = %path.display(), %error, "the patch is not written");
+        tracing::warn!(path = %path.display(), %error, "cannot write the patch file");
     }
 }
 
@@ -940,7 +940,7 @@ mod tests {
         let (outcome, text) = shown(&[Input::Interrupt], lines).await;
         assert_eq!(outcome, Outcome::NotSettled);
         assert!(
-            text.contains("stopping") && text.contains("cancelled"),
+            text.contains("Stopping") && text.contains("cancelled"),
             "{text}"
         );
     }

@@ -27,7 +27,7 @@ pub struct Screen {
 }
 
 /// Printed once if keys cannot be read individually.
-const ENTER: &str = "press Enter after the key: this terminal cannot be drawn over";
+const ENTER: &str = "press Enter after each key, because this terminal cannot show a live view";
 
 #[derive(Debug)]
 enum Kind {

@@ -42,7 +42,7 @@ pub fn services(
     restore: RestorePolicy,
 ) -> anyhow::Result<Services> {
     let cache = cache_dir().context(
-        "there is no home directory to keep a cache in: set STARLING_CACHE_DIR to a directory",
+        "no home directory was found for the cache: set STARLING_CACHE_DIR to a directory",
     )?;
     let world = Arc::new(World {
         args: args.clone(),
@@ -238,7 +238,7 @@ impl World {
         };
         let tests = ProjectTests::detect(index.snapshot(), shadows, settings).await;
         if let Some(why) = tests.missing() {
-            tracing::warn!("no tests: {why}");
+            tracing::warn!("tests cannot run: {why}");
         }
         for why in tests.warnings() {
             tracing::warn!("{why}");

@@ -27,12 +27,12 @@ impl SessionFile {
     pub fn open(path: &Path) -> Result<SessionFile, WrongUse> {
         let wrong = |error: io::Error| {
             WrongUse(format!(
-                "session {}: cannot be written: {error}",
+                "cannot write the session file {}: {error}",
                 path.display()
             ))
         };
         if path.file_name().is_none() {
-            let what = format!("session {}: not the name of a file", path.display());
+            let what = format!("the session path {} is not the name of a file", path.display());
             return Err(WrongUse(what));
         }
         try_to_write(path).map_err(wrong)?;
@@ -46,7 +46,7 @@ impl SessionFile {
     /// # Errors
     /// [`WrongUse`] if the file is not a valid session.
     pub fn read(&self, files: &Snapshot) -> Result<Session, WrongUse> {
-        let wrong = |what: String| WrongUse(format!("session {}: {what}", self.path.display()));
+        let wrong = |what: String| WrongUse(format!("session file {}: {what}", self.path.display()));
         let text = match read_text(&self.path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -56,7 +56,7 @@ impl SessionFile {
             return Ok(Session::new(files));
         }
         let session: Session = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("not a session of Starling: {error}")))?;
+            .map_err(|error| wrong(format!("this file is not a session of `starling ask`: {error}")))?;
         session
             .resumed(files)
             .map_err(|error| wrong(error.to_string()))
@@ -72,7 +72,7 @@ impl SessionFile {
             fs::create_dir_all(directory(&self.path))?;
             write_given(&self.path, &text)
         };
-        write().with_context(|| format!("session {}: cannot be written", self.path.display()))
+        write().with_context(|| format!("cannot write the session file {}", self.path.display()))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
         for name in ["file/s.json", "folder", "..", "file/deep/s.json"] {
             let path = dir.path().join(name);
             let WrongUse(told) = SessionFile::open(&path).err().unwrap();
-            assert!(told.starts_with("session "), "{told}");
+            assert!(told.contains("session "), "{told}");
         }
         SessionFile::open(&dir.path().join("folder/s.json")).unwrap();
         assert_eq!(fs::read_dir(dir.path().join("folder")).unwrap().count(), 0);

@@ -107,7 +107,7 @@ impl Trace {
             // A log message here would come back to this layer.
             let _ = writeln!(
                 io::stderr(),
-                "starling: the log file is not written: {error}"
+                "starling: cannot write the log file: {error}"
             );
         }
     }

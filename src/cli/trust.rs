@@ -38,12 +38,12 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
     }
     let file = ProjectFile::of(&root);
     let Some(fingerprint) = file.fingerprint() else {
-        let message = format!("{}: cannot be read, so not trusted", file.path().display());
+        let message = format!("cannot read {}, so the project was not trusted", file.path().display());
         return Err(WrongUse(message).into());
     };
     list.decide(&root, Some(TrustDecision::Trusted(fingerprint)))?;
     println!(
-        "{}: trusted from now on, until its configuration changes",
+        "{} is trusted from now on, until its configuration changes",
         root.display()
     );
     for line in programs(&file) {
@@ -63,7 +63,7 @@ fn programs(file: &ProjectFile) -> Vec<String> {
     };
     let mut lines: Vec<String> = file.starters().iter().map(line).collect();
     lines.push(
-        "Language servers that lie in the project (.venv, venv) are started outside the sandbox."
+        "Language servers in the project (.venv, venv) are started outside the sandbox."
             .to_owned(),
     );
     lines
@@ -81,7 +81,7 @@ pub fn of(root: &Path, given: Trust, file: &ProjectFile) -> Trust {
         },
         Ok(Some(TrustDecision::Refused) | None) => Trust::NotTrusted,
         Err(error) => {
-            tracing::warn!("no project is trusted: {error}");
+            tracing::warn!("no project is treated as trusted: {error}");
             Trust::NotTrusted
         }
     }
@@ -146,7 +146,7 @@ fn ask(
         return Ok(None);
     };
     let path = file.path().display();
-    writeln!(shown, "{path} is this project's own configuration:\n")?;
+    writeln!(shown, "The project has its own configuration, {path}:\n")?;
     for line in text.lines().take(LINES) {
         writeln!(shown, "    {}", harmless(line))?;
     }
@@ -161,9 +161,9 @@ fn ask(
     for line in programs(file) {
         writeln!(shown, "{line}")?;
     }
-    writeln!(shown, "`starling trust` changes the answer.")?;
+    writeln!(shown, "You can change the answer with `starling trust`.")?;
     loop {
-        write!(shown, "Trust it? [y]es, [n]o, [?] keys: ")?;
+        write!(shown, "Trust this project? [y]es, [n]o, [?] keys: ")?;
         shown.flush()?;
         let mut line = String::new();
         if heard.read_line(&mut line)? == 0 {
@@ -174,8 +174,8 @@ fn ask(
             "n" | "no" => return Ok(Some(TrustDecision::Refused)),
             _ => writeln!(
                 shown,
-                "  y  read this configuration from now on, until it changes\n  \
-                 n  never read it\n  Ctrl-D  not this time\n  ?  these keys"
+                "  y  use this configuration from now on, until it changes\n  \
+                 n  never use it\n  Ctrl-D  do not use it this time\n  ?  these keys"
             )?,
         }
     }
@@ -211,12 +211,12 @@ mod tests {
         for line in [
             "starts programs in the sandbox: tests.command = \"make\"\n",
             "starts programs outside the sandbox: language.servers = [\"./serve\"]\n",
-            "Language servers that lie in the project",
+            "Language servers in the project",
         ] {
             assert!(shown.contains(line), "{shown}");
         }
         assert!(!shown.contains("It changed"), "{shown}");
-        assert_eq!(shown.matches("Trust it?").count(), 3, "{shown}");
+        assert_eq!(shown.matches("Trust this project?").count(), 3, "{shown}");
         let refused = asked(text, Asked::Again, "n\n");
         assert_eq!(refused.0, Some(TrustDecision::Refused));
         assert!(refused.1.contains("It changed since you trusted it."));

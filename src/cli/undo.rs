@@ -34,7 +34,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     }
     if args.json && !args.yes {
         let message =
-            "--json asks nothing: add --yes to take the changes back, or --list to see them";
+            "--json cannot ask for confirmation: add --yes to take the changes back, or use --list to list the runs";
         return Err(WrongUse(message.to_owned()).into());
     }
     let wish = Wish::of(&args)?;
@@ -59,7 +59,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let interrupted = open.interrupted.take();
     let chosen = match &interrupted {
         Some(interrupted) if wish.run.is_none() && wish.proposal.is_none() => {
-            let line = format!("run {}: an undo was interrupted; it goes on", found.id.0);
+            let line = format!("run {}: an undo was interrupted; it continues now", found.id.0);
             say(args.json, &[Line::of(Style::Warning, &line)])?;
             interrupted.clone()
         }
@@ -120,7 +120,7 @@ impl Wish {
     fn of(args: &UndoArgs) -> Result<Wish, WrongUse> {
         match args.run.as_deref().and_then(|run| run.strip_prefix('#')) {
             Some(number) => {
-                let wrong = || WrongUse(format!("#{number}: not the number of a proposal"));
+                let wrong = || WrongUse(format!("#{number} is not the number of a proposal; expected a number such as #3"));
                 let number = number.parse().map_err(|_| wrong())?;
                 Ok(Wish {
                     run: None,
@@ -142,7 +142,7 @@ impl Wish {
             Some(id) => {
                 let known: Vec<String> = all.iter().map(ToString::to_string).collect();
                 Err(WrongUse(format!(
-                    "run {} applied no proposal {id}; it applied {}",
+                    "run {} did not apply the proposal {id}; it applied {}",
                     run.id.0,
                     words::few(&known)
                 )))
@@ -190,8 +190,8 @@ fn nothing_left(
     let id = &run.id.0;
     let line = match (chosen.len(), chosen.first()) {
         (0, _) => format!("run {id} changed nothing"),
-        (1, Some(proposal)) => format!("{proposal} of run {id} is taken back already"),
-        _ => format!("run {id} is taken back already"),
+        (1, Some(proposal)) => format!("{proposal} of run {id} is already taken back"),
+        _ => format!("run {id} is already taken back"),
     };
     say(args.json, &[Line::plain(&line)])?;
     if args.json {
@@ -365,13 +365,13 @@ fn shown(
             UndoStep::Nothing if plan.undone.is_empty() => {}
             UndoStep::Nothing if plan.is_gone_already() => {
                 let line = format!(
-                    "{}: is not there any more; if you renamed it, the text of the run is in the new file",
+                    "{} does not exist any more; if you renamed it, the changes of the run are in the new file",
                     plan.file
                 );
                 lines.push(Line::of(Style::Warning, &line));
             }
             UndoStep::Nothing => {
-                let line = format!("{}: is as it was before already", plan.file);
+                let line = format!("{} already has the text from before the run", plan.file);
                 lines.push(Line::of(Style::Dim, &line));
             }
         }
@@ -384,7 +384,7 @@ fn shown(
 fn stay(run: &PastRun, refused: &[UndoRefusal]) -> Vec<Line> {
     let mut lines = Vec::new();
     for one in refused.iter().filter(|one| !one.diff.is_empty()) {
-        let head = format!("  taking {} back would have been:", one.proposal);
+        let head = format!("  the undo of {}, which was not applied:", one.proposal);
         lines.push(Line::of(Style::Dim, &head));
         lines.extend(diff(&one.diff));
     }
@@ -455,7 +455,7 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
             writeln!(io::stdout())?;
-            eprintln!("starling: nobody can answer: stdin is closed; use --yes");
+            eprintln!("starling: stdin is closed, so your answer cannot be read: use --yes");
             return Ok(false);
         }
         match line.trim().to_ascii_lowercase().as_str() {

@@ -213,6 +213,6 @@ fn a_key_without_a_configured_model_is_told_and_init_writes_one() {
         "{said:?}"
     );
     assert!(!said.out.contains("sk-very"), "{said:?}");
-    say(&["init"]).is_wrong_use("is there already and stays as it is");
+    say(&["init"]).is_wrong_use("exists already and was not changed");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
 }

@@ -246,8 +246,8 @@ fn wrong_arguments_are_wrong_use() {
         (&["run", "x", "y"], "'y'"),
         (&["run", "x", "--approve", "maybe"], "ask, proxy, auto"),
         (&["run", "x", "--driver", "herd"], "swarm, single"),
-        (&["run", "x", "--budget-usd", "0"], "dollars over 0"),
-        (&["run", "x", "--budget-usd", "much"], "dollars over 0"),
+        (&["run", "x", "--budget-usd", "0"], "in US dollars greater than 0"),
+        (&["run", "x", "--budget-usd", "much"], "in US dollars greater than 0"),
         (&["run", "x", "--budget-tokens", "-5"], "-5"),
         (&["run", "x", "--budget-seconds", "1.5"], "1.5"),
         (&["demo", "--replay", "--model", "local"], "--model"),
@@ -324,7 +324,7 @@ fn the_doctor_says_what_would_run() {
     let missing = bed.say(&["doctor", "--model", "replay:/no/such.jsonl"]);
     assert_eq!(missing.code, Some(1));
     assert!(
-        missing.out.contains("/no/such.jsonl is no file"),
+        missing.out.contains("/no/such.jsonl is not a file"),
         "{missing:?}"
     );
     let unknown = bed.say(&["doctor", "--model", "huge"]);
@@ -354,7 +354,7 @@ fn settings_are_explained() {
     let all: Vec<Value> = serde_json::from_str(&all.out).unwrap();
     assert!(all.len() > 30, "{}", all.len());
     explain(&["limits.cals"]).is_wrong_use("did you mean limits.calls?");
-    explain(&["nonsense"]).is_wrong_use("no setting is called nonsense; `starling config explain`");
+    explain(&["nonsense"]).is_wrong_use("unknown setting nonsense; `starling config explain`");
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
     assert!(
         changed
             .err
-            .contains("changed since the project was trusted"),
+            .contains("changed after the project was trusted"),
         "{changed:?}"
     );
     assert_eq!(bed.say(&["trust"]).code, Some(0));
@@ -432,7 +432,7 @@ fn known_weights_are_listed_and_unknown_ones_refused() {
     let list = bed.say(&["models", "list"]);
     assert_eq!(list.code, Some(0), "{list:?}");
     assert!(
-        list.out.contains("not here"),
+        list.out.contains("not downloaded"),
         "the cache is empty: {list:?}"
     );
     let alias = bed.say(&["model", "list"]);
@@ -680,7 +680,7 @@ fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
     drop(talk.child.stdin.take());
     let said = talk.end();
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("nobody can answer"), "{said:?}");
+    assert!(said.err.contains("your answers cannot be"), "{said:?}");
     assert!(
         said.out.contains("\nStopped by you; nothing was changed\n"),
         "{said:?}"
@@ -908,7 +908,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
     assert!(!place.parent().unwrap().exists(), "nothing stays behind");
     let (said, place) = demo(&["--keep"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.err.contains("the project stays in "), "{said:?}");
+    assert!(said.err.contains("the project was kept in "), "{said:?}");
     assert!(said.out.contains("undo  starling undo --repo "), "{said:?}");
     assert!(place.join("parcels/quote.py").is_file());
     // A demo that changed files but did not finish keeps its project for inspection.
@@ -917,7 +917,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
     let changed = said.out.contains("applied");
     assert_eq!(place.exists(), changed, "{said:?}");
     assert_eq!(
-        said.err.contains("the project stays in "),
+        said.err.contains("the project was kept in "),
         changed,
         "{said:?}"
     );
@@ -1008,7 +1008,7 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
     let said = bed.say(&args);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("starling trust"), "{said:?}");
-    assert!(!said.err.contains("Trust it?"), "{said:?}");
+    assert!(!said.err.contains("Trust this project?"), "{said:?}");
     assert!(!bed.dir.path().join("state").exists());
     // In a trusted project, the configured command runs the tests.
     assert_eq!(bed.say(&["trust"]).code, Some(0));
@@ -1033,7 +1033,7 @@ fn a_file_in_its_declared_encoding_is_read_and_changed() {
         "{symbols:?}"
     );
     let index = bed.say(&["index", "--skipped"]);
-    assert!(index.out.contains("1 file is left out"), "{index:?}");
+    assert!(index.out.contains("1 file is not indexed"), "{index:?}");
     assert!(
         index.out.contains("\nwide.py: UTF-16 text; convert it"),
         "{index:?}"

@@ -68,7 +68,7 @@ fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
             .contains("  s       steer: what to do instead comes next"),
         "{said:?}"
     );
-    let enter = "press Enter after the key";
+    let enter = "press Enter after each key";
     assert_eq!(said.out.matches(enter).count(), 1, "{said:?}");
     assert!(said.out.contains("#1 accepted by you"), "{said:?}");
     assert_eq!(bed.work(), NEW);
@@ -138,7 +138,7 @@ fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
     let said = in_terminal(&bed, "xterm", "bad\r\u{3}", &args);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
-        said.out.contains("typed too early: wait a second"),
+        said.out.contains("key ignored: the question just appeared"),
         "{said:?}"
     );
     assert!(said.out.contains("Stopped by you"), "{said:?}");

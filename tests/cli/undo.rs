@@ -80,7 +80,7 @@ fn undo_gives_an_untouched_file_its_former_bytes() {
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.out.contains("nothing to take back"), "{again:?}");
     let again = bed.say(&["undo", &run]);
-    let expected = format!("#1 of run {run} is taken back already\n");
+    let expected = format!("#1 of run {run} is already taken back\n");
     assert_eq!((again.code, again.out), (Some(1), expected));
     let list = bed.say(&["undo", "--list"]);
     assert!(list.out.contains("1 applied, 1 undone  x"), "{list:?}");
@@ -346,7 +346,7 @@ fn a_run_that_is_none_is_wrong_use() {
     bed.say(&["undo", "--json"]).is_wrong_use("--yes");
     let run = bed.applied(NEW);
     bed.say(&["undo", &run, "7"])
-        .is_wrong_use("applied no proposal #7; it applied #1");
+        .is_wrong_use("did not apply the proposal #7; it applied #1");
     let other = bed.dir.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let repo = other.to_str().unwrap();
@@ -769,7 +769,7 @@ fn an_undo_of_a_created_file_that_is_gone_says_so() {
     std::fs::rename(bed.root().join("fresh.py"), bed.root().join("renamed.py")).unwrap();
     let said = bed.say(&["undo", "-y", &run]);
     assert!(
-        said.out.contains("fresh.py: is not there any more"),
+        said.out.contains("fresh.py does not exist any more"),
         "{said:?}"
     );
 }

@@ -131,8 +131,8 @@ pub(super) fn withheld(
         return None;
     }
     Some(match is_secret(name) {
-        true => "its name sounds like a secret, so tests never see it",
-        false => "tests see it when `sandbox.environment` names it",
+        true => "tests never see it, because its name looks like the name of a secret",
+        false => "tests see it only if `sandbox.environment` names it",
     })
 }
 

@@ -106,7 +106,7 @@ mod tests {
         let note = "note: the variable CARGO_PKG_NAME is set, but tests see it when \
                     `sandbox.environment` names it";
         assert_eq!(explained(message), format!("{message}\n{note}"));
-        let told = "CARGO_PKG_NAME is set, but tests see it when `sandbox.environment` names it";
+        let told = "CARGO_PKG_NAME is set, but tests see it only if `sandbox.environment` names it";
         assert_eq!(withheld_in(&explained(message)), Some(told));
         assert_eq!(withheld_in(message), None);
         let other = message.replace("CARGO_PKG_NAME", "SET_BY_NOBODY");

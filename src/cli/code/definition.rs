@@ -53,12 +53,12 @@ fn notes(found: &Definitions) -> Vec<String> {
     let name = &found.name;
     match (found.found.len(), found.certain) {
         (0, _) => vec![format!(
-            "no definition of {name} in this project: it may be a variable, or come from outside"
+            "{name} has no definition in this project: it may be a variable, or be defined in a library"
         )],
         (_, true) => Vec::new(),
-        (1, false) => vec![format!("found by name: {name} may be something else")],
+        (1, false) => vec![format!("found only by its name: {name} may refer to another definition")],
         (_, false) => vec![format!(
-            "found by name: {name} is one of these or something else"
+            "found only by its name: {name} refers to one of these or to another definition"
         )],
     }
 }

@@ -86,8 +86,8 @@ fn in_words(answer: &Answer) -> String {
         .unwrap_or_default();
     let skipped = match answer.skipped.len() {
         0 => String::new(),
-        1 => "; 1 file is left out (--skipped names it)".to_owned(),
-        count => format!("; {count} files are left out (--skipped lists them)"),
+        1 => "; 1 file is not indexed (--skipped names it)".to_owned(),
+        count => format!("; {count} files are not indexed (--skipped lists them)"),
     };
     let many = |number: u64, noun: &str| {
         let plural = if number == 1 { "" } else { "s" };
@@ -138,7 +138,7 @@ mod tests {
         assert!(in_words(&answer).starts_with("1 file, 3 symbols, "));
         answer.files = 1_200;
         answer.skipped = vec![String::new()];
-        let named = format!("{figures}; 1 file is left out (--skipped names it)");
+        let named = format!("{figures}; 1 file is not indexed (--skipped names it)");
         assert_eq!(in_words(&answer), named);
     }
 

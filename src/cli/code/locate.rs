@@ -54,7 +54,7 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
         });
     }
     if symbols.is_empty() {
-        note("nothing in this project fits the text");
+        note("no symbol or file of this project matches the text");
         note_languages(&index);
     }
     print_lines(&lines(&symbols, &files))

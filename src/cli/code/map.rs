@@ -55,7 +55,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
         return print_json(&answer(map, seconds));
     }
     if map.files.is_empty() {
-        note("nothing in this project fits, or not into so few tokens");
+        note("no file of this project matches, or the token limit is too small (--tokens)");
         note_languages(&index);
     }
     let lines: Vec<Line> = map.to_string().lines().map(line).collect();
@@ -63,7 +63,7 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
     if map.left_out > 0 && !map.files.is_empty() {
         let files = words::count(map.left_out as u64, "more file");
         note(&format!(
-            "left out: {files}, for which there is no room (--tokens)"
+            "left out: {files}, because of the token limit (--tokens)"
         ));
     }
     printed

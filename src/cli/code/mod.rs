@@ -70,13 +70,13 @@ fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
         (true, ..) => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().read_to_end(&mut bytes);
-            read.context("the text on stdin cannot be read")?;
+            read.context("cannot read the text from stdin")?;
             String::from_utf8_lossy(&bytes).into_owned()
         }
         (false, _, Some(file)) => {
             let wrong = |error: std::io::Error| {
                 WrongUse(format!(
-                    "{}: {error}; give a file that holds the text",
+                    "cannot read the text from {}: {error}",
                     file.display()
                 ))
             };
@@ -87,7 +87,7 @@ fn text(given: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
         (false, None, None) => String::new(),
     };
     match text.trim().is_empty() {
-        true => Err(WrongUse("the text is empty: say what to look for".to_owned()).into()),
+        true => Err(WrongUse("the text is empty: describe what to search for".to_owned()).into()),
         false => Ok(text),
     }
 }

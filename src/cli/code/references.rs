@@ -109,14 +109,14 @@ fn meant(index: &Index, text: &str) -> anyhow::Result<SymbolPath> {
         [only] => Ok(only.clone()),
         [] => {
             let path = BadSymbolPath(text.to_owned());
-            let message = format!("{path}, or the name of a symbol that is in the project");
+            let message = format!("{path}, or the name of a symbol of the project");
             Err(WrongUse(message).into())
         }
         several => {
             let names: Vec<String> = several.iter().map(ToString::to_string).collect();
             let names = words::few(&names);
             let message = format!(
-                "{} symbols are called {name}: write which: {names}",
+                "{} symbols have the name {name}; give the path of one of them: {names}",
                 several.len()
             );
             Err(WrongUse(message).into())
@@ -135,11 +135,11 @@ fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
     let (near, _) = index.symbols(&symbol.name, NEAR);
     let near: Vec<String> = near.iter().map(|found| found.symbol.to_string()).collect();
     let advice = match near.is_empty() {
-        true => format!("`starling symbols {}` looks for it", symbol.base_name()),
+        true => format!("`starling symbols {}` searches for it", symbol.base_name()),
         false => format!("did you mean {}?", near.join(" or ")),
     };
     let message = format!(
-        "{}: no symbol is called {}; {advice}",
+        "{} has no symbol named {}; {advice}",
         symbol.file, symbol.name
     );
     Err(WrongUse(message).into())
@@ -148,7 +148,7 @@ fn check(index: &Index, symbol: &SymbolPath) -> anyhow::Result<()> {
 fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if usages.found.is_empty() && usages.complete {
-        notes.push(format!("nothing in this project uses {symbol}"));
+        notes.push(format!("this project has no reference to {symbol}"));
     }
     let count = usages.found.len();
     let are = if count == 1 { "is" } else { "are" };
@@ -158,7 +158,7 @@ fn notes(symbol: &SymbolPath, usages: &Usages, limit: usize) -> Vec<String> {
             notes.push(format!("partial: {count} {are} shown; there are more"));
         }
         false => notes.push(format!(
-            "{count} {are} found, and others may be there: the code around them is too entangled to be sure"
+            "{count} {are} found, but the list may be incomplete, because the code is too complex to resolve all names"
         )),
     }
     let unsure = usages.found.iter().filter(|usage| is_unsure(usage));
@@ -186,7 +186,7 @@ fn in_strings(index: &Index, symbol: &SymbolPath) -> Option<String> {
     let name = symbol.base_name();
     let places = places.join(", ");
     (!found.is_empty())
-        .then(|| format!("by name: `{name}` also stands in strings, which may mean it: {places}"))
+        .then(|| format!("`{name}` also occurs in strings that may refer to it at run time: {places}"))
 }
 
 fn is_unsure(usage: &Usage) -> bool {

@@ -23,7 +23,7 @@ struct Answer {
 /// Runs the command.
 pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     if args.query.trim().is_empty() {
-        let message = "the query is empty: give a name or parts of one";
+        let message = "the query is empty: give a name, or parts of a name";
         return Err(WrongUse(message.to_owned()).into());
     }
     let began = Instant::now();
@@ -42,10 +42,10 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let printed = print_lines(&lines);
     match (answer.total, answer.complete) {
         (0, _) => {
-            note(&format!("no symbol is called anything like {}", args.query));
+            note(&format!("no symbol has a name similar to {}", args.query));
             note_languages(&index);
         }
-        (total, false) => note(&format!("partial: the best {} of {total}", lines.len())),
+        (total, false) => note(&format!("showing the best {} of {total} symbols", lines.len())),
         (_, true) => {}
     }
     printed

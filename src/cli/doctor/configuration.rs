@@ -8,16 +8,16 @@ pub(super) fn examine(loaded: &Result<LoadedConfig, ConfigError>) -> Vec<Finding
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            let advice = "correct it; `starling config explain` lists all settings";
+            let advice = "fix the file; `starling config explain` lists all settings";
             return vec![Finding::fail(WHAT, error.to_string(), advice)];
         }
     };
     let files = loaded.files.iter().map(|(path, state)| {
         let said = match state {
             FileState::Read => "read",
-            FileState::Absent => "not there, defaults are used",
-            FileState::NotTrusted => "not read, the project is not trusted",
-            FileState::Changed => "not read, it changed since the project was trusted",
+            FileState::Absent => "does not exist; the defaults are used",
+            FileState::NotTrusted => "not read, because the project is not trusted (`starling trust`)",
+            FileState::Changed => "not read, because it changed after the project was trusted (`starling trust`)",
         };
         Finding::ok(WHAT, format!("{}: {said}", path.display()))
     });

@@ -17,7 +17,7 @@ pub(super) async fn examine(
     let mut findings = Vec::new();
     let looked_for = [
         (&config.servers, "checks every proposal"),
-        (&config.thorough, "takes a second look"),
+        (&config.thorough, "checks proposals a second time, more thoroughly"),
     ];
     for (entries, job) in looked_for {
         let mut used = false;
@@ -36,14 +36,14 @@ pub(super) async fn examine(
             let path = program.path.display();
             let finding = match starling_lang::version(&program, places, cache).await {
                 Ok(tool) if used => {
-                    let why = "not used, another comes before it in the order";
+                    let why = "not used, because another server comes before it in language.servers";
                     Finding::ok(WHAT, format!("{tool} ({path}): {why}"))
                 }
                 Ok(tool) => Finding::ok(WHAT, format!("{tool} ({path}): {job}")),
                 Err(why) => Finding::warn(
                     WHAT,
                     format!("{entry} ({path}): {why}"),
-                    "repair it, or take it out of language.servers",
+                    "fix it, or remove it from language.servers",
                 ),
             };
             used = true;
@@ -53,7 +53,7 @@ pub(super) async fn examine(
             findings.push(Finding::warn(
                 WHAT,
                 format!(
-                    "none was found, so diagnostics of proposals are unknown ({})",
+                    "no language server was found, so proposals are checked without diagnostics ({})",
                     absent.join("; ")
                 ),
                 "install one, for example with `pip install ty`",

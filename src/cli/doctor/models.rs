@@ -35,7 +35,7 @@ pub(super) async fn examine(
             ModelKind::Openai => endpoint(source, variables).await,
             ModelKind::Gguf => local(source),
             ModelKind::Replay | ModelKind::Oracle => read_answers(source),
-            ModelKind::Socket => Finding::ok(title(source), "another process answers".to_owned()),
+            ModelKind::Socket => Finding::ok(title(source), "the replies come from another process (a socket)".to_owned()),
         });
         findings.extend(unpriced(source, config.limits.dollars));
     }
@@ -64,7 +64,7 @@ fn keys(
             let advice = format!("`starling init` configures a model of {}", one.name);
             Finding::warn("key", detail, advice)
         } else {
-            Finding::ok("key", format!("{set}: no model uses it"))
+            Finding::ok("key", format!("{set}, but no configured model uses it"))
         }
     };
     with_key(variables).into_iter().map(finding).collect()
@@ -112,12 +112,12 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
     let variable = key_variable(settings);
     let key = variable.and_then(|name| variables(name).filter(|key| !key.is_empty()));
     if let (Some(variable), None, Some(_)) = (variable, &key, &settings.api_key_env) {
-        let detail = format!("{url}: no key, {variable} is not set");
-        return Finding::fail(what, detail, format!("set {variable} to the key"));
+        let detail = format!("{url} has no API key: {variable} is not set");
+        return Finding::fail(what, detail, format!("set {variable} to the API key"));
     }
     let key = key.map(ApiKey);
     match probe(&source.name, &url, key.as_ref(), PROBE_DEADLINE).await {
-        Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the key"),
+        Err(error) => Finding::fail(what, error.to_string(), "correct base_url or the API key"),
         Ok(ProbeResult::Answers { models }) => match not_listed(source, &models) {
             None => Finding::ok(what, format!("{url} answers")),
             Some(unlisted) => Finding::warn(
@@ -128,14 +128,14 @@ async fn endpoint(source: &ModelSource, variables: Variables<'_>) -> Finding {
         },
         Ok(ProbeResult::Unclear { status }) => Finding::ok(
             what,
-            format!("{url} is there (it lists no models: {status})"),
+            format!("{url} responds (but does not list its models: {status})"),
         ),
         Ok(ProbeResult::KeyRefused { status }) => Finding::fail(
             what,
-            format!("{url} refuses the key ({status})"),
+            format!("{url} rejects the API key ({status})"),
             match variable {
-                Some(variable) => format!("set {variable} to a valid key"),
-                None => "name the variable that holds its key in api_key_env".to_owned(),
+                Some(variable) => format!("set {variable} to a valid API key"),
+                None => "set api_key_env to the environment variable with the API key".to_owned(),
             },
         ),
         Ok(ProbeResult::Unreachable { message }) => Finding::fail(
@@ -168,8 +168,8 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
         // Only a warning: the weights can be downloaded.
         Err(WeightsError::Missing { name, path }) => Finding::warn(
             what,
-            format!("its weights are not in {} yet", path.display()),
-            format!("`starling models pull {name}` fetches them"),
+            format!("its weights are not downloaded yet: {} is missing", path.display()),
+            format!("`starling models pull {name}` downloads them"),
         ),
         Err(error) => Finding::fail(
             what,
@@ -183,10 +183,10 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
 fn read_answers(source: &ModelSource) -> Finding {
     let path = source.settings.path.as_deref().unwrap_or_default();
     match Path::new(path).is_file() {
-        true => Finding::ok(title(source), format!("answers stand in {path}")),
+        true => Finding::ok(title(source), format!("replies are read from the recording {path}")),
         false => Finding::fail(
             title(source),
-            format!("{path} is no file"),
+            format!("{path} is not a file"),
             "correct the path",
         ),
     }
@@ -205,7 +205,7 @@ fn unpriced(source: &ModelSource, dollars: Option<Dollars>) -> Option<Finding> {
     };
     Some(finding(
         title(source),
-        "its price is unknown, so what it costs is not counted".to_owned(),
+        "its price is unknown, so its cost is not counted".to_owned(),
         advice,
     ))
 }

@@ -46,7 +46,7 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
     let Some(cache) = cache_dir() else {
         findings.push(Finding::fail(
             "cache",
-            "there is no home directory for it",
+            "no home directory was found",
             "set STARLING_CACHE_DIR to a directory with free space",
         ));
         return findings;
@@ -56,7 +56,7 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
         Ok(found) => findings.extend(found),
         Err(_) => findings.push(Finding::warn(
             "tests",
-            format!("not looked at in {} s", PROJECT_DEADLINE.as_secs()),
+            format!("the project could not be examined within {} s", PROJECT_DEADLINE.as_secs()),
             "set tests.command",
         )),
     }
@@ -89,7 +89,7 @@ async fn program(root: &Path, what: &str, program: &str, advice: &str) -> Findin
         Err(_) => Finding::warn(
             what,
             format!(
-                "{program} did not answer in {} s",
+                "{program} did not respond within {} s",
                 PROGRAM_DEADLINE.as_secs()
             ),
             advice,
@@ -122,7 +122,7 @@ async fn project(root: &Path, cache: &Path, config: Config) -> Vec<Finding> {
     let mut findings = vec![shadow, sandbox];
     match workspace {
         Err(error) => {
-            let advice = "run it in the folder of a project";
+            let advice = "run this command in the directory of a project";
             findings.push(Finding::fail("project", error, advice));
         }
         Ok(workspace) => {
@@ -154,13 +154,13 @@ fn code_finding(files: &[FilePath]) -> Finding {
         (0, _) => Finding::warn(
             WHAT,
             languages::NO_SYMBOLS,
-            "run it in a Python project, or name the files to change in the task",
+            "run Starling in a Python project, or name the files to change in the task",
         ),
         (known, 0) => Finding::ok(WHAT, number(known, "Python file")),
         (known, other) => Finding::ok(
             WHAT,
             format!(
-                "{}; {} that are read and changed as a whole",
+                "{}; {}, without symbols (each is read and changed as a whole)",
                 number(known, "Python file"),
                 number(other, "other file")
             ),
@@ -194,7 +194,7 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
             }
         }
         Collection::Uncounted { command } => {
-            Finding::ok(WHAT, format!("{command}{python}: counted only in a run"))
+            Finding::ok(WHAT, format!("{command}{python}: its tests are counted only in a run"))
         }
         Collection::Nothing { reason } => Finding::warn(
             WHAT,
@@ -203,7 +203,7 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
         ),
     };
     let warnings = tests.warnings().iter();
-    let advice = "repair the environment, or set tests.command";
+    let advice = "fix the Python environment, or set tests.command";
     let warnings = warnings.map(|why| Finding::warn(WHAT, why.clone(), advice));
     std::iter::once(collected).chain(warnings).collect()
 }
@@ -223,8 +223,8 @@ fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
         }
     }
     let finding = |(name, (why, file)): (String, (&str, &FilePath))| {
-        let detail = format!("{name}, which {file} needs, is set, but {why}");
-        let advice = format!("sandbox.environment = [\"{name}\"] gives it to them");
+        let detail = format!("{file} uses the environment variable {name}, which is set, but {why}");
+        let advice = format!("set sandbox.environment = [\"{name}\"] to pass it to the tests");
         Finding::warn("tests", detail, advice)
     };
     found.into_iter().map(finding).collect()
@@ -233,20 +233,20 @@ fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
 fn sandbox_finding(shadows: &Shadows) -> Finding {
     let advice = SANDBOX_ADVICE;
     match shadows.confinement() {
-        Some(Confinement::Namespaces) => Finding::ok("sandbox", "namespaces of our own"),
+        Some(Confinement::Namespaces) => Finding::ok("sandbox", "user namespaces"),
         Some(Confinement::Bubblewrap) => Finding::ok("sandbox", "bubblewrap"),
         Some(Confinement::SandboxExec) => Finding::ok("sandbox", "sandbox-exec"),
         Some(Confinement::Nothing) => Finding::warn(
             "sandbox",
             format!(
-                "none, as sandbox.missing allows: tests reach your files and the network: {}",
+                "no sandbox (allowed by sandbox.missing), so tests can access your files and the network: {}",
                 shadows.reason()
             ),
             advice,
         ),
         None => Finding::fail(
             "sandbox",
-            format!("none, so no test runs: {}", shadows.reason()),
+            format!("no sandbox, so no tests can run: {}", shadows.reason()),
             format!("{advice}; or set sandbox.missing = \"allow\""),
         ),
     }

@@ -32,7 +32,7 @@ fn files_warnings_and_errors_of_the_configuration_are_told() {
     let health: Vec<_> = findings.iter().map(|one| one.health).collect();
     assert_eq!(health, [Health::Ok, Health::Ok, Health::Warn]);
     assert!(findings[0].detail.ends_with("config.toml: read"));
-    assert!(findings[1].detail.contains("absent.toml: not there"));
+    assert!(findings[1].detail.contains("absent.toml: does not exist"));
     assert!(findings[2].detail.contains("did you mean limits.calls?"));
 
     let (_dir, bad) = loaded("[limits]\ncalls = \"x\"\n");
@@ -140,7 +140,7 @@ async fn keys_in_the_environment_are_named_without_their_values() {
     let used = of_keys(&config(&[("fast", keyed)])).await;
     let told: Vec<&str> = used.iter().map(|(_, detail)| detail.as_str()).collect();
     let expected = [
-        "OPENAI_API_KEY is set: no model uses it",
+        "OPENAI_API_KEY is set, but no configured model uses it",
         "GROQ_API_KEY is set: for fast",
     ];
     assert_eq!(told, expected);
@@ -171,7 +171,7 @@ async fn recordings_and_unknown_names_are_told() {
         ..ModelConfig::default()
     };
     let findings = models::examine(&config(&[("tape", recording)]), None, &|_| None).await;
-    assert_eq!(findings[1].detail, "/no/such.jsonl is no file");
+    assert_eq!(findings[1].detail, "/no/such.jsonl is not a file");
     let unknown = models::examine(&Config::default(), Some("huge"), &|_| None).await;
     assert_eq!(verdict(&unknown), Health::Fail);
     assert!(unknown[0].detail.contains("no model is called \"huge\""));
@@ -242,7 +242,7 @@ fn weights_that_can_be_fetched_are_no_failure() {
         path: "/cache/coder.gguf".into(),
     });
     assert_eq!(missing.health, Health::Warn);
-    assert_eq!(missing.advice, "`starling models pull coder` fetches them");
+    assert_eq!(missing.advice, "`starling models pull coder` downloads them");
     let unknown = of(WeightsError::Unknown {
         name: "coder".to_owned(),
         known: Vec::new(),
@@ -267,11 +267,11 @@ async fn a_variable_that_tests_need_and_do_not_see_is_told() {
     assert_eq!(told.health, Health::Warn);
     assert_eq!(
         told.detail,
-        "CARGO_PKG_NAME, which app.py needs, is set, but tests see it when `sandbox.environment` names it"
+        "app.py uses the environment variable CARGO_PKG_NAME, which is set, but tests see it only if `sandbox.environment` names it"
     );
     assert_eq!(
         told.advice,
-        "sandbox.environment = [\"CARGO_PKG_NAME\"] gives it to them"
+        "set sandbox.environment = [\"CARGO_PKG_NAME\"] to pass it to the tests"
     );
 }
 
