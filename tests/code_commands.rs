@@ -399,7 +399,7 @@ fn symbols_are_found_by_parts_of_their_names() {
     let some = shop.ask(&["symbols", "cart", "--top", "1"]);
     some.is_plain(
         "shop/cart.py:4  class  Cart\n",
-        "partial: the best 1 of 3\n",
+        "showing the best 1 of 3 symbols\n",
     );
     let none = shop.ask(&["symbols", "zebra"]);
     none.is_plain("", "no symbol has a name similar to zebra\n");

@@ -162,7 +162,7 @@ fn ask_provider(
             Ok(_) | Err(_) => writeln!(
                 shown,
                 "  1-{last}  choose; the answer is written into your configuration\n  \
-                 Ctrl-D  decide later: the local model is used this time\n  ?  these keys"
+                 Ctrl-D  decide later: the local model is used this time\n  ?  show these keys"
             )?,
         }
     }
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(asked("3\n").0, Some(Some(seen[1])));
         let (answer, shown) = asked("?\n9\n");
         assert_eq!(answer, None, "nobody answered");
-        assert_eq!(shown.matches("?  these keys").count(), 2, "{shown}");
+        assert_eq!(shown.matches("?  show these keys").count(), 2, "{shown}");
     }
 
     #[test]

@@ -49,13 +49,13 @@ pub async fn run(args: ReviewArgs) -> anyhow::Result<Outcome> {
             PastRun::read(&found.path)?;
             let mut held = starling_server::locked_runs(&trajectories, &root);
             held.retain(|run| run.id == found.id);
-            let line = format!("run {}: nothing waits for review", found.id.0);
+            let line = format!("run {}: no proposal is waiting for review", found.id.0);
             return say_nothing(args.json, &held, &line);
         }
     }
     if runs.is_empty() {
         let held = starling_server::locked_runs(&trajectories, &root);
-        let line = "nothing waits for review in this project";
+        let line = "no proposal of this project is waiting for review";
         return say_nothing(args.json, &held, line);
     }
     let before = applied(&runs);

@@ -617,7 +617,7 @@ impl<'a> Viewer<'a> {
     async fn answer(&mut self, run: &HeadlessRun, verdict: Verdict) -> anyhow::Result<()> {
         let Some(review) = self.state.answered() else {
             self.screen
-                .say(&[Line::plain("nothing waits for an answer")])?;
+                .say(&[Line::plain("no question is waiting for an answer")])?;
             return Ok(());
         };
         if let (Some(ended), Review::Proposal { id, .. }) = (&mut self.ended, &review) {
@@ -655,7 +655,7 @@ impl<'a> Viewer<'a> {
                 }
             }
             Some(Review::Intent(_)) => Some("only a proposal can be edited".to_owned()),
-            None => Some("nothing waits for an answer".to_owned()),
+            None => Some("no question is waiting for an answer".to_owned()),
         };
         let said = said.map(|said| Line::of(Style::Warning, &said));
         self.screen.say(said.as_slice())?;

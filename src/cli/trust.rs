@@ -175,7 +175,7 @@ fn ask(
             _ => writeln!(
                 shown,
                 "  y  use this configuration from now on, until it changes\n  \
-                 n  never use it\n  Ctrl-D  do not use it this time\n  ?  these keys"
+                 n  never use it\n  Ctrl-D  do not use it this time\n  ?  show these keys"
             )?,
         }
     }

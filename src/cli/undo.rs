@@ -463,7 +463,7 @@ fn agreed(proposals: usize) -> anyhow::Result<bool> {
             "n" | "no" | "q" | "" => return Ok(false),
             _ => writeln!(
                 io::stdout(),
-                "  y  take {what} back\n  n  take nothing back; Enter alone does so, too\n  ?  these keys"
+                "  y  take {what} back\n  n  take nothing back; Enter alone does so, too\n  ?  show these keys"
             )?,
         }
     }

@@ -402,7 +402,7 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
     assert!(
         changed
             .err
-            .contains("changed after the project was trusted"),
+            .contains("changed since the project was trusted"),
         "{changed:?}"
     );
     assert_eq!(bed.say(&["trust"]).code, Some(0));

@@ -65,7 +65,7 @@ fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
     );
     assert!(
         said.out
-            .contains("  s       steer: what to do instead comes next"),
+            .contains("  s       steer: type what to do instead"),
         "{said:?}"
     );
     let enter = "press Enter after each key";

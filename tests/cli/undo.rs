@@ -522,7 +522,7 @@ fn what_waited_at_the_end_is_reviewed_later_and_undone() {
     assert_eq!(bed.work(), NEW);
     let said = bed.say(&["review"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("nothing waits for review"), "{said:?}");
+    assert!(said.out.contains("is waiting for review"), "{said:?}");
     assert_eq!(bed.say(&["undo", "--yes"]).code, Some(0));
     assert_eq!(bed.work(), OLD);
 }
@@ -723,7 +723,7 @@ fn review_offers_again_what_a_killed_review_accepted_unless_it_is_in_the_file() 
         bed.forget_after_applying(listed[0]["run"].as_str().unwrap());
         if arrived {
             let said = bed.say(&["review"]);
-            assert!(said.out.contains("nothing waits for review"), "{said:?}");
+            assert!(said.out.contains("is waiting for review"), "{said:?}");
         } else {
             bed.type_text(&old);
             let said = bed.answered(&["review"], &["a"]);

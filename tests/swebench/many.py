@@ -10,8 +10,8 @@ from pathlib import Path
 REPOS = ["astropy__astropy", "django__django", "matplotlib__matplotlib", "mwaskom__seaborn", "pallets__flask",
          "psf__requests", "pydata__xarray", "pylint-dev__pylint", "pytest-dev__pytest",
          "scikit-learn__scikit-learn", "sphinx-doc__sphinx", "sympy__sympy"]
-WHY = ["it was still at work after 1830 s, and was ended",
-       "no run was finished (exit status: 1): openai:model: the server answered 503: overloaded",
+WHY = ["the run did not finish within 1830 s, and was stopped",
+       "the run ended without a result (exit status: 1): openai:model: the server answered 503: overloaded",
        "git read-tree 4a72da71001f: fatal: not a tree object"]
 
 

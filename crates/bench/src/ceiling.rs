@@ -57,7 +57,7 @@ async fn expressed(instance: &Instance, repositories: &Repositories) -> Result<(
     .await
     .map_err(|error| error.to_string())?;
     if changes.is_empty() {
-        return Err("its patch changes no file".into());
+        return Err("the patch of the reference change changes no file".into());
     }
     changes.iter().try_for_each(file)
 }
@@ -68,7 +68,7 @@ fn file(change: &FileChange) -> Result<(), String> {
         None => Ok(None),
         Some(bytes) => String::from_utf8(bytes.clone())
             .map(Some)
-            .map_err(|_| format!("{path}: not a text in UTF-8")),
+            .map_err(|_| format!("{path}: the file is not UTF-8 text")),
     };
     match (text(&change.before)?, text(&change.after)?) {
         (Some(before), Some(after)) => proposals(&path, &before, &after)
@@ -76,6 +76,6 @@ fn file(change: &FileChange) -> Result<(), String> {
             .map_err(|error| error.to_string()),
         // A new file is proposed as a whole.
         (None, Some(_)) | (None, None) => Ok(()),
-        (Some(_), None) => Err(format!("{path}: no proposal removes a file")),
+        (Some(_), None) => Err(format!("{path}: the reference change deletes this file, but a proposal cannot delete files")),
     }
 }

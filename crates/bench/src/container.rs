@@ -40,14 +40,14 @@ pub struct ImageTemplate {
 /// Error when an instance has no container.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    #[error("{}: {error}; install docker or podman, or name one as --container-client", .client.display())]
+    #[error("cannot start {}: {error}; install docker or podman, or choose a client with --container-client", .client.display())]
     NoClient {
         client: PathBuf,
         error: std::io::Error,
     },
-    #[error("{} does not answer within {} s; is its service running?", .0.display(), DEADLINE.as_secs())]
+    #[error("{} did not respond within {} s; is its service running?", .0.display(), DEADLINE.as_secs())]
     Late(PathBuf),
-    #[error("the image {image} is not here, and none is pulled: `{} pull {image}`, or build it ({message})", .client.display())]
+    #[error("the container image {image} does not exist, and images are not pulled automatically: run `{} pull {image}`, or build the image ({message})", .client.display())]
     NoImage {
         client: PathBuf,
         image: String,
@@ -192,7 +192,7 @@ mod tests {
             }
         );
         let missing = containers.of("b").await.unwrap_err().to_string();
-        assert!(missing.contains("here/b is not here"), "{missing}");
+        assert!(missing.contains("here/b does not exist"), "{missing}");
         assert!(missing.contains("No such image"), "{missing}");
         containers.client = "/no/client".into();
         let none = containers.of("a").await.unwrap_err().to_string();

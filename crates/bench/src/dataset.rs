@@ -45,7 +45,7 @@ pub enum DatasetError {
         error: std::io::Error,
     },
     #[error(
-        "{}, row {line}: {error}; expected one instance of SWE-bench a line, as JSON",
+        "{}, row {line}: {error}; expected instances in the format of SWE-bench: JSON Lines",
         .path.display()
     )]
     NoInstance {
@@ -58,7 +58,7 @@ pub enum DatasetError {
         path: PathBuf,
         error: ::parquet::errors::ParquetError,
     },
-    #[error("{}, row {line}: the instance {id} is there twice", .path.display())]
+    #[error("{}, row {line}: the instance {id} occurs twice", .path.display())]
     Twice {
         path: PathBuf,
         line: usize,
@@ -245,7 +245,7 @@ mod tests {
         assert!(error.to_string().contains("row 2"), "{error}");
         let error = read(&format!("{ROW}\n{ROW}\n")).unwrap_err();
         assert!(
-            error.to_string().contains("a__b-1 is there twice"),
+            error.to_string().contains("a__b-1 occurs twice"),
             "{error}"
         );
         let error = read_instances(Path::new("/nowhere/set.jsonl")).unwrap_err();

@@ -59,9 +59,9 @@ pub enum EnvironmentError {
         line: usize,
         error: serde_json::Error,
     },
-    #[error("there is no Python {version}: neither python{version} on the path nor one of pyenv's")]
+    #[error("Python {version} was not found: install python{version} in PATH or with pyenv")]
     NoPython { version: String },
-    #[error("building {}: {step}: {message}", .path.display())]
+    #[error("cannot build the test environment {}: {step} failed: {message}", .path.display())]
     NotBuilt {
         path: PathBuf,
         step: String,

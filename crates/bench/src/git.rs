@@ -42,19 +42,19 @@ const VARIABLES: [(&str, &str); 6] = [
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error(
-        "there is no repository {repo}: neither {} nor {}.git; give its place as --repo {repo}=PATH",
+        "no repository {repo} was found: neither {} nor {}.git exists; pass its path as --repo {repo}=PATH",
         .wanted.display(), .wanted.display()
     )]
     NoRepository { repo: String, wanted: PathBuf },
-    #[error("git cannot be started: {0}; is it installed?")]
+    #[error("cannot start git: {0}; is git installed?")]
     NotStarted(std::io::Error),
-    #[error("git cannot be started: {0}")]
+    #[error("cannot start git: {0}")]
     NoGit(#[from] ProgramError),
-    #[error("no temporary files can be written: {0}")]
+    #[error("cannot write temporary files: {0}")]
     Disk(std::io::Error),
     #[error("git {command}: {message}")]
     Failed { command: String, message: String },
-    #[error("git {command} took over {} s", DEADLINE.as_secs())]
+    #[error("git {command} did not finish within {} s", DEADLINE.as_secs())]
     Late { command: String },
 }
 

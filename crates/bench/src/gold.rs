@@ -98,7 +98,7 @@ fn parse(file: &FilePath, text: &str) -> SymbolTree {
 fn made(tree: &SymbolTree, change: &Rewrite) -> Result<SymbolTree, String> {
     let done = rewrite(tree, std::slice::from_ref(change)).map_err(|error| error.to_string())?;
     if done.text == **tree.text() {
-        return Err(format!("{change:?} changes nothing"));
+        return Err(format!("the edit {change:?} changes nothing"));
     }
     Ok(done.tree)
 }
@@ -212,7 +212,7 @@ fn patch(now: &SymbolTree, after: &str) -> Result<Rewrite, String> {
         };
         match made(now, &rewrite) {
             Ok(done) if **done.text() == expected => return Ok(rewrite),
-            Ok(_) => why = "a patch of it is understood otherwise".into(),
+            Ok(_) => why = "a patch operation for this edit produces another text".into(),
             Err(reason) => why = reason,
         }
     }

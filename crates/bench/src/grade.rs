@@ -98,7 +98,7 @@ impl Grader {
     async fn graded(&self, instance: &Instance, prediction: &Prediction) -> Result<Grade, String> {
         let patch = prediction.model_patch.as_deref().unwrap_or_default();
         if patch.trim().is_empty() {
-            return Ok(Grade::Unresolved("nothing was predicted".into()));
+            return Ok(Grade::Unresolved("the prediction is empty".into()));
         }
         let id = &instance.task.id;
         let runtime = &self.runtime(id).await?;
@@ -155,7 +155,7 @@ impl Grader {
         let (ran, wanted) = (canary::seen(&mended), instance.answer.fail_to_pass.len());
         if ran < wanted.max(1) {
             return Ok(Grade::Unresolved(format!(
-                "FAIL_TO_PASS: {ran} of {wanted} tests were seen to pass"
+                "FAIL_TO_PASS: only {ran} of {wanted} tests passed"
             )));
         }
         let canary = Canary::new(&instance.task.id);
@@ -234,7 +234,7 @@ impl Grader {
                 shadows: self.shadows.clone().in_containers(container),
             });
         }
-        let environment = environment.ok_or("it has no environment")?;
+        let environment = environment.ok_or("the instance has no test environment")?;
         Ok(Runtime {
             environment: Some(environment),
             python: environment.built(&self.cache).await.map_err(text)?,

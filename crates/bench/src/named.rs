@@ -10,7 +10,7 @@ const TOLD: usize = 5;
 /// Grades a run of the hidden tests' files by the tests that the instance names.
 pub(super) fn verdict(answer: &Answer, report: &TestReport) -> Grade {
     if answer.fail_to_pass.is_empty() {
-        return Grade::Error("the data set names no FAIL_TO_PASS tests".into());
+        return Grade::Error("the data set has no FAIL_TO_PASS tests for this instance".into());
     }
     if report.cases.is_empty() {
         let last = report.output.trim().lines().next_back().unwrap_or_default();
@@ -27,7 +27,7 @@ pub(super) fn verdict(answer: &Answer, report: &TestReport) -> Grade {
             .collect();
         if !not.is_empty() {
             let told = not[..not.len().min(TOLD)].join(", ");
-            return Grade::Unresolved(format!("{list}: {} did not pass: {told}", not.len()));
+            return Grade::Unresolved(format!("{list}: {} tests did not pass: {told}", not.len()));
         }
     }
     Grade::Resolved
@@ -126,14 +126,14 @@ mod tests {
         let some = report(&["a::x"], &["a::y"]);
         assert_eq!(
             told(graded(&["a::y"], &[], &some)),
-            "FAIL_TO_PASS: 1 did not pass: a::y"
+            "FAIL_TO_PASS: 1 tests did not pass: a::y"
         );
         let missing = told(graded(&["a::x"], &["a::gone"], &some));
-        assert_eq!(missing, "PASS_TO_PASS: 1 did not pass: a::gone");
+        assert_eq!(missing, "PASS_TO_PASS: 1 tests did not pass: a::gone");
         assert_eq!(
             told(graded(&["a::x"], &[], &report(&[], &[]))),
             "no test was run: last line"
         );
-        assert!(told(graded(&[], &[], &some)).contains("names no FAIL_TO_PASS"));
+        assert!(told(graded(&[], &[], &some)).contains("has no FAIL_TO_PASS"));
     }
 }

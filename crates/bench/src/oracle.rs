@@ -31,8 +31,8 @@ pub async fn known_changes(
     for change in files {
         let file = FilePath::new(change.path.as_str());
         let text = |bytes: Option<Vec<u8>>| {
-            let bytes = bytes.ok_or_else(|| format!("{file}: no owner makes or removes a file"))?;
-            String::from_utf8(bytes).map_err(|_| format!("{file}: not a text in UTF-8"))
+            let bytes = bytes.ok_or_else(|| format!("{file}: the reference change creates or deletes this file, which the recorded replies cannot express"))?;
+            String::from_utf8(bytes).map_err(|_| format!("{file}: the file is not UTF-8 text"))
         };
         let (before, after) = (text(change.before)?, text(change.after)?);
         let said = proposals(&file, &before, &after).map_err(|error| error.to_string())?;

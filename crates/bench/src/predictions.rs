@@ -25,14 +25,14 @@ pub enum PredictionsError {
         error: std::io::Error,
     },
     #[error(
-        "{}: {error}; expected predictions of SWE-bench: one a line as JSON, or a list of them",
+        "{}: {error}; expected predictions in the format of SWE-bench: JSON Lines, or a JSON list",
         .path.display()
     )]
     NoPredictions {
         path: PathBuf,
         error: serde_json::Error,
     },
-    #[error("{}: two predictions for {id}", .path.display())]
+    #[error("{}: the instance {id} has two predictions", .path.display())]
     Twice { path: PathBuf, id: String },
 }
 

@@ -113,7 +113,7 @@ fn ran_none(report: &TestReport) -> String {
     let complaint = complaint(&report.output);
     let complaint = complaint.map(|complaint| format!(" ({complaint})"));
     let complaint = complaint.unwrap_or_default();
-    format!("no test ran: `{}` found none{complaint}", report.command)
+    format!("no test ran: `{}` found no tests{complaint}", report.command)
 }
 
 /// Returns the last error in the output of a runner that did not reach a test:
@@ -219,7 +219,7 @@ mod tests {
         let unittest = format!("\n{rule}\nRan 0 tests in 0.000s\n\nOK\n");
         let newer = format!("loaded\n\n{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n");
         let pytest = "collected 0 items\n\n==== no tests ran in 0.01s ====\n";
-        let said = "no test ran: `runner` found none\n";
+        let said = "no test ran: `runner` found no tests\n";
         for (output, expected) in [
             (unittest.as_str(), said.to_owned()),
             (newer.as_str(), format!("loaded\n{said}")),
@@ -227,13 +227,13 @@ mod tests {
             (
                 "collected 0 items\nERROR: not found: x\n",
                 "collected 0 items\nERROR: not found: x\n\
-                 no test ran: `runner` found none (not found: x)\n"
+                 no test ran: `runner` found no tests (not found: x)\n"
                     .to_owned(),
             ),
             (
                 "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n",
                 "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n\
-                 no test ran: `runner` found none (unrecognized arguments: --cov)\n"
+                 no test ran: `runner` found no tests (unrecognized arguments: --cov)\n"
                     .to_owned(),
             ),
             ("sh: nope: not found\n", "sh: nope: not found\n".to_owned()),
@@ -249,7 +249,7 @@ mod tests {
         let all = Candidates::of(suites(), vec!["pytest is missing".into()]);
         let none = || report(TestOutcome::NotRun, 0, "Ran 0 tests in 0.000s\n\nOK");
         let said = all.none_ran(vec![none(), none()]).unwrap().output;
-        let line = "no test ran: `runner` found none\n";
+        let line = "no test ran: `runner` found no tests\n";
         assert_eq!(said, format!("{line}{line}pytest is missing\n"));
     }
 }

@@ -106,13 +106,13 @@ impl ProjectTests {
             }
             reasons.push(match done.end {
                 End::TimedOut => format!(
-                    "`{collecting}` collected nothing in {} s",
+                    "`{collecting}` did not finish collecting tests within {} s",
                     deadline.as_secs()
                 ),
                 _ => {
                     let last = done.output.trim_end().lines().last().unwrap_or_default();
                     let reason = complaint(&done.output).unwrap_or(last);
-                    format!("`{command}` finds no test: {reason}")
+                    format!("`{command}` finds no tests: {reason}")
                 }
             });
         }

@@ -71,7 +71,7 @@ pub(super) fn detect(snapshot: &Snapshot, interpreter: &Interpreter) -> Result<D
     let styles = Styles::of(snapshot, &tests);
     let configured = configuration
         .map(|(file, _)| format!("{file} configures pytest"))
-        .or_else(|| conftest(snapshot).map(|file| format!("{file} is there")));
+        .or_else(|| conftest(snapshot).map(|file| format!("{file} exists")));
     let manage_py = manage_py(snapshot).filter(|_| styles.django && configured.is_none());
     let sign = configured
         .or_else(|| manifests::dependency(snapshot).map(|file| format!("{file} requires it")))

@@ -74,7 +74,7 @@ pub(super) async fn find(
         let failed = &candidates[..passed_over(&done.output).min(candidates.len())];
         let failed = failed
             .iter()
-            .map(|python| format!("{} does not run", python.display()));
+            .map(|python| format!("{} cannot be executed", python.display()));
         let broken = given.is_none().then(|| places::broken(root));
         let reasons: Vec<String> = broken.into_iter().flatten().chain(failed).collect();
         found.warning = (!reasons.is_empty()).then(|| {
@@ -236,7 +236,7 @@ mod tests {
         std::os::unix::fs::symlink("/nowhere/python3", bin.join("python")).unwrap();
         let found = found(root.path(), None).await.unwrap();
         let expected = format!(
-            "{} leads to /nowhere/python3, which does not exist; {} is used instead",
+            "{} is a link to /nowhere/python3, which does not exist; {} is used instead",
             bin.join("python").display(),
             found.path.display()
         );
@@ -271,7 +271,7 @@ mod tests {
         std::fs::write(bin.join("python"), "not a program").unwrap();
         let given = bin.join("python");
         let warning = found(root.path(), None).await.unwrap().warning.unwrap();
-        let expected = format!("{} does not run; ", given.display());
+        let expected = format!("{} cannot be executed; ", given.display());
         assert!(warning.starts_with(&expected), "{warning}");
         assert_eq!(found(root.path(), Some(&given)).await, None);
     }

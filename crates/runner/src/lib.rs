@@ -180,7 +180,7 @@ impl ProjectTests {
             let is_own = matches!(suite, Suite::Own { .. });
             if is_own && did_report && report.outcome == TestOutcome::Passed {
                 let runner = runner_of(reporters);
-                fail(&mut report, &format!("{runner} did not start its session"));
+                fail(&mut report, &format!("{runner} did not start its test session"));
             }
             return Some(report);
         };
@@ -204,7 +204,7 @@ impl ProjectTests {
         let stopped_well = matches!(report.outcome, TestOutcome::Passed | TestOutcome::NotRun);
         if !recorded.is_whole() && stopped_well && done.end == End::Exited(0) {
             let runner = runner_of(reporters);
-            let why = format!("{runner} did not come to the end of its session");
+            let why = format!("{runner} did not finish its test session");
             fail(&mut report, &why);
         }
         Some(report)
@@ -255,7 +255,7 @@ impl ProjectTests {
             empty.push(report);
         }
         let report = suites.none_ran(empty);
-        report.unwrap_or_else(|| not_run(String::new(), "no test runner was tried".into()))
+        report.unwrap_or_else(|| not_run(String::new(), "no test runner was found".into()))
     }
 
     async fn run_with(&self, suite: &Suite, request: &TestRequest) -> TestReport {
@@ -447,7 +447,7 @@ fn fail(report: &mut TestReport, why: &str) {
     report.outcome = TestOutcome::Failed;
     let output = report.output.trim_end();
     report.output =
-        format!("{output}\nnote: {why}: the code under test may have ended the process\n");
+        format!("{output}\nnote: {why}: the tested code may have ended the process\n");
 }
 
 fn millis(elapsed: Duration) -> u64 {

@@ -43,16 +43,16 @@ pub(super) fn explain(message: &mut String, environment: &BTreeMap<OsString, OsS
     let notes = [
         (
             &NO_NETWORK[..],
-            "tests run without a network, but for their own loopback",
+            "tests have no network except their own loopback interface",
         ),
         (
             &READ_ONLY,
-            "tests can write only in the project's shadow and in the temporary directory",
+            "tests can write only in the shadow (their copy of the project) and in the temporary directory",
         ),
-        (&TOO_LARGE, "the files of tests have an upper limit"),
+        (&TOO_LARGE, "the size of files that tests write is limited"),
         (
             &NO_FORK,
-            "tests can start no more processes than sandbox.processes says",
+            "tests can start at most as many processes as sandbox.processes allows",
         ),
     ];
     let said = |marks: &[&str]| marks.iter().any(|mark| message.contains(mark));
@@ -92,7 +92,7 @@ mod tests {
     fn what_the_sandbox_forbids_is_said() {
         let message = "OSError: [Errno 101] Network is unreachable\n";
         let expected = "OSError: [Errno 101] Network is unreachable\n\
-                        note: tests run without a network, but for their own loopback";
+                        note: tests have no network except their own loopback interface";
         assert_eq!(explained(message), expected);
         let all = explained("[Errno 30] Read-only file system: '/a'; then EFBIG; Cannot fork");
         assert_eq!(all.lines().count(), 4, "{all}");
@@ -103,7 +103,7 @@ mod tests {
         // Cargo sets `CARGO_PKG_NAME`.
         let message =
             "t.py:7: in test_a\n    os.environ[\"CARGO_PKG_NAME\"]\nE   KeyError: 'CARGO_PKG_NAME'";
-        let note = "note: the variable CARGO_PKG_NAME is set, but tests see it when \
+        let note = "note: the variable CARGO_PKG_NAME is set, but tests see it only if \
                     `sandbox.environment` names it";
         assert_eq!(explained(message), format!("{message}\n{note}"));
         let told = "CARGO_PKG_NAME is set, but tests see it only if `sandbox.environment` names it";

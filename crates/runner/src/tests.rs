@@ -226,7 +226,7 @@ async fn a_project_without_a_runnable_test_is_not_called_ok() {
     assert_eq!(report.outcome, TestOutcome::NotRun);
     let output = &report.output;
     assert!(
-        output.contains("unittest discover -v` found none"),
+        output.contains("unittest discover -v` found no tests"),
         "{output}"
     );
     assert!(!output.contains("OK"), "{output}");

@@ -320,7 +320,7 @@ async fn tests_are_collected_and_counted() {
 async fn a_project_without_tests_is_warned_of() {
     let found = of_tests(&[("test_a.py", "def helper(): pass\n")]).await;
     assert_eq!(found[0].health, Health::Warn, "{found:?}");
-    assert!(found[0].detail.contains("finds no test"), "{found:?}");
+    assert!(found[0].detail.contains("finds no tests"), "{found:?}");
     let found = of_tests(&[("a.py", "")]).await;
     assert!(found[0].detail.contains("no test files"), "{found:?}");
     let venv = (".venv/pyvenv.cfg", "home = /nowhere\n");

@@ -20,7 +20,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
         Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
         None => BTreeMap::new(),
     };
-    let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
+    let cache = cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?;
     let env = Env {
         instances: chosen(&args.data)?,
         runs: Runs {
@@ -28,7 +28,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             environments: environments.clone(),
             containers: args.containers.containers(),
             cache: cache.clone(),
-            program: std::env::current_exe().context("this program cannot find itself")?,
+            program: std::env::current_exe().context("cannot find the path of the starling executable")?,
             arguments: arguments(args),
             hidden: [&args.data.dataset]
                 .into_iter()
@@ -55,7 +55,7 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     match env.serve(input, tokio::io::stdout()).await? {
         Farewell::Closed => Ok(Outcome::Settled),
         Farewell::Idle => {
-            eprintln!("nothing was said for {} s", args.idle_seconds);
+            eprintln!("no request was received for {} s; exiting", args.idle_seconds);
             Ok(Outcome::NotSettled)
         }
     }

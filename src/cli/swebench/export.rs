@@ -23,7 +23,7 @@ pub(super) fn export(args: &ExportArgs) -> anyhow::Result<()> {
         None => write(&exported, std::io::stdout().lock())?,
     }
     eprintln!(
-        "{} examples; left out: {} said already, {} instances graded otherwise, {} without a story",
+        "{} examples; left out: {} duplicates, {} instances with another grade, {} without a trajectory",
         exported.lines.len(),
         exported.duplicates,
         exported.other_outcomes,
@@ -59,7 +59,7 @@ fn sources(args: &ExportArgs) -> anyhow::Result<Vec<Source>> {
     if !args.graded.is_empty() && args.graded.len() != runs.len() {
         let (runs, grades) = (runs.len(), args.graded.len());
         let text = format!(
-            "{runs} runs and {grades} files of grades: give one for each, in order, but none for a run of samples"
+            "{runs} runs but {grades} files of grades: pass one file for each run, in the same order, except for runs with --samples"
         );
         return Err(WrongUse(text).into());
     }
@@ -143,6 +143,6 @@ mod tests {
             [(plain.clone(), true), (sample(1), false), (sample(2), true)]
         );
         let error = found(&[&given, &given]).unwrap_err().to_string();
-        assert!(error.contains("1 runs and 2 files of grades"), "{error}");
+        assert!(error.contains("1 runs but 2 files of grades"), "{error}");
     }
 }

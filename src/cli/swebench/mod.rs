@@ -85,7 +85,7 @@ async fn grade(args: &GradeArgs) -> anyhow::Result<Outcome> {
         Some(file) => read_environments(file).map_err(|error| WrongUse(error.to_string()))?,
         None => BTreeMap::new(),
     };
-    let cache = cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?;
+    let cache = cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?;
     let grader = &Grader {
         repositories: args.data.repositories(),
         checkouts: Checkouts::temporary()?,
@@ -164,7 +164,7 @@ fn scaling_text(found: &Scaling) -> String {
     for (signal, share) in &found.leads {
         let share = percent(*share);
         text.push_str(&format!(
-            "  {signal:?} is right in {share:.1} % of {} pairs\n",
+            "  {signal:?} prefers the resolved sample in {share:.1} % of {} pairs\n",
             found.pairs
         ));
     }

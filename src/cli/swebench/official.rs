@@ -45,7 +45,7 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         .find(&args.python.to_string_lossy())
         .map_err(|error| {
             WrongUse(format!(
-                "{error}; name a Python that has swebench as --python"
+                "{error}; choose a Python that has the package swebench with --python"
             ))
         })?;
     let command = || Command::from(programs.command(&program, Variables::Inherited, folder.path()));
@@ -53,7 +53,7 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
     check.args(["-c", CHECK]).stdin(Stdio::null());
     let checked = check.output().await.map_err(|error| {
         WrongUse(format!(
-            "{python}: {error}; name a Python that has swebench as --python"
+            "{python}: {error}; choose a Python that has the package swebench with --python"
         ))
     })?;
     if !checked.status.success() {
@@ -80,7 +80,7 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         .stdout(Stdio::from(std::io::stderr()))
         .kill_on_drop(true);
     let status = harness.status().await?;
-    anyhow::ensure!(status.success(), "the package's grader failed: {status}");
+    anyhow::ensure!(status.success(), "the grader of the package swebench failed: {status}");
     let grades = read(&report_in(folder.path())?)?;
     print_grades(&grades, args)
 }
@@ -105,12 +105,12 @@ fn report_in(folder: &Path) -> anyhow::Result<PathBuf> {
         .flatten()
         .map(|entry| entry.path());
     let found = files.filter(|path| path.is_file()).find(is_report);
-    found.context("the package's grader left no report")
+    found.context("the grader of the package swebench wrote no report")
 }
 
 fn read(path: &Path) -> anyhow::Result<Grades> {
     let text = std::fs::read_to_string(path)?;
-    let report: Report = serde_json::from_str(&text).context("the package's report")?;
+    let report: Report = serde_json::from_str(&text).context("cannot read the report of the package swebench")?;
     let mut grades = Grades::default();
     let mut add = |ids: Vec<String>, grade: Grade| {
         for id in ids {
@@ -118,11 +118,11 @@ fn read(path: &Path) -> anyhow::Result<Grades> {
         }
     };
     add(report.resolved_ids, Grade::Resolved);
-    let said = |why: &str| format!("{why}, the package's grader says");
+    let said = |why: &str| format!("{why}, according to the package swebench");
     add(report.unresolved_ids, Grade::Unresolved(said("tests fail")));
     add(
         report.empty_patch_ids,
-        Grade::Unresolved("nothing was predicted".into()),
+        Grade::Unresolved("the prediction is empty".into()),
     );
     add(
         report.error_ids,

@@ -62,7 +62,7 @@ pub(super) async fn run(
     let programs = HostPrograms::outside_current_directory();
     let program = programs
         .find(&args.ray_python.to_string_lossy())
-        .map_err(|error| WrongUse(format!("{error}; name one as --ray-python")))?;
+        .map_err(|error| WrongUse(format!("{error}; choose a Python with --ray-python")))?;
     // The driver runs in a new directory, so that it cannot import modules from the current one.
     let driver = programs.command(&program, Variables::Inherited, folder.path());
     let mut child = Command::from(driver)
@@ -71,9 +71,9 @@ pub(super) async fn run(
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| WrongUse(format!("{python}: {error}; name one as --ray-python")))?;
-    let mut stdin = child.stdin.take().context("the driver has no input")?;
-    let stdout = child.stdout.take().context("the driver has no output")?;
+        .map_err(|error| WrongUse(format!("{python}: {error}; choose a Python with --ray-python")))?;
+    let mut stdin = child.stdin.take().context("the Ray driver has no standard input")?;
+    let stdout = child.stdout.take().context("the Ray driver has no standard output")?;
     stdin.write_all(format!("{wanted}\n").as_bytes()).await?;
     let mut lines = BufReader::new(stdout).lines();
     let mut missing = left.len();
@@ -81,11 +81,11 @@ pub(super) async fn run(
         let line = tokio::time::timeout(limit, lines.next_line()).await;
         let seconds = limit.as_secs();
         let line = line.with_context(|| {
-            format!("nothing came from the cluster within {seconds} s: has it nodes with CPUs?")
+            format!("no result came from the Ray cluster within {seconds} s: does the cluster have nodes with free CPUs?")
         })??;
         let Some(line) = line else {
             anyhow::bail!(
-                "the driver ended with {missing} instances missing: has {python} the package ray, and is a cluster at {address}?"
+                "the Ray driver ended with {missing} instances missing: does {python} have the package ray, and is there a cluster at {address}?"
             );
         };
         let Ok(said) = serde_json::from_str::<Said>(&line) else {
@@ -107,7 +107,7 @@ impl Said {
         let record = self.record.unwrap_or_else(|| Record {
             instance_id: self.id,
             outcome: bench::Outcome::Failed {
-                why: self.error.unwrap_or_else(|| "its task said nothing".into()),
+                why: self.error.unwrap_or_else(|| "the Ray task returned nothing".into()),
                 dollars: Dollars::default(),
             },
             seconds: 0.0,
@@ -125,7 +125,7 @@ impl Said {
 /// Returns this program with this run's arguments, as every node can start it. The instances are
 /// appended later.
 fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
-    let program = std::env::current_exe().context("this program cannot find itself")?;
+    let program = std::env::current_exe().context("cannot find the path of the starling executable")?;
     let mut words: Vec<OsString> = vec![program.into(), "swebench".into(), "run".into()];
     let mut add = |name: &str, value: OsString| words.extend([name.into(), value]);
     add("--dataset", whole(&args.data.dataset)?);
@@ -157,7 +157,7 @@ fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     }
     let text = |word: OsString| {
         word.into_string()
-            .map_err(|word| WrongUse(format!("{}: not a text in UTF-8", word.display())).into())
+            .map_err(|word| WrongUse(format!("{}: this argument is not UTF-8 text", word.display())).into())
     };
     words.into_iter().map(text).collect()
 }

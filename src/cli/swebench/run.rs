@@ -63,8 +63,8 @@ pub(super) async fn solve(
         repositories: args.data.repositories(),
         environments,
         containers: args.containers.containers(),
-        cache: cache_dir().context("there is no cache directory: set STARLING_CACHE_DIR")?,
-        program: std::env::current_exe().context("this program cannot find itself")?,
+        cache: cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?,
+        program: std::env::current_exe().context("cannot find the path of the starling executable")?,
         arguments: arguments(args),
         hidden: hidden(args),
         oracle: oracle(args, instances).await,
@@ -126,7 +126,7 @@ fn settings(args: &RunArgs) -> anyhow::Result<Settings> {
 /// Returns the version of this program with a hash of its file, because two builds can have the
 /// same version.
 fn program() -> anyhow::Result<String> {
-    let file = std::env::current_exe().context("this program cannot find itself")?;
+    let file = std::env::current_exe().context("cannot find the path of the starling executable")?;
     let hash = file_hash(&file)?;
     Ok(format!("starling {}, {hash}", env!("CARGO_PKG_VERSION")))
 }
@@ -271,7 +271,7 @@ pub(super) fn said(record: &Record) -> String {
 fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
     let took = std::time::Duration::from_secs_f64(report.seconds);
     let mut text = format!(
-        "{}: {} settled, {} with a change, {} failed · {}, {} tokens, {} · {} of work\n{}",
+        "{}: {} settled, {} with a change, {} failed · {}, {} tokens, {} · {} of total run time\n{}",
         words::count(report.instances as u64, "instance"),
         report.settled,
         report.with_patch,
@@ -283,7 +283,7 @@ fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
         args.out.join("report.html").display(),
     );
     if ended == Ended::BudgetSpent {
-        text.push_str("\nthe budget for all is spent: give a larger --budget-usd-all to go on");
+        text.push_str("\nthe budget for all instances is spent: pass a larger --budget-usd-all to continue");
     }
     text
 }

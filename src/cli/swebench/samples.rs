@@ -71,7 +71,7 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
     match args.json {
         true => println!("{}", serde_json::to_string(&sampled)?),
         false => println!(
-            "{} of {} instances have a chosen change, each of {} samples: {}",
+            "{} of {} instances have a chosen change (from {} samples each): {}",
             sampled.chosen,
             sampled.instances,
             args.samples,
@@ -181,7 +181,7 @@ async fn choose_all(
     let mut predictions = String::new();
     while let Some((task, of_this, choice)) = chosen.try_next().await? {
         let record = of_this.get(choice.chosen - 1);
-        let record = record.context("a choice of another run")?;
+        let record = record.context("the choice belongs to another run")?;
         let prediction = Prediction {
             instance_id: task.id.clone(),
             model_name_or_path: format!("{model}, chosen of {}", args.samples),

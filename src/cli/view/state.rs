@@ -520,8 +520,8 @@ pub fn tests(report: &TestReport) -> String {
     let passed = count(TestStatus::Passed);
     let unsteady = match count(TestStatus::Unsteady) {
         0 => String::new(),
-        1 => ", 1 fails now and then".to_owned(),
-        many => format!(", {many} fail now and then"),
+        1 => ", 1 fails sometimes".to_owned(),
+        many => format!(", {many} fail sometimes"),
     };
     let seconds = report.millis as f64 / 1000.0;
     let word = report.outcome.word();

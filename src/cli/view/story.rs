@@ -91,7 +91,7 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
     {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
         let told = match to.is_empty() {
-            true => "no other owner has to follow".to_owned(),
+            true => "no other owner needs to follow up".to_owned(),
             false => format!("tells {}", words::few(&to)),
         };
         let text = format!("{}; {told}", changes.join("; "));
@@ -113,11 +113,11 @@ fn of_run(event: &Event, state: &RunState) -> Vec<Line> {
         let kept = match patch {
             Some(patch) => {
                 let command = PatchCommand::of(&state.root).make();
-                format!("kept in {patch}; `{command}` takes it by hand")
+                format!("kept in {patch}; apply it yourself with `{command}`")
             }
-            None => "the log of the run holds them".to_owned(),
+            None => "they are stored in the log of the run".to_owned(),
         };
-        let text = format!("taken back, for the run did not settle: {kept}");
+        let text = format!("taken back, because the run did not settle: {kept}");
         let mut lines = vec![said("↶", Style::Warning, "its changes", &text)];
         let stays = |(id, why): &(ProposalId, String)| {
             said("!", Style::Bad, &id.to_string(), &format!("stays: {why}"))
@@ -340,8 +340,8 @@ fn noticed(notice: &ModelNotice) -> String {
             attempt,
             error,
             ..
-        } => format!("{model} is asked again (attempt {attempt}): {error}"),
-        ModelNotice::FellBack { from, to, error } => format!("{to} in place of {from}: {error}"),
+        } => format!("the request to {model} is retried (attempt {attempt}): {error}"),
+        ModelNotice::FellBack { from, to, error } => format!("{to} is used instead of {from}: {error}"),
         ModelNotice::Continued { model, joined } => {
             format!("the answer of {model} was cut and is continued ({joined} characters so far)")
         }
@@ -353,7 +353,7 @@ fn answers(source: AnswerSource) -> &'static str {
     match source {
         AnswerSource::Model => "answers",
         AnswerSource::Memory => "answers (from memory)",
-        AnswerSource::Cycle => "answers (at once, to break a circle)",
+        AnswerSource::Cycle => "answers (at once, to break a cycle)",
         AnswerSource::Refused => "cannot answer",
     }
 }
@@ -513,7 +513,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             }));
             if let Some(changed) = found.only_as_changed() {
                 let name = format!(
-                    "{} pass only as the run changed the tests",
+                    "{} pass only because the run changed the tests",
                     changed.tests.len()
                 );
                 lines.push(fact(&name, Style::Bad, &words::few(&short(&changed.tests))));
@@ -524,7 +524,7 @@ fn tests_evidence(found: &TestEvidence) -> Vec<Line> {
             let with_original = found.with_original();
             for (what, ids) in [
                 (
-                    "failing now and then with the original tests",
+                    "sometimes failing with the original tests",
                     short(&with_original.unsteady),
                 ),
                 (

@@ -32,7 +32,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     let Some(finished) = &state.finished else {
         return vec![Line::of(
             Style::Bad,
-            "the run ended without a word: the server is gone",
+            "the run ended without a result, because the server exited",
         )];
     };
     let mut lines = vec![Line::new()];
@@ -52,7 +52,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines.push(match state.tests.is_some() && state.tests_are_old {
         true => field(
             "tests",
-            &format!("{tests}, before the last change was made"),
+            &format!("{tests}, before the last change"),
         ),
         false => field("tests", tests),
     });

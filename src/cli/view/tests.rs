@@ -444,7 +444,7 @@ fn tests_of_before_the_last_change_are_told_as_such() {
     events.insert(events.len() - 1, applied);
     let said = said(&events);
     assert!(
-        said.contains("7 pass (") && said.contains("), before the last change was made\n"),
+        said.contains("7 pass (") && said.contains("), before the last change\n"),
         "{said}"
     );
 }
@@ -774,5 +774,5 @@ fn a_changed_contract_says_whom_it_is_told() {
         plain(&story(&[event]))
     };
     assert!(told(&["b.py::g"]).contains("removed; tells b.py::g"));
-    assert!(told(&[]).contains("removed; no other owner has to follow"));
+    assert!(told(&[]).contains("removed; no other owner needs to follow up"));
 }

@@ -65,7 +65,7 @@ impl Env {
             let is_last = matches!(wanted, Ok(Wanted::Close));
             let said = match wanted {
                 Ok(wanted) => trainer.answer(wanted).await,
-                Err(error) => Said::error(format!("no request: {error}")),
+                Err(error) => Said::error(format!("invalid request: {error}")),
             };
             let mut line = serde_json::to_vec(&said)?;
             line.push(b'\n');
@@ -100,7 +100,7 @@ impl Trainer<'_> {
             Wanted::Reset { instance_id } => self.reset(instance_id.as_deref()).await,
             Wanted::Step { action } => {
                 let Some((_, episode)) = &mut self.episode else {
-                    return Said::error("no episode is under way: reset first");
+                    return Said::error("no episode is running: send a reset request first");
                 };
                 match action.reply() {
                     Ok(reply) => episode.answer(reply),
@@ -121,12 +121,12 @@ impl Trainer<'_> {
         };
         let Some(instance) = found else {
             let id = id.unwrap_or("of any name");
-            return Said::error(format!("there is no instance {id}"));
+            return Said::error(format!("the data set has no instance {id}"));
         };
         self.next += usize::from(id.is_none());
         match Episode::begin(&self.env.runs, &instance.task, &self.env.grader.checkouts) {
             Ok(episode) => self.episode = Some((instance, episode)),
-            Err(error) => return Said::error(format!("no episode can begin: {error}")),
+            Err(error) => return Said::error(format!("cannot start an episode: {error}")),
         }
         self.turn().await
     }
@@ -134,7 +134,7 @@ impl Trainer<'_> {
     /// Continues until the next request or the end of the episode.
     async fn turn(&mut self) -> Said {
         let Some((instance, mut episode)) = self.episode.take() else {
-            return Said::error("no episode is under way: reset first");
+            return Said::error("no episode is running: send a reset request first");
         };
         match episode.turn().await {
             Turn::Asked(request) => {

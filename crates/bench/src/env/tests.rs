@@ -135,7 +135,7 @@ async fn a_policy_answers_in_the_place_of_a_model_and_the_grader_gives_the_rewar
         said[3]["info"]["why"]
             .as_str()
             .unwrap()
-            .contains("no environment")
+            .contains("no test environment")
     );
     assert!(
         said[3]["info"]["patch"]
@@ -170,8 +170,8 @@ async fn what_makes_no_sense_is_told_and_changes_nothing() {
         .iter()
         .map(|one| one["error"].as_str().unwrap())
         .collect();
-    assert!(errors[0].contains("no request"), "{errors:?}");
-    assert!(errors[1].contains("reset first"), "{errors:?}");
+    assert!(errors[0].contains("invalid request"), "{errors:?}");
+    assert!(errors[1].contains("send a reset request first"), "{errors:?}");
     assert!(errors[2].contains("no instance other"), "{errors:?}");
 }
 

@@ -55,7 +55,7 @@ impl Action {
         let text = self.content.unwrap_or_default();
         let calls = self.tool_calls.unwrap_or_default();
         if text.is_empty() && calls.is_empty() {
-            return Err("an action has content or tool_calls".into());
+            return Err("an action needs either content or tool_calls".into());
         }
         let tool_calls: Vec<ToolCall> = calls.into_iter().enumerate().map(call).collect();
         let said = tool_calls

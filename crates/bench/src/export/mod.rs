@@ -91,18 +91,18 @@ pub enum ExportError {
     Place(#[from] PlaceError),
     #[error("{}: {error}", .path.display())]
     Unreadable { path: PathBuf, error: io::Error },
-    #[error("{}: {error}; expected what `starling swebench grade --json` prints", .path.display())]
+    #[error("{}: {error}; expected the output of `starling swebench grade --json`", .path.display())]
     NoGrades {
         path: PathBuf,
         error: serde_json::Error,
     },
-    #[error("{} was not graded: give what `starling swebench grade --json` says of it as --graded", .0.display())]
+    #[error("{} has no grades: run `starling swebench grade --json` on it, and pass the output with --graded", .0.display())]
     Ungraded(PathBuf),
-    #[error("the split {0} is for measuring: give --allow-held-out to train on it all the same")]
+    #[error("the split {0} is reserved for evaluation: pass --allow-held-out to export it as training data anyway")]
     MeasuringSplit(String),
     #[error(
-        "{count} instances are held out, {first} among them: leave them out, or give --allow-held-out \
-         to train on them all the same"
+        "{count} instances are held out for evaluation, for example {first}: leave them out, or pass \
+         --allow-held-out to export them as training data anyway"
     )]
     HeldOut { count: usize, first: String },
 }

@@ -80,8 +80,8 @@ pub(super) enum Doubt {
 impl Doubt {
     pub(super) fn words(&self) -> &'static str {
         match self {
-            Doubt::Passes => "a test passes that cannot: the machinery of the tests was changed",
-            Doubt::Missing(_) => "the tests did not run to their end",
+            Doubt::Passes => "a control test that must fail passes: the change manipulates the test framework",
+            Doubt::Missing(_) => "the test run was cut off before its end",
         }
     }
 }

@@ -111,7 +111,7 @@ async fn the_right_change_resolves_whatever_fails_anyway() {
 
 #[tokio::test]
 async fn no_change_and_wrong_changes_do_not() {
-    is_unresolved(grade("").await, "nothing was predicted");
+    is_unresolved(grade("").await, "the prediction is empty");
     let wrong = patch("code_of.py", CODE, "n + n + 1", "n");
     is_unresolved(grade(&wrong).await, "FAIL_TO_PASS");
     let misfit = gold().replace("n + n + 1", "n + n + 2");
@@ -147,7 +147,7 @@ async fn who_ends_the_tests_is_not_resolved() {
         "import os, sys; sys.stderr.flush(); os._exit(0)",
     );
     let ends = unified_diff("code_of.py", CODE, &mended);
-    is_unresolved(grade(&ends).await, "did not run to their end");
+    is_unresolved(grade(&ends).await, "was cut off before its end");
 }
 
 #[tokio::test]
@@ -187,9 +187,9 @@ async fn a_command_that_names_its_tests_is_believed() {
 #[tokio::test]
 async fn who_makes_all_tests_pass_is_not_resolved() {
     let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
-    is_unresolved(grade(&with_head(blind)).await, "a test passes that cannot");
+    is_unresolved(grade(&with_head(blind)).await, "a control test that must fail passes");
     let deaf = "import unittest\nunittest.TestCase.assertEqual = lambda self, *a: None\n";
-    is_unresolved(grade(&with_head(deaf)).await, "a test passes that cannot");
+    is_unresolved(grade(&with_head(deaf)).await, "a control test that must fail passes");
 }
 
 #[tokio::test]
@@ -223,5 +223,5 @@ async fn what_cannot_be_graded_says_why() {
         model_patch: Some(gold()),
     };
     let grade = bed.grader.grade(&bed.instance, &prediction).await;
-    assert_eq!(grade, Grade::Error("it has no environment".into()));
+    assert_eq!(grade, Grade::Error("the instance has no test environment".into()));
 }

@@ -43,7 +43,7 @@ impl Child<'_> {
         let (Some(mut stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("its pipes are gone".into());
+            return Err("the run could not be started: its input and output are not connected".into());
         };
         heard.pid = child.id();
         let told = async {
@@ -57,11 +57,11 @@ impl Child<'_> {
             let _ = tokio::time::timeout(LAST_WAIT, child.kill()).await;
             let seconds = self.limit.as_secs();
             return Err(format!(
-                "it was still at work after {seconds} s, and was ended"
+                "the run did not finish within {seconds} s, and was stopped"
             ));
         };
         let status = child.wait().await.map_err(|error| error.to_string())?;
-        finished.ok_or_else(|| format!("no run was finished ({status}): {}", complaint.trim()))
+        finished.ok_or_else(|| format!("the run ended without a result ({status}): {}", complaint.trim()))
     }
 
     fn command(&self) -> Command {

@@ -201,7 +201,7 @@ impl Runs {
         if let Some(oracle) = &self.oracle {
             let known = oracle
                 .get(&task.id)
-                .ok_or("nothing is known of its change")?;
+                .ok_or("the change of this instance was not recorded")?;
             let file = lent.beside("known.json");
             let known = serde_json::to_vec(known).map_err(text)?;
             std::fs::write(&file, known).map_err(text)?;

@@ -113,7 +113,7 @@ pub struct Place {
 pub enum PlaceError {
     #[error("{}: {error}", .path.display())]
     Disk { path: PathBuf, error: io::Error },
-    #[error("{}: {error}; remove it to begin this part again", .path.display())]
+    #[error("{}: {error}; remove this file to run the instance again", .path.display())]
     NoRecord {
         path: PathBuf,
         error: serde_json::Error,
@@ -121,7 +121,7 @@ pub enum PlaceError {
     #[error("{} is being written by another run", .0.display())]
     Taken(PathBuf),
     #[error(
-        "{} holds a run with other settings, which cannot be resumed with these:\n  {}\nGive the settings of that run, or another directory as --out.",
+        "{} contains a run with other settings, so it cannot be resumed with these settings:\n  {}\nUse the settings of that run, or another directory for --out.",
         .path.display(), .differences.join("\n  ")
     )]
     Other {

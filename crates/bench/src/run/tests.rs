@@ -239,7 +239,7 @@ async fn a_wedged_instance_is_ended_and_the_others_go_on() {
         .run(&one.problem_statement, &mut heard)
         .await
         .unwrap_err();
-    assert!(why.contains("was ended"), "{why}");
+    assert!(why.contains("was stopped"), "{why}");
     // Its cost counts, and its trajectory can be found.
     assert_eq!(heard.dollars, Dollars(0.7));
     assert_eq!(heard.run, Some(RunId("w".into())));
@@ -262,7 +262,7 @@ async fn who_ignores_signals_is_ended_all_the_same() {
         .run("stubborn", &mut Heard::default())
         .await
         .unwrap_err();
-    assert!(why.contains("was ended"), "{why}");
+    assert!(why.contains("was stopped"), "{why}");
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ fn a_folder_belongs_to_one_run_and_one_process() {
         "\n  model: `m`, not `n`\n",
         "\n  program: `starling 1`, not `starling 2`\n",
         "\n  tests: nothing, not `x`\n",
-        "another directory as --out",
+        "another directory for --out",
     ] {
         assert!(other.contains(told), "{told}: {other}");
     }

@@ -48,7 +48,7 @@ fn lost(home: &Path) -> Option<String> {
     });
     if let Some((link, to)) = dangling {
         let (link, to) = (link.display(), to.display());
-        return Some(format!("{link} leads to {to}, which does not exist"));
+        return Some(format!("{link} is a link to {to}, which does not exist"));
     }
     let is_lost = home.join("pyvenv.cfg").is_file() && !python.exists();
     is_lost.then(|| format!("{} does not exist", python.display()))
@@ -173,12 +173,12 @@ mod tests {
         let at = |name: &str| root.path().join(name).join("bin/python");
         let expected = [
             format!(
-                "{} leads to /nowhere/python3, which does not exist",
+                "{} is a link to /nowhere/python3, which does not exist",
                 at(".venv").display()
             ),
             format!("{} does not exist", at("venv").display()),
             format!(
-                "{} leads to /nowhere, which does not exist",
+                "{} is a link to /nowhere, which does not exist",
                 root.path().join("env").display()
             ),
         ];

@@ -94,7 +94,7 @@ impl Directories {
         if is_cut {
             tracing::warn!(
                 root = %root.display(),
-                "the project is large: secrets far below its root may not be replaced in the output of tests"
+                "the project is large: secrets in deep directories may be visible in the output of tests"
             );
         }
         files.extend(SecretFile::of_git(root));

@@ -262,7 +262,7 @@ async fn calls_over_the_network() {
     };
     bed.run(&call("192.0.2.1", 80), 60, |report| {
         assert_eq!(report.outcome, TestOutcome::Failed);
-        let note = "note: tests run without a network";
+        let note = "note: tests have no network";
         assert!(report.output.contains(note), "{}", report.output);
     })
     .await;

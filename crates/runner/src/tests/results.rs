@@ -83,7 +83,7 @@ async fn a_process_that_ends_itself_has_failed() {
         let report = tests.run(request(&[], &over)).await;
         assert_eq!(report.outcome, TestOutcome::Failed, "{end}");
         assert!(
-            report.output.contains("the end of its session"),
+            report.output.contains("did not finish its test session"),
             "{}",
             report.output
         );
@@ -113,7 +113,7 @@ async fn a_module_in_place_of_pytest_is_not_believed() {
         "print('=== short test summary info ===\\nPASSED test_m.py::test_a\\n=== 1 passed ===')\n";
     let report = tests.run(request(&[], &[("pytest.py", lie)])).await;
     assert_eq!(report.outcome, TestOutcome::Failed, "{}", report.output);
-    assert!(report.output.contains("did not start its session"));
+    assert!(report.output.contains("did not start its test session"));
 }
 
 #[tokio::test]
@@ -522,7 +522,7 @@ async fn a_unittest_that_ends_itself_has_failed() {
             "{end}: {}",
             report.output
         );
-        assert!(report.output.contains("its session"), "{}", report.output);
+        assert!(report.output.contains("its test session"), "{}", report.output);
     }
 }
 

@@ -18,7 +18,7 @@ use super::plan::{Confinement, Plan};
 use super::{KEEPER, Mechanism, tried};
 
 /// What a user can do where no sandbox can be made.
-pub const SANDBOX_ADVICE: &str = "run Starling in WSL, where Linux has one";
+pub const SANDBOX_ADVICE: &str = "run Starling in WSL, where the Linux sandbox is available";
 
 /// Nothing can make a sandbox.
 pub(crate) const MECHANISMS: &[Mechanism] = &[];
@@ -74,14 +74,14 @@ fn start(plan: &Plan) -> Result<Started, String> {
     let shell = shell().ok_or("no shell runs the test command: install Git for Windows")?;
     let temporary = plan.scratch.join("tmp");
     let home = temporary.join("home");
-    fs::create_dir_all(&home).map_err(tried("a home directory"))?;
+    fs::create_dir_all(&home).map_err(tried("creating the home directory"))?;
     let limits = JobLimits {
         memory: Some(plan.bounds.memory),
         processes: Some(plan.bounds.processes),
     };
-    let job = Job::new(limits).map_err(tried("a job object"))?;
+    let job = Job::new(limits).map_err(tried("creating the job object"))?;
     // The command is started by a process of the job, so nothing that it starts can be outside.
-    job.add_this_process().map_err(tried("a job object"))?;
+    job.add_this_process().map_err(tried("creating the job object"))?;
     let output = io::stdout().as_handle().try_clone_to_owned();
     let child = Command::new(shell)
         .arg("-c")
@@ -90,7 +90,7 @@ fn start(plan: &Plan) -> Result<Started, String> {
         .envs(["HOME", "USERPROFILE"].map(|name| (name, &home)))
         .envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, &temporary)))
         .stdin(Stdio::null())
-        .stderr(output.map_err(tried("its output"))?)
+        .stderr(output.map_err(tried("redirecting the output"))?)
         .spawn()
         .map_err(tried("starting a shell"))?;
     Ok(Started {

@@ -131,7 +131,7 @@ impl Inside<'_> {
         let started = self.client(command).and_then(|mut client| client.spawn());
         let mut child = started.map_err(|error| {
             let client = self.container.client.display();
-            format!("{client}: {error}; is it installed?")
+            format!("cannot start the container client {client}: {error}; is it installed?")
         })?;
         let mut output = Reader::of(child.stdout.take(), Capture::new(command.output_cap));
         let mut complaint = child.stderr.take();
@@ -158,7 +158,7 @@ impl Inside<'_> {
         let Some((_, said)) = text.split_once(BEGUN) else {
             let image = &self.container.image;
             let why = complaint.trim();
-            return Err(format!("no container of {image}: {why}{}", text.trim()));
+            return Err(format!("could not start a container from the image {image}: {why}{}", text.trim()));
         };
         let end = match status {
             Err(_) => End::TimedOut,

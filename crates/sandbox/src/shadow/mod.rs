@@ -57,19 +57,19 @@ pub struct Policy {
 /// Error when a command could not run in a shadow.
 #[derive(Debug, thiserror::Error)]
 pub enum ShadowError {
-    #[error("no shadow for this change: {0}")]
+    #[error("cannot create a shadow with this change: {0}")]
     Path(#[from] ReadError),
-    #[error("no shadow could be made in {}: {source}", .cache.display())]
+    #[error("cannot create a shadow (a copy of the project for tests) in {}: {source}", .cache.display())]
     Io { cache: PathBuf, source: io::Error },
     #[error(
-        "the disk of {} is full, so no command was run to its end: make room there, or set \
+        "the disk of {} is full, so the test command could not finish: free some space, or set \
          STARLING_CACHE_DIR to a directory on another disk", .cache.display()
     )]
     DiskFull { cache: PathBuf },
-    #[error("{}: no shadow could be made: {message}", .root.display())]
+    #[error("{}: cannot create a shadow (a copy of the project for tests): {message}", .root.display())]
     Refused { root: PathBuf, message: String },
     #[error(
-        "no sandbox can be made here ({reason}), and nothing runs without one: {}, or \
+        "no sandbox can be created on this system ({reason}), and tests do not run without one: {}, or \
          set sandbox.missing to \"allow\"",
         SANDBOX_ADVICE
     )]

@@ -14,7 +14,7 @@ use starling_swarm::{Event, Record as Logged, Stamped};
 /// Legend of the lines in the picture.
 const KEY: &str = "<p class=\"key dim\"><span><i class=\"accent\"></i>question</span>\
     <span><i class=\"warning\"></i>change request</span><span><i class=\"dashed\"></i>follow-up</span>\
-    <span><i class=\"good\"></i>a green ring: its symbol was changed</span></p>\n";
+    <span><i class=\"good\"></i>green ring: the symbol was changed</span></p>\n";
 
 pub(super) fn of(record: &Record, trajectory: &str) -> String {
     let events = events(trajectory);

@@ -48,7 +48,7 @@ fn trouble_of_an_agent_is_told() {
 
 #[test]
 fn a_variable_that_tests_are_not_given_is_told_once() {
-    let note = "REGION is set, but tests see it when `sandbox.environment` names it";
+    let note = "REGION is set, but tests see it only if `sandbox.environment` names it";
     let mut failing = report(&["t9"], 1);
     failing.cases[0].message = format!("KeyError: 'REGION'\nnote: the variable {note}");
     let run = |phase| Event::TestsRun {
@@ -79,7 +79,7 @@ fn a_patch_is_taken_by_git_only_in_a_repository() {
     };
     let told = plain(&tell(&back, &state));
     assert!(
-        told.ends_with("kept in /c/1.patch; `patch -p1 -i` takes it by hand"),
+        told.ends_with("kept in /c/1.patch; apply it yourself with `patch -p1 -i`"),
         "{told}"
     );
 }
@@ -96,7 +96,7 @@ fn what_models_do_on_the_way_is_told() {
                 wait_ms: 500,
                 error: error.clone(),
             },
-            "! a.py::f big is asked again (attempt 2): 429",
+            "! a.py::f the request to big is retried (attempt 2): 429",
         ),
         (
             ModelNotice::FellBack {
@@ -104,7 +104,7 @@ fn what_models_do_on_the_way_is_told() {
                 to: small,
                 error,
             },
-            "! a.py::f small in place of big: 429",
+            "! a.py::f small is used instead of big: 429",
         ),
         (
             ModelNotice::Continued {
@@ -135,7 +135,7 @@ fn talk_names_both_and_is_cut_when_it_is_long() {
     for (source, verb) in [
         (AnswerSource::Model, "answers"),
         (AnswerSource::Memory, "answers (from memory)"),
-        (AnswerSource::Cycle, "answers (at once, to break a circle)"),
+        (AnswerSource::Cycle, "answers (at once, to break a cycle)"),
         (AnswerSource::Refused, "cannot answer"),
     ] {
         let event = Event::Answered {

@@ -36,7 +36,7 @@ pub(super) fn start(plan: &Plan, mut command: Command) -> Result<Child, String> 
                 restrict_writing(plan).map_err(|error| format!("Landlock: {error}"))?;
                 drop_capabilities().map_err(tried("giving up capabilities"))?;
                 let listener =
-                    filter::install(sockets).map_err(tried("the filter of system calls"))?;
+                    filter::install(sockets).map_err(tried("installing the system call filter"))?;
                 Ok((spawn()?, listener))
             });
             let started = confined

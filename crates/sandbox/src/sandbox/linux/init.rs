@@ -42,7 +42,7 @@ pub(super) fn serve() -> i32 {
         .and_then(|()| read_plan(&talk))
         .map_err(tried("reading the plan"))
         .and_then(|plan| {
-            let written = Written::of(&plan).map_err(tried("looking at the shadow"))?;
+            let written = Written::of(&plan).map_err(tried("reading the shadow"))?;
             Ok((start(&plan)?, written, plan))
         });
     let (report, status) = match started {
@@ -65,7 +65,7 @@ fn start(plan: &Plan) -> Result<Child, String> {
             // mounts.
             let user = (plan.user, plan.group);
             identity::become_user(UnshareFlags::empty(), user, (0, 0))
-                .map_err(tried("becoming the user"))?;
+                .map_err(tried("switching to the user"))?;
         }
         Confinement::Bubblewrap => {}
         // Orphaned processes become children of the init, as they do inside a PID namespace.
@@ -75,7 +75,7 @@ fn start(plan: &Plan) -> Result<Child, String> {
     limit(plan).map_err(tried("setting limits"))?;
     let temporary = room::temporary(plan);
     let home = temporary.join("home");
-    fs::create_dir_all(&home).map_err(tried("a home directory"))?;
+    fs::create_dir_all(&home).map_err(tried("creating the home directory"))?;
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")

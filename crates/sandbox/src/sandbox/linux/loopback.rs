@@ -29,7 +29,7 @@ pub(super) fn up() -> io::Result<()> {
     match code.map(i32::from_ne_bytes) {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(-code)),
-        None => Err(io::Error::other("the kernel's answer was cut short")),
+        None => Err(io::Error::other("the reply of the kernel was truncated")),
     }
 }
 

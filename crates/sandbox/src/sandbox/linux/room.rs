@@ -71,19 +71,19 @@ pub(super) fn own_directories() -> impl Iterator<Item = &'static str> {
 /// namespace.
 pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     let at = plan.scratch.join("room");
-    fs::create_dir(&at).map_err(tried("a place for the sandbox"))?;
+    fs::create_dir(&at).map_err(tried("creating the directory of the sandbox"))?;
     let room = Room { at: &at };
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )
-    .map_err(|error| format!("private mounts: {error}"))?;
-    mount_bind_recursive("/", &at).map_err(|error| format!("a second root: {error}"))?;
-    make_read_only(&at).map_err(tried("read-only mounts"))?;
-    room.processes(plan).map_err(tried("its own /proc"))?;
-    room.devices().map_err(tried("its own /dev"))?;
-    let memory = Memory::new(plan).map_err(tried("a file system in memory"))?;
-    room.temporary(&memory).map_err(tried("its own /tmp"))?;
+    .map_err(|error| format!("making the mounts private: {error}"))?;
+    mount_bind_recursive("/", &at).map_err(|error| format!("mounting the new root directory: {error}"))?;
+    make_read_only(&at).map_err(tried("making mounts read-only"))?;
+    room.processes(plan).map_err(tried("mounting /proc"))?;
+    room.devices().map_err(tried("mounting /dev"))?;
+    let memory = Memory::new(plan).map_err(tried("mounting a file system in memory"))?;
+    room.temporary(&memory).map_err(tried("mounting /tmp"))?;
     let places = hidden(plan);
     let kept = kept(plan, &places);
     let inside: Vec<&Path> = kept
@@ -93,7 +93,7 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
         .collect();
     let hidden = room
         .hide(&places, &inside, &memory)
-        .map_err(tried("hiding homes"))?;
+        .map_err(tried("hiding home directories"))?;
     for kept in &kept {
         room.keep(kept)
             .map_err(tried(&format!("keeping {}", kept.source.display())))?;
@@ -105,11 +105,11 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
     room.cover(plan, &memory)
         .map_err(tried("covering secrets"))?;
     for place in hidden {
-        seal(&place).map_err(tried("sealing hidden places"))?;
+        seal(&place).map_err(tried("sealing the hidden directories"))?;
     }
-    let texts = texts(plan).map_err(tried("the texts of the shadow"))?;
+    let texts = texts(plan).map_err(tried("writing the changed files of the shadow"))?;
     enter(&at).map_err(tried("entering the sandbox"))?;
-    lay_over(plan.tree.root(), &texts).map_err(tried("the texts of the shadow"))
+    lay_over(plan.tree.root(), &texts).map_err(tried("writing the changed files of the shadow"))
 }
 
 /// A root file system during setup.

@@ -66,7 +66,7 @@ pub fn take_part() {
 fn start(plan: &Plan) -> Result<Started, String> {
     let temporary = plan.scratch.join("tmp");
     let home = temporary.join("home");
-    fs::create_dir_all(&home).map_err(tried("a home directory"))?;
+    fs::create_dir_all(&home).map_err(tried("creating the home directory"))?;
     let mut command = match plan.confinement {
         Confinement::SandboxExec => {
             let mut command = Command::new(SANDBOX_EXEC);
@@ -87,10 +87,10 @@ fn start(plan: &Plan) -> Result<Started, String> {
         .env("HOME", &home)
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())
-        .stderr(output.map_err(tried("its output"))?);
+        .stderr(output.map_err(tried("redirecting the output"))?);
     lead_group(&mut command);
     let child = command.spawn().map_err(tried("starting a shell"))?;
-    let group = ProcessGroup::of(child.id()).map_err(tried("its process group"))?;
+    let group = ProcessGroup::of(child.id()).map_err(tried("creating the process group"))?;
     Ok(Started {
         child,
         end: Box::new(move || group.kill()),

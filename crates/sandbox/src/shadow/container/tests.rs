@@ -114,7 +114,7 @@ async fn what_takes_too_long_ends_and_no_container_is_an_error() {
     let none = bed("none").await;
     let error = none.run("true", LONG).await.unwrap_err().to_string();
     assert!(
-        error.contains("no container of none: No such image"),
+        error.contains("could not start a container from the image none: No such image"),
         "{error}"
     );
 }
