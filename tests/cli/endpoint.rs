@@ -196,7 +196,7 @@ fn a_key_without_a_configured_model_is_told_and_init_writes_one() {
     );
 
     let said = say(&["init"]);
-    let told = "OPENAI_API_KEY is set, but no model was named";
+    let told = "OPENAI_API_KEY is set, but you chose no model";
     assert!(said.code == Some(0) && said.err.contains(told), "{said:?}");
     std::fs::remove_file(said.out.trim()).unwrap();
     let said = say(&["init", "--model", "openai:gpt-5-mini"]);

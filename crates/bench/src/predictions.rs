@@ -105,6 +105,6 @@ mod tests {
     fn what_is_no_prediction_is_refused() {
         assert!(read("nonsense").is_err());
         let twice = read(&format!("{ONE}\n{ONE}\n")).unwrap_err();
-        assert!(twice.to_string().contains("two predictions for a__b-1"));
+        assert!(twice.to_string().contains("a__b-1 has two predictions"));
     }
 }

@@ -422,7 +422,7 @@ fn the_end_says_everything() {
         assert!(said.contains(&super::words::stop_reason(&reason)), "{said}");
     }
     let gone = summary(&RunState::default(), traces);
-    assert!(plain(&gone).contains("the server is gone"));
+    assert!(plain(&gone).contains("the server exited"));
 }
 
 #[test]

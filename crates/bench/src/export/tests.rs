@@ -126,7 +126,7 @@ fn what_is_kept_for_measuring_is_not_trained_on_by_accident() {
     wanted.held_out.clear();
     wanted.split = "Test".into();
     let error = wanted.lines().unwrap_err().to_string();
-    assert!(error.contains("the split Test is for measuring"), "{error}");
+    assert!(error.contains("the split Test is reserved for evaluation"), "{error}");
     wanted.measuring = Measuring::Allowed;
     assert_eq!(wanted.lines().unwrap().lines[0]["split"], "Test");
 }

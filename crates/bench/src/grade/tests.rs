@@ -140,7 +140,7 @@ fn with_head(head: &str) -> String {
 #[tokio::test]
 async fn who_ends_the_tests_is_not_resolved() {
     let ends = with_head("import os\nos._exit(0)\n");
-    is_unresolved(grade(&ends).await, "0 of 1 tests were seen to pass");
+    is_unresolved(grade(&ends).await, "0 of 1 tests passed");
     // The change is correct, but ends the process before the other tests.
     let mended = CODE.replace("n + n + 1", "n + n").replace(
         "return 'x'",
@@ -165,7 +165,7 @@ async fn who_ends_python_well_whatever_failed_is_not_resolved() {
         model_patch: Some(ends),
     };
     let grade = bed.grader.grade(&bed.instance, &prediction).await;
-    is_unresolved(grade, "0 of 1 tests were seen to pass");
+    is_unresolved(grade, "0 of 1 tests passed");
 }
 
 /// A command that names its tests does not run the canary tests, and does not run them without the

@@ -200,7 +200,7 @@ async fn writes_to_the_home_and_the_repository() {
     bed.run(&line, 60, |report| {
         assert_eq!(report.outcome, TestOutcome::Failed);
         assert!(report.output.contains("own\nevil\n"), "{}", report.output);
-        let note = "note: tests can write only in the project's shadow";
+        let note = "note: tests can write only in the shadow";
         assert!(report.output.contains(note), "{}", report.output);
         assert!(!made.exists() && !etc.exists());
     })
