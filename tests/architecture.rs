@@ -213,7 +213,7 @@ fn crates_depend_only_on_what_the_table_allows() {
 }
 
 #[test]
-fn a_planted_dependency_is_found() {
+fn forbidden_dependency_is_detected() {
     let mut manifests = manifests();
     let add = |manifest: &mut String, line: &str| {
         *manifest = manifest.replace("[dependencies]\n", &format!("[dependencies]\n{line}\n"));
@@ -281,7 +281,7 @@ fn product_sources() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn no_source_names_what_its_crate_must_not_know() {
+fn sources_do_not_mention_terms_forbidden_for_their_crate() {
     let sources = product_sources();
     for (name, words) in FORBIDDEN {
         let directory = Path::new("crates").join(name);
@@ -333,7 +333,7 @@ const STARTS_PROCESSES: [&str; 6] = [
 ];
 
 #[test]
-fn programs_are_started_in_one_place() {
+fn child_processes_are_started_only_in_allowed_files() {
     for (file, code) in product_sources() {
         let starts = code.contains("Command::new(") || code.contains("posix_spawn");
         let is_allowed = STARTS_PROCESSES
@@ -364,7 +364,7 @@ const HIDDEN: [&str; 12] = [
 ];
 
 #[test]
-fn who_chooses_among_samples_cannot_reach_what_belongs_to_the_grader() {
+fn sample_selection_does_not_use_data_of_the_grader() {
     let selector = |(file, _): &(PathBuf, String)| file.starts_with("crates/bench/src/select");
     let files: Vec<_> = product_sources().into_iter().filter(selector).collect();
     assert!(files.len() >= 3, "{files:?}");

@@ -151,7 +151,7 @@ fn is_seconds(value: &Value) {
 }
 
 #[test]
-fn index_says_how_large_a_project_is() {
+fn index_reports_the_size_of_a_project() {
     let shop = Shop::new();
     let report = shop.json(&["index", "--no-cache"]);
     assert_eq!(at(&report, "/files"), 3);
@@ -208,7 +208,7 @@ fn locate_ranks_symbols_and_files() {
 }
 
 #[test]
-fn a_text_comes_from_the_command_line_a_file_or_stdin() {
+fn locate_text_can_be_an_argument_a_file_or_stdin() {
     let shop = Shop::new();
     let task = shop.dir.path().join("task.txt");
     // The file is not completely valid UTF-8.
@@ -230,7 +230,7 @@ fn a_text_comes_from_the_command_line_a_file_or_stdin() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_beside_the_answer() {
+fn empty_results_give_a_note_on_stderr() {
     let shop = Shop::new();
     let nothing = "of this project matches";
     let said = shop.ask(&["locate", "zebra"]);
@@ -268,7 +268,7 @@ fn map_shows_signatures_within_its_budget() {
 }
 
 #[test]
-fn map_without_a_query_shows_what_the_code_uses_most() {
+fn map_without_a_query_shows_the_most_used_code() {
     let shop = Shop::new();
     let said = shop.ask(&["map"]);
     let headings: Vec<&str> = said
@@ -281,7 +281,7 @@ fn map_without_a_query_shows_what_the_code_uses_most() {
 }
 
 #[test]
-fn references_of_a_symbol_are_its_own() {
+fn references_do_not_include_those_of_symbols_with_the_same_name() {
     let shop = Shop::new();
     let found = shop.json(&["references", "shop/tax.py::rate"]);
     let first = at(&found, "/references/0");
@@ -334,7 +334,7 @@ fn references_of_a_symbol_are_its_own() {
 }
 
 #[test]
-fn references_are_asked_for_by_a_name_that_only_one_has() {
+fn references_accept_a_symbol_name_if_it_is_unique() {
     let shop = Shop::new();
     let more = "from shop.tax import rate\n\n\ndef both():\n    return rate('a') + rate('é') + total()\n\n\ndef total():\n    pass\n";
     std::fs::write(shop.root().join("shop/more.py"), more).unwrap();
@@ -366,7 +366,7 @@ fn references_are_asked_for_by_a_name_that_only_one_has() {
 }
 
 #[test]
-fn definition_looks_at_a_place() {
+fn definition_command_resolves_the_name_at_a_position() {
     let shop = Shop::new();
     let place = "shop/cart.py:15:62";
     let found = shop.json(&["definition", place]);
@@ -406,7 +406,7 @@ fn symbols_are_found_by_parts_of_their_names() {
 }
 
 #[test]
-fn wrong_use_says_what_where_and_what_to_do() {
+fn usage_errors_of_code_commands_explain_the_problem() {
     let shop = Shop::new();
     for (args, because) in [
         (&["locate"] as &[&str], "<TEXT|--file <F>>"),
@@ -467,7 +467,7 @@ fn wrong_use_says_what_where_and_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn closed_stdout_is_not_reported_as_an_error() {
     let shop = Shop::new();
     for args in [
         &["locate", "cart"] as &[&str],
@@ -488,7 +488,7 @@ fn a_reader_that_has_enough_is_no_error() {
 }
 
 #[test]
-fn a_project_without_code_has_no_answers() {
+fn code_commands_return_nothing_in_a_project_without_code() {
     let shop = Shop::new();
     let empty = shop.dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();

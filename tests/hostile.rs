@@ -284,7 +284,7 @@ fn check(client: Client, shown: &Value, story: PathBuf) -> String {
 }
 
 #[test]
-fn an_untrusted_project_decides_nothing() {
+fn untrusted_project_configuration_has_no_effect() {
     let bed = Bed::new();
     let mut client = Client::open(&bed, &[]);
     let told = client.told();
@@ -307,7 +307,7 @@ fn an_untrusted_project_decides_nothing() {
 }
 
 #[test]
-fn a_trusted_project_decides_neither_on_models_nor_on_approval_nor_on_limits() {
+fn trusted_project_cannot_set_models_approval_or_limits() {
     let bed = Bed::new();
     let mut client = Client::open(&bed, &["--trust"]);
     let told = client.told();
@@ -331,7 +331,7 @@ fn a_trusted_project_decides_neither_on_models_nor_on_approval_nor_on_limits() {
 }
 
 #[test]
-fn names_reach_the_terminal_as_they_are_not() {
+fn control_characters_in_names_are_escaped_in_the_terminal() {
     let bed = Bed::new();
     for command in [
         &["symbols", "f"][..],

@@ -90,7 +90,7 @@ fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn a_kill_while_it_is_written_leaves_the_old_or_the_new() {
+fn kill_while_writing_leaves_the_old_or_the_new_index() {
     let bed = Bed::new();
     bed.fill(0);
     // The duration of a complete build, so that the kills are spread over it.
@@ -126,7 +126,7 @@ fn leftovers(cache: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_full_disk_costs_only_time() {
+fn index_works_without_a_cache_on_a_full_disk() {
     let bed = Bed::new();
     bed.fill(0);
     // Writes beyond a few KiB fail as on a full disk: with an error, not with a signal.
@@ -152,7 +152,7 @@ fn a_full_disk_costs_only_time() {
 }
 
 #[test]
-fn odd_files_are_left_out_and_hinder_nothing() {
+fn unusual_files_are_skipped_by_the_index() {
     let bed = Bed::new();
     bed.write("good.py", "def good():\n    pass\n");
     bed.write(
@@ -179,7 +179,7 @@ fn odd_files_are_left_out_and_hinder_nothing() {
 }
 
 #[test]
-fn a_file_that_is_replaced_while_it_is_read_is_whole_in_the_end() {
+fn file_replaced_during_indexing_is_indexed_consistently() {
     let bed = Bed::new();
     bed.fill(0);
     let one = "def one():\n    pass\n".repeat(400);
@@ -208,7 +208,7 @@ fn a_file_that_is_replaced_while_it_is_read_is_whole_in_the_end() {
 }
 
 #[test]
-fn processes_at_the_same_time_do_not_hinder_one_another() {
+fn concurrent_processes_can_share_the_index_cache() {
     let bed = Bed::new();
     for round in 0..5 {
         bed.fill(round);
@@ -229,7 +229,7 @@ fn processes_at_the_same_time_do_not_hinder_one_another() {
 }
 
 #[test]
-fn a_folder_of_a_hundred_thousand_files_is_read() {
+fn directory_with_100000_files_is_indexed() {
     let bed = Bed::new();
     for at in 0..100_000 {
         std::fs::write(

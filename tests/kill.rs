@@ -150,7 +150,7 @@ fn replaced(file: &Path, run: &mut std::process::Child) {
 }
 
 #[test]
-fn a_run_that_is_killed_as_its_change_arrives_is_undone_as_a_whole() {
+fn run_killed_while_applying_a_change_is_undone_completely() {
     let bed = tempfile::tempdir().unwrap();
     let (cache, tape) = (bed.path().join("cache"), bed.path().join("tape.jsonl"));
     recording(&tape);
@@ -171,7 +171,7 @@ fn a_run_that_is_killed_as_its_change_arrives_is_undone_as_a_whole() {
 }
 
 #[test]
-fn a_killed_run_leaves_whole_proposals_and_the_next_start_cleans_up() {
+fn killed_run_leaves_only_complete_proposals_and_the_next_start_cleans_up() {
     let bed = tempfile::tempdir().unwrap();
     let (cache, tape) = (bed.path().join("cache"), bed.path().join("tape.jsonl"));
     recording(&tape);

@@ -33,7 +33,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn the_recorded_run_across_symbols_settles_again() {
+fn replayed_run_across_symbols_settles() {
     let cache = tempfile::tempdir().unwrap();
     let output = starling(cache.path())
         .args(["demo", "--replay", "--json"])
@@ -84,7 +84,7 @@ fn the_recorded_run_across_symbols_settles_again() {
 }
 
 #[test]
-fn the_plain_view_says_that_it_is_a_replay() {
+fn plain_output_labels_a_replay() {
     let cache = tempfile::tempdir().unwrap();
     let output = starling(cache.path())
         .args(["demo", "--replay"])
@@ -99,7 +99,7 @@ fn the_plain_view_says_that_it_is_a_replay() {
 }
 
 #[test]
-fn the_recorded_run_of_the_local_model_mends_the_demo_again() {
+fn replayed_run_of_the_local_model_fixes_the_demo() {
     let bed = tempfile::tempdir().unwrap();
     let root = bed.path().join("demo");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");

@@ -288,7 +288,7 @@ fn is_inside(name: &str, outer: &str) -> bool {
 }
 
 #[test]
-fn a_whole_rewrite_changes_its_symbol_alone() {
+fn full_rewrite_changes_only_its_symbol() {
     let strategy = (corpus(), any::<Index>(), function(0), class(), writing());
     let made = Cell::new(0);
     let run = |(base, index, function, class, writing): (String, Index, _, _, Writing)| {
@@ -453,7 +453,7 @@ impl Change {
 }
 
 #[test]
-fn other_rewrites_leave_other_symbols_alone() {
+fn partial_rewrites_do_not_change_other_symbols() {
     let strategy = (corpus(), any::<Index>(), change());
     let made = Cell::new(0);
     let run = |(base, index, change): (String, Index, Change)| {
@@ -495,7 +495,7 @@ fn other_rewrites_leave_other_symbols_alone() {
 }
 
 #[test]
-fn two_rewrites_of_one_base_agree_or_conflict() {
+fn two_rewrites_of_the_same_base_merge_or_conflict() {
     let one = || {
         (
             any::<Index>(),
@@ -561,7 +561,7 @@ fn two_rewrites_of_one_base_agree_or_conflict() {
 }
 
 #[test]
-fn any_damaged_text_has_one_owner_for_each_byte() {
+fn every_byte_of_a_damaged_file_has_exactly_one_owner() {
     let cut = prop::collection::vec((any::<Index>(), 0..3u8), 1..6);
     let strategy = (corpus(), cut, any::<Index>());
     let run = |(base, cuts, index): (String, Vec<(Index, u8)>, Index)| {
@@ -627,7 +627,7 @@ const TOKENS: &[&str] = &[
 ];
 
 #[test]
-fn garbage_is_refused_or_leaves_the_rest_alone() {
+fn invalid_rewrite_is_rejected_or_changes_only_its_symbol() {
     let text = || prop::collection::vec(prop::sample::select(TOKENS), 0..14);
     let strategy = (corpus(), any::<Index>(), text(), text(), 0..6u8);
     let run = |(base, index, one, two, kind): (String, Index, Vec<&str>, Vec<&str>, u8)| {

@@ -124,7 +124,7 @@ fn wait_for(root: &Path, count: usize) {
 }
 
 #[test]
-fn killed_ten_times_each_instance_is_done_once() {
+fn each_instance_is_finished_once_despite_ten_kills() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = dir.path();
     data(root);
@@ -188,7 +188,7 @@ fn killed_ten_times_each_instance_is_done_once() {
 }
 
 #[test]
-fn samples_are_resumed_and_one_of_each_is_chosen() {
+fn run_with_samples_resumes_and_chooses_one_sample_per_instance() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = dir.path();
     data(root);
@@ -256,7 +256,7 @@ fn samples_are_resumed_and_one_of_each_is_chosen() {
 }
 
 #[test]
-fn an_endpoint_that_never_answers_holds_no_worker_beyond_its_limit() {
+fn unresponsive_endpoint_blocks_a_worker_only_up_to_its_time_limit() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = dir.path();
     data(root);

@@ -79,7 +79,7 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn a_scripted_policy_solves_a_planted_instance_and_is_rewarded_by_the_grader() {
+fn scripted_policy_solves_an_instance_and_gets_the_reward_of_the_grader() {
     let dir = bed();
     let root = dir.path();
     let source = root.join("source");
@@ -108,7 +108,7 @@ fn a_scripted_policy_solves_a_planted_instance_and_is_rewarded_by_the_grader() {
 }
 
 #[test]
-fn the_client_keeps_its_promises() {
+fn python_client_tests_pass() {
     let mut tests = Command::new("python3");
     let client = here("crates/bench/src/env/client");
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
@@ -118,7 +118,7 @@ fn the_client_keeps_its_promises() {
 }
 
 #[test]
-fn what_a_run_said_becomes_examples_by_its_grade() {
+fn conversations_of_a_run_are_exported_by_grade() {
     let dir = bed();
     let root = dir.path();
     let out = root.join("out").display().to_string();
@@ -181,7 +181,7 @@ fn what_a_run_said_becomes_examples_by_its_grade() {
 }
 
 #[test]
-fn results_of_a_cluster_are_gathered_each_once() {
+fn results_of_a_ray_cluster_are_collected_once() {
     let dir = bed();
     let root = dir.path();
     let out = root.join("out");

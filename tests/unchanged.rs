@@ -114,7 +114,7 @@ fn outcomes(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_proposal_that_fails_its_tests_changes_nothing() {
+fn proposal_that_fails_its_tests_does_not_change_the_project() {
     let (events, changed) = run(&[]);
     assert_eq!(changed, [""; 0].map(PathBuf::from));
     assert_eq!(outcomes(&events)[..2], ["passed", "failed"], "{events:?}");
@@ -124,7 +124,7 @@ fn a_proposal_that_fails_its_tests_changes_nothing() {
 }
 
 #[test]
-fn nor_do_tests_that_write_where_they_can() {
+fn tests_that_write_files_do_not_change_the_project() {
     let worst = "touch work.py tests .git/index; echo x > new.py; rm -rf .git; mkdir made; \
                  python3 -c 'import work; assert work.value() == 1'";
     let (events, changed) = run(&["--test", worst]);
@@ -133,7 +133,7 @@ fn nor_do_tests_that_write_where_they_can() {
 }
 
 #[test]
-fn a_run_goes_on_after_tests_that_had_to_be_stopped() {
+fn run_continues_after_tests_that_were_stopped() {
     let memory = "python3 -c \"x = b'x' * (10 << 30)\"";
     let bomb =
         "python3 -c 'exec(\"import os\\nwhile True:\\n try: os.fork()\\n except OSError: pass\")'";

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_what_and_why_can_be_watched() {
+    fn steps_of_an_answer_are_shown_with_questions_and_reasons() {
         let found = |n: u32| Found {
             symbol: format!("a.py::f{n}"),
             why: String::new(),
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_says_what_it_cost_and_what_is_amiss() {
+    fn summary_of_an_answer_shows_its_cost_and_why_it_is_incomplete() {
         let mut answer = Answer {
             question: "q".to_owned(),
             answer: "a".to_owned(),

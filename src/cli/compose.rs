@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_several_lines_is_read_without_the_note_below_it() {
+    fn task_from_the_editor_excludes_the_instructions() {
         let folder = tempfile::tempdir().unwrap();
         let script = "{ printf 'Fix #Cart.total:\\n#it is late\\n'; cat \"$1\"; } > \"$1.new\" && mv \"$1.new\" \"$1\"";
         let task = write_task(&scripted(folder.path(), script)).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_is_an_empty_task_and_a_failing_editor_is_told() {
+    fn unchanged_editor_file_is_an_empty_task_and_editor_failure_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(write_task("true").unwrap(), "");
         let failed = write_task(&scripted(folder.path(), "exit 3")).unwrap_err();

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_is_unpacked_as_it_is_and_goes_unless_it_is_kept() {
+    fn demo_project_is_unpacked_unchanged_and_deleted_unless_kept() {
         let one = Project::unpack(DEMO).unwrap();
         let two = Project::unpack(DEMO).unwrap();
         let roots = [one.root(), two.root()];
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_says_what_it_was_asked() {
+    fn task_and_driver_are_read_from_the_recording() {
         let line = |event: &Event| {
             let record = Record::Event(event.clone());
             let stamped = Stamped {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_wrote_is_there_when_the_editor_opens_again() {
+    fn earlier_edits_of_the_user_are_kept_when_the_editor_reopens() {
         let now = || vec![state("x = 1\n\n\ny = 1\n", "x = 2\n\n\ny = 1\n")];
         let editing = Editing::begin(now(), &[]).unwrap();
         assert!(editing.edited().unwrap().is_empty());

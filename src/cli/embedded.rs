@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_projects_is_inside() {
+    fn every_file_of_the_demo_projects_is_embedded() {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         for (name, files) in [("demo", DEMO), ("replay-project", RECORDING_PROJECT)] {
             let root = fixtures.join(name);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_is_told_with_its_value_and_origin() {
+    fn setting_is_explained_with_its_value_and_origin() {
         assert_eq!(
             text(&["limits.calls=20"], "limits.calls"),
             "limits.calls = 20\n  from option -c; default 60; integer\n  \
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_listed_by_their_own_names() {
+    fn settings_of_models_are_listed_under_the_model_names() {
         let options = ["models.big.model=x", "models.small.model=y"];
         let all = explain(&loaded(&options), None).unwrap();
         let is = |key: &str| all.iter().any(|one| one.key == key);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_gets_the_nearest_known_one() {
+    fn error_for_an_unknown_setting_suggests_the_nearest_one() {
         let error = explain(&loaded(&[]), Some("limit.call")).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_weights_are_fetched_only_when_the_user_says_so() {
+    fn weights_are_downloaded_only_if_the_user_agrees() {
         let model = &weights::known()[0];
         let asked = |answers: &str| {
             let mut shown = Vec::new();

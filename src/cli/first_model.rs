@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_names_the_keys_and_takes_a_number() {
+    fn model_question_lists_the_available_keys_and_accepts_a_number() {
         let seen = [provider("OPENAI_API_KEY"), provider("GROQ_API_KEY")];
         let asked = |answers: &str| {
             let mut shown = Vec::new();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_named_of_those_that_are_listed() {
+    fn model_name_question_lists_the_models_of_the_endpoint() {
         let asked = |listed: &[&str], answers: &str| {
             let listed: Vec<String> = listed.iter().map(|name| (*name).to_owned()).collect();
             let mut shown = Vec::new();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_one_line_tells_which_model_is_used() {
+    fn without_a_terminal_a_note_says_that_the_local_model_is_used() {
         let one = note(&[provider("OPENAI_API_KEY")]);
         assert!(
             one.contains("OPENAI_API_KEY is set, but no model is configured, so the local one")
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn openai_follows_its_own_variables_and_others_name_theirs() {
+    fn settings_of_other_providers_than_openai_name_their_url_and_key() {
         assert_eq!(settings(provider("OPENAI_API_KEY")), ModelConfig::default());
         let groq = settings(provider("GROQ_API_KEY"));
         assert_eq!(groq.api_key_env.as_deref(), Some("GROQ_API_KEY"));

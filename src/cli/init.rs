@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_read_as_it_is_and_with_every_line_switched_on() {
+    fn starter_configuration_is_valid_with_and_without_its_commented_lines() {
         for choice in [None, Some(Choice::local()), Some(served())] {
             let text = text(choice.as_ref());
             let (config, warnings) = read(&text);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_weights_that_is_not_there_is_noticed() {
+    fn missing_weights_file_of_a_gguf_model_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.gguf").display().to_string();
         let model = format!("gguf:{file}");
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_where_a_directory_is_needed_is_named() {
+    fn error_names_the_file_that_blocks_the_configuration_directory() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(".config");
         fs::write(&file, "").unwrap();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_added_to_a_file_and_nothing_is_overwritten() {
+    fn chosen_model_is_appended_without_overwriting_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("starling/config.toml");
         remember(&path, &served()).unwrap();

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_at_the_same_time_are_one() {
+    fn simultaneous_signals_count_as_one() {
         let mut signals = Signals::default();
         let start = Instant::now();
         assert!(signals.is_new(start));

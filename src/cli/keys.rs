@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_pauses_around_it_is_pressed_alone() {
+    fn key_with_pauses_around_it_is_a_single_key() {
         let typed = inputs(&[(0, b"a"), (60, b"r"), (60, b"\r")]);
         let keys = [char('a'), char('r'), plain(KeyCode::Enter)];
         assert_eq!(typed, keys.map(Input::Key));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_burst_are_together() {
+    fn keys_in_quick_succession_are_reported_as_one_burst() {
         let both = Input::Keys(vec![char('a'), plain(KeyCode::Enter)]);
         assert_eq!(inputs(&[(0, b"a\r")]), std::slice::from_ref(&both));
         assert_eq!(inputs(&[(0, b"a"), (30, b"\r")]), [both]);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn escape_is_a_key_and_what_follows_it_soon_is_not_alone() {
+    fn key_soon_after_escape_is_part_of_a_burst() {
         let esc = Input::Key(plain(KeyCode::Esc));
         assert_eq!(
             inputs(&[(0, b"\x1b"), (600, b"a")]),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_sends_by_itself_presses_no_key() {
+    fn terminal_replies_are_not_read_as_keys() {
         let strings = [
             "]52;c;", "_G", "^", "X", "P1$r", "]11;rgb:", "[?1;2", "[>1", "[",
         ];
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sequences_press_no_key() {
+    fn unknown_escape_sequences_are_not_read_as_keys() {
         let long = [b"\x1b]52;c;", &[b'Y'; 200_000][..], b"a\x07"].concat();
         let sequences: [&[u8]; 18] = [
             &long,
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn pasted_text_comes_as_one_also_without_its_end() {
+    fn pasted_text_is_one_input_even_without_its_end_marker() {
         let paste = |text: &str| Input::Pasted(text.to_owned());
         let whole = inputs(&[(0, b"\x1b[200~a\nb\x1b[201~")]);
         assert_eq!(whole, [paste("a\nb")]);

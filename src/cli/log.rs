@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_go_to_the_view_while_there_is_one() {
+    fn log_lines_are_diverted_to_the_live_view_while_it_exists() {
         let mut lines = divert();
         Log.write_all(b"one\n").unwrap();
         assert_eq!(lines.try_recv().unwrap(), "one");

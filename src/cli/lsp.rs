@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_and_what_they_start_give_way_and_nobody_else_does() {
+    fn worker_threads_and_their_children_have_lower_priority() {
         let mine = getpriority_process(None).unwrap();
         let workers = workers().unwrap();
         let of_worker = async { getpriority_process(None).unwrap() };

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_has_gone_is_known_however_deep_the_error_lies() {
+    fn broken_pipe_is_detected_in_nested_errors() {
         let io = |kind| anyhow::Error::from(Error::from(kind));
         assert!(is_broken_pipe(&io(ErrorKind::BrokenPipe)));
         let wrapped = io(ErrorKind::BrokenPipe)
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_use_is_known_behind_what_is_said_about_it() {
+    fn wrong_use_is_detected_behind_added_context() {
         let error = anyhow::Error::from(WrongUse("no".to_owned()));
         assert!(error.downcast_ref::<WrongUse>().is_some());
         let told = error.context("the run");

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_nearest_mark_without_a_manifest() {
+    fn takes_the_nearest_marker_file_without_a_manifest() {
         for mark in MARKS.iter().map(|mark| mark.replace('*', "-dev")) {
             let far = format!("p/{mark}");
             let (root, reason) = found(&[&far, "p/a/__init__.py", "p/a/b/__init__.py"], "p/a/b");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_below_the_home_directory() {
+    fn home_directory_and_its_parents_are_never_the_project() {
         let alone = ("p/a/b".to_owned(), Reason::CurrentDirectory);
         assert_eq!(found(&[], "p/a/b"), alone);
         // A repository in the home directory is not the project of its subdirectories.
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_given_is_taken_as_it_is() {
+    fn given_directory_is_used_without_a_search() {
         let (_dir, home) = bed(&["p/.git/HEAD"]);
         let given = home.join("p/a");
         let project = Project::find(Some(&given)).unwrap();

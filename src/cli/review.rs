@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_lock_is_found_by_its_inode() {
+    fn process_that_holds_a_file_lock_is_found_by_inode() {
         let locks = "1: POSIX  ADVISORY  READ 5 08:01:4711 128 128\n\
                      2: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 18 08:01:4711 0 EOF\n";

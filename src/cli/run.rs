@@ -842,7 +842,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_answer_one_question_after_the_other() {
+    async fn entered_lines_answer_the_questions_in_order() {
         let say = |text: &str| Input::Line(text.to_owned());
         let (outcome, text) = shown(&[say("a"), say("r too long"), say("s shorter")], lines).await;
         assert_eq!(outcome, Outcome::Settled);
@@ -856,7 +856,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_that_come_early_wait_for_their_questions() {
+    async fn lines_entered_early_are_kept_for_their_questions() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (tell, heard) = Inputs::channel();
@@ -886,7 +886,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_quits_waits_its_turn_behind_others() {
+    async fn quit_line_takes_effect_after_the_earlier_lines() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (tell, heard) = Inputs::channel();
@@ -907,7 +907,7 @@ mod tests {
     }
 
     #[test]
-    fn the_proof_of_a_run_is_its_outcome() {
+    fn outcome_of_a_run_follows_from_its_proof() {
         let of = |proof: Option<Proof>, stop_reason| {
             let ending = proof.map(|proof| Ending {
                 proof,
@@ -946,14 +946,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_run_that_nobody_can_answer_is_stopped() {
+    async fn run_with_a_question_is_stopped_if_stdin_is_closed() {
         let (outcome, text) = shown(&[Input::Closed], lines).await;
         assert_eq!(outcome, Outcome::NotSettled);
         assert!(text.contains("cancelled"), "{text}");
     }
 
     #[tokio::test]
-    async fn json_is_one_event_a_line_and_ends_with_the_run() {
+    async fn json_output_has_one_event_per_line_and_ends_with_run_finished() {
         let json = |paper| Screen::json(Box::new(paper));
         let (_, text) = shown(&[Input::Line("q".to_owned())], json).await;
         let lines: Vec<Value> = text
@@ -983,7 +983,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_that_come_before_a_question_can_be_read_do_not_answer_it() {
+    async fn keys_pressed_right_after_a_question_appears_are_ignored() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (mut viewer, run) = asked(&editor, &Paper::default()).await;
@@ -1007,7 +1007,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_that_follow_a_dropped_key_at_once_are_dropped_with_it() {
+    async fn keys_right_after_an_ignored_key_are_ignored_too() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let paper = Paper::default();
@@ -1032,7 +1032,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reason_on_a_line_of_its_own_is_never_an_acceptance() {
+    async fn rejection_reason_on_its_own_line_is_never_read_as_accept() {
         let say = |text: &str| Input::Line(text.to_owned());
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
@@ -1064,7 +1064,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reason_that_is_begun_early_is_a_reason() {
+    async fn rejection_reason_started_early_stays_a_reason() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let paper = Paper::default();
@@ -1077,7 +1077,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_that_come_together_do_not_accept() {
+    async fn burst_of_keys_does_not_accept_a_proposal() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let paper = Paper::default();
@@ -1101,7 +1101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_would_answer_with_a_kept_text_is_dropped_if_it_comes_too_early() {
+    async fn early_key_does_not_answer_with_the_kept_text() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (mut viewer, run) = asked(&editor, &Paper::default()).await;
@@ -1112,7 +1112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn control_c_stops_the_run_at_once_also_right_after_a_question() {
+    async fn control_c_stops_the_run_even_right_after_a_question() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let (mut viewer, run) = asked(&editor, &Paper::default()).await;
@@ -1123,7 +1123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reason_is_typed_and_pasted() {
+    async fn rejection_reason_can_be_typed_and_pasted() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let paper = Paper::default();
@@ -1151,7 +1151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_typed_while_nothing_is_asked_is_kept_for_the_next_question() {
+    async fn text_typed_without_a_question_is_kept_for_the_next_one() {
         let folder = folder(&[]);
         let editor = editor(&folder, asks).await;
         let mut run = editor.run(task("x")).await.unwrap();
@@ -1188,7 +1188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_interrupt_does_not_wait_for_the_run() {
+    async fn second_interrupt_quits_without_waiting_for_the_run() {
         let folder = folder(&[]);
         let editor = editor(&folder, async |scene: RunScript| {
             scene.log.event(said("deaf"));

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_notes_alone() {
+    fn json_output_contains_only_events() {
         let paper = Paper::default();
         let mut screen = Screen::json(Box::new(paper.clone()));
         show(&mut screen, &steered("two\nlines"));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_ask_with_the_choices() {
+    fn line_mode_prints_the_question_with_the_choices() {
         let paper = Paper::default();
         let mut screen = Screen::lines(Box::new(paper.clone()), Paint::Plain);
         show(&mut screen, &steered("faster"));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_low_window_the_header_and_the_end_stay() {
+    fn in_a_low_window_the_first_and_last_lines_stay_visible() {
         let fitted = |room: usize| -> Vec<String> {
             let mut lines: Vec<Line> = ["header", "one", "two", "asked", "typed"]
                 .iter()
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_view_draws_over_itself_and_leaves_what_was_said() {
+    fn live_view_redraws_itself_below_the_printed_lines() {
         let paper = Paper::default();
         let mut screen = live(&paper);
         assert!(screen.is_live());

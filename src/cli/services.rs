@@ -381,7 +381,7 @@ mod tests {
     use starling_core::{Approval, AskIntent, Driver};
 
     #[test]
-    fn the_defaults_of_the_configuration_are_those_of_the_swarm() {
+    fn defaults_of_the_configuration_and_the_swarm_are_equal() {
         let defaults = defaults(&Config::default());
         assert_eq!(defaults.limits, Config::default().limits);
         assert_eq!(defaults.approval, Approval::Ask);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_can_be_named_are_listed_with_the_keys_that_are_seen() {
+    fn available_models_and_api_keys_are_listed() {
         let variables = |name: &str| match name {
             "OPENAI_API_KEY" | "GROQ_API_KEY" => Some("secret".to_owned()),
             _ => None,
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_what_tests_may_do() {
+    fn sandbox_settings_become_the_sandbox_policy() {
         let mut sandbox = starling_config::SandboxSettings::default();
         assert_eq!(policy(&sandbox), Policy::default());
         sandbox.missing = starling_config::SandboxMissing::Allow;
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn all_known_language_servers_are_looked_for() {
+    fn default_configuration_searches_all_known_language_servers() {
         let wanted = wanted(&Config::default().language);
         assert_eq!(wanted.fast, starling_lang::known_servers());
         assert!(wanted.thorough.is_empty());
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_what_a_run_does() {
+    fn run_settings_become_the_defaults_of_runs() {
         let mut config = Config::default();
         config.run.driver = Driver::Single;
         config.run.approve = Approval::Proxy;

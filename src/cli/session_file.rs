@@ -111,7 +111,7 @@ mod tests {
     use starling_workspace::Workspace;
 
     #[test]
-    fn a_session_is_kept_wherever_the_user_wants_it() {
+    fn session_can_be_saved_at_any_path() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonical().unwrap().join("project");
         fs::create_dir_all(root.join("deep")).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said_at_once_and_nothing_stays() {
+    fn unwritable_session_path_is_reported_early_and_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "x").unwrap();
         fs::create_dir(dir.path().join("folder")).unwrap();

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_files() {
+    fn indexing_progress_is_shown_in_files() {
         let told = reading(Some((1_234, 20_000)));
         assert_eq!(told, "reading the code: 1,234 of 20,000 files");
         assert_eq!(reading(None), "listing the files of the project");

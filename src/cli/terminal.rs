@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_of_0_is_80_columns_and_24_rows() {
+    fn unknown_terminal_size_falls_back_to_80_by_24() {
         assert_eq!(usable(None), (80, 24));
         assert_eq!(usable(Some((0, 0))), (80, 24));
         assert_eq!(usable(Some((0, 50))), (80, 50));
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_without_a_name_is_dumb() {
+    fn terminal_without_a_term_variable_is_dumb() {
         assert!(is_dumb_as(None) && is_dumb_as(Some("")) && is_dumb_as(Some("dumb")));
         assert!(!is_dumb_as(Some("xterm-256color")));
     }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_nested_and_carry_their_fields() {
+    fn trace_spans_are_nested_with_their_fields() {
         let events = written(|| {
             let run = info_span!("run", id = "r1", tokens = tracing::field::Empty);
             run.in_scope(|| {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_at_the_same_time_have_lanes_of_their_own() {
+    fn concurrent_spans_are_drawn_in_separate_lanes() {
         let events = written(|| {
             let run = info_span!("run");
             let first = info_span!(parent: &run, "turn", agent = "a");
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_spans_of_other_crates_are_left_out() {
+    fn log_messages_and_spans_of_other_crates_are_not_traced() {
         let events = written(|| {
             let _other = info_span!(target: "h2::client", "connection", key = "secret").entered();
             info!(prompt = "secret", "a message");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_span_is_in_the_file() {
+    fn open_span_is_already_in_the_trace_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace.json");
         let subscriber = tracing_subscriber::registry().with(Trace::create(&path).unwrap());

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_shown_and_an_answer_insisted_on() {
+    fn trust_question_shows_the_file_and_repeats_until_answered() {
         let text = "[tests]\ncommand = \"make\"\n[language]\nservers = [\"./serve\"]\n";
         let (decision, shown, file) = asked(text, Asked::First, "\nperhaps\nYes\n");
         let trusted = TrustDecision::Trusted(file.fingerprint().unwrap());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_file_the_beginning_is_shown() {
+    fn trust_question_shows_only_the_start_of_a_long_file() {
         let text = "# more\n".repeat(LINES + 5);
         let (_, shown, _) = asked(&text, Asked::First, "n\n");
         assert_eq!(shown.matches("    # more\n").count(), LINES);

@@ -652,7 +652,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_run_that_stays_may_break() {
+    fn partial_undo_warns_that_remaining_changes_may_break() {
         let ids = |ids: &[u32]| {
             ids.iter()
                 .map(|id| ProposalId(*id))
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_in_utc() {
+    fn time_of_a_run_is_formatted_in_utc() {
         let at = |seconds| moment(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "1970-01-01 00:00 UTC");
         assert_eq!(at(951_782_399), "2000-02-28 23:59 UTC");

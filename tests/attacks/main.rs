@@ -49,7 +49,7 @@ static TAKE_PART: extern "C" fn() = {
 };
 
 #[test]
-fn nothing_escapes() {
+fn no_attack_escapes_the_sandbox() {
     match std::env::var_os(BED) {
         Some(bed) => attack_all(&Bed::at(bed.into())),
         None => start_attackers(),
@@ -109,7 +109,7 @@ fn start_attacker(name: &str, user: Option<u32>, bed: &Bed) -> (String, bool) {
     };
     let own = format!("{0}/.cargo/bin:{0}/.local/bin", home.display());
     let output = attacker
-        .args(["--exact", "nothing_escapes", "--nocapture"])
+        .args(["--exact", "no_attack_escapes_the_sandbox", "--nocapture"])
         .current_dir(&home)
         .env_clear()
         .env("PATH", format!("{own}:{path}"))

@@ -22,7 +22,7 @@ pub fn told(bed: &Bed, texts: &[&str]) -> String {
 }
 
 #[test]
-fn a_question_is_answered_and_nothing_changes() {
+fn ask_answers_without_changing_files() {
     let bed = Bed::new();
     let claim = "`f` gives one [work.py:2]; `gone` is not there [gone.py:1].";
     let model = told(&bed, &[claim, &format!("1: {claim}")]);
@@ -59,7 +59,7 @@ fn a_question_is_answered_and_nothing_changes() {
 }
 
 #[test]
-fn a_session_is_kept_and_gone_on_with() {
+fn ask_session_is_saved_and_continued() {
     let bed = Bed::new();
     let model = told(&bed, &["`f` gives one [work.py:2]."]);
     for turns in 1..=2 {
@@ -92,7 +92,7 @@ fn a_session_is_kept_and_gone_on_with() {
 }
 
 #[test]
-fn wrong_questions_are_wrong_use() {
+fn invalid_ask_arguments_are_usage_errors() {
     let bed = Bed::new();
     bed.say(&["ask", " "]).is_wrong_use("the question is empty");
     bed.say(&["ask", "--allow-write", "[", "x"])
@@ -115,7 +115,7 @@ fn wrong_questions_are_wrong_use() {
 }
 
 #[test]
-fn a_question_may_come_from_stdin() {
+fn question_can_be_read_from_stdin() {
     let bed = Bed::new();
     let model = told(&bed, &["`f` gives one [work.py:2]."]);
     let mut command = bed.starling();
@@ -144,7 +144,7 @@ fn a_question_may_come_from_stdin() {
 }
 
 #[test]
-fn a_question_beyond_its_budget_says_so() {
+fn answer_says_that_the_budget_is_used_up() {
     let bed = Bed::new();
     let model = told(&bed, &["x"]);
     let said = bed.say(&[

@@ -76,7 +76,7 @@ fn says(text: &str) -> (&'static str, Value) {
 }
 
 #[test]
-fn a_model_without_tool_calling_is_asked_by_the_text_protocol() {
+fn model_without_tool_calls_is_used_with_the_text_protocol() {
     let endpoint = Endpoint::start(|path, body| {
         if path.ends_with("/models") {
             return ("404 Not Found", json!({}));
@@ -134,7 +134,7 @@ fn a_model_without_tool_calling_is_asked_by_the_text_protocol() {
 }
 
 #[test]
-fn what_the_provider_says_is_quoted() {
+fn error_message_of_the_provider_is_quoted() {
     let endpoint = Endpoint::start(|path, body| {
         if path.ends_with("/models") {
             return ("200 OK", json!({"data": [{"id": "good-model"}]}));
@@ -175,7 +175,7 @@ fn what_the_provider_says_is_quoted() {
 }
 
 #[test]
-fn a_key_without_a_configured_model_is_told_and_init_writes_one() {
+fn unused_api_key_is_reported_and_init_configures_a_model() {
     let bed = Bed::new();
     let say = |args: &[&str]| {
         let mut command = bed.starling();

@@ -48,7 +48,7 @@ fn around<'a>(events: &'a [Value], kind: &str) -> Vec<Vec<&'a str>> {
 }
 
 #[test]
-fn a_run_is_written_with_its_turns_calls_and_tests_and_without_any_text() {
+fn trace_of_a_run_contains_spans_but_no_text_of_the_project() {
     let bed = Bed::new();
     let note = format!("\n\n# {CANARY}\nprint('{CANARY}')\n");
     std::fs::write(bed.root().join("work.py"), format!("{}{note}", super::OLD)).unwrap();
@@ -87,7 +87,7 @@ fn a_run_is_written_with_its_turns_calls_and_tests_and_without_any_text() {
 }
 
 #[test]
-fn a_question_is_written() {
+fn trace_of_a_question_contains_spans_but_no_text() {
     let bed = Bed::new();
     let log = bed.dir.path().join("ask.json");
     let model = told(&bed, &[&format!("`f` gives {CANARY} [work.py:2].")]);
@@ -101,7 +101,7 @@ fn a_question_is_written() {
 }
 
 #[test]
-fn a_language_server_writes_its_requests_also_when_it_is_killed() {
+fn trace_of_a_killed_language_server_contains_its_requests() {
     let bed = Bed::new();
     let log = bed.dir.path().join("lsp.json");
     let mut command = bed.starling();
@@ -123,7 +123,7 @@ fn a_language_server_writes_its_requests_also_when_it_is_killed() {
 }
 
 #[test]
-fn a_log_file_that_cannot_be_written_is_wrong_use() {
+fn unwritable_log_file_is_a_usage_error() {
     let bed = Bed::new();
     let said = bed.say(&["--log-file", "missing/run.json", "symbols", "f"]);
     said.is_wrong_use("--log-file missing/run.json: ");

@@ -206,7 +206,7 @@ impl Talk {
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
+fn help_and_version_exit_with_status_0() {
     let bed = Bed::new();
     let help = bed.say(&["--help"]);
     assert_eq!(help.code, Some(0));
@@ -236,7 +236,7 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
-fn wrong_arguments_are_wrong_use() {
+fn invalid_run_arguments_are_usage_errors() {
     let bed = Bed::new();
     for (args, because) in [
         (&[] as &[&str], "Usage"),
@@ -259,7 +259,7 @@ fn wrong_arguments_are_wrong_use() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_wrong_use() {
+fn repo_option_that_is_not_a_directory_is_a_usage_error() {
     let bed = Bed::new();
     let run = |repo: &str| bed.say(&["run", "--repo", repo, "x"]);
     run("no/such/folder").is_wrong_use("no/such/folder: No such file");
@@ -267,7 +267,7 @@ fn a_folder_that_is_none_is_wrong_use() {
 }
 
 #[test]
-fn an_empty_task_is_wrong_use() {
+fn empty_task_is_a_usage_error() {
     let bed = Bed::new();
     bed.say(&["run", " \n"]).is_wrong_use("the task is empty");
     // Standard input is empty.
@@ -277,7 +277,7 @@ fn an_empty_task_is_wrong_use() {
 }
 
 #[test]
-fn a_wrong_configuration_is_wrong_use_with_its_place() {
+fn invalid_configuration_is_a_usage_error_with_file_and_line() {
     let bed = Bed::new();
     let with = |option: &str| bed.say(&["run", "-c", option, "x"]);
     with("limits.cals=3").is_wrong_use("no such key: limits.cals; did you mean limits.calls?");
@@ -305,7 +305,7 @@ fn a_wrong_configuration_is_wrong_use_with_its_place() {
 }
 
 #[test]
-fn the_doctor_says_what_would_run() {
+fn doctor_reports_models_tests_and_sandbox() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let doctor = bed.say(&["doctor", "--json", "--model", &tape]);
@@ -336,7 +336,7 @@ fn the_doctor_says_what_would_run() {
 }
 
 #[test]
-fn settings_are_explained() {
+fn config_explain_shows_value_source_and_default() {
     let bed = Bed::new();
     let user = bed.write("config/starling/config.toml", "[limits]\ncalls = 7\n");
     let explain = |args: &[&str]| bed.say(&[&["config", "explain"], args].concat());
@@ -358,7 +358,7 @@ fn settings_are_explained() {
 }
 
 #[test]
-fn a_project_sets_nothing_before_it_is_trusted_and_no_servers_after() {
+fn project_configuration_is_ignored_until_trusted_and_never_sets_models() {
     let bed = Bed::new();
     bed.write(
         "project/.starling/config.toml",
@@ -380,7 +380,7 @@ fn a_project_sets_nothing_before_it_is_trusted_and_no_servers_after() {
 }
 
 #[test]
-fn trust_is_remembered_by_project_until_it_is_taken_back() {
+fn trust_is_stored_per_project_until_removed() {
     let bed = Bed::new();
     bed.write("project/.starling/config.toml", "[limits]\ncalls = 5\n");
     let calls = || bed.say(&["config", "explain", "limits.calls"]);
@@ -427,7 +427,7 @@ fn trust_is_remembered_by_project_until_it_is_taken_back() {
 }
 
 #[test]
-fn known_weights_are_listed_and_unknown_ones_refused() {
+fn models_command_lists_known_weights_and_rejects_unknown_ones() {
     let bed = Bed::new();
     let list = bed.say(&["models", "list"]);
     assert_eq!(list.code, Some(0), "{list:?}");
@@ -447,7 +447,7 @@ fn known_weights_are_listed_and_unknown_ones_refused() {
 }
 
 #[test]
-fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
+fn json_run_prints_events_changes_the_file_and_can_be_undone() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let args = ["run", "--json", "--approve", "auto", "--model", &tape];
@@ -475,7 +475,7 @@ fn a_run_tells_json_lines_changes_the_file_and_can_be_taken_back() {
 }
 
 #[test]
-fn the_exit_status_says_whether_tests_prove_the_change() {
+fn exit_status_depends_on_whether_tests_prove_the_change() {
     let run = |test: Option<&str>, options: &[&str]| {
         let bed = Bed::new();
         let path = bed.root().join("test_work.py");
@@ -554,7 +554,7 @@ fn proposes(symbol: &str, ordinal: usize, source: &str) -> String {
 const TEST: &str = "test_work.py::T.test_f";
 
 #[test]
-fn a_test_that_passes_only_as_it_was_changed_proves_nothing() {
+fn test_that_passes_only_after_being_changed_does_not_prove_the_change() {
     let red = "def f():\n    return 2\n";
     let other = "    def test_f(self):\n        self.assertTrue(True)\n";
     let accept = json!({"verdict": "accept"});
@@ -587,7 +587,7 @@ fn a_test_that_passes_only_as_it_was_changed_proves_nothing() {
 }
 
 #[test]
-fn a_script_that_the_test_command_runs_is_held_to_its_original_text() {
+fn test_script_changed_by_the_run_is_also_run_in_its_original_version() {
     let script = "import sys\nsys.path.insert(0, '.')\nimport work\n\n\ndef main():\n    assert work.f() == 1\n\n\nmain()\n";
     let bed = Bed::new();
     bed.write("project/work.py", "def f():\n    return 2\n");
@@ -603,7 +603,7 @@ fn a_script_that_the_test_command_runs_is_held_to_its_original_text() {
 }
 
 #[test]
-fn results_that_the_code_prints_and_commands_without_results_prove_nothing() {
+fn printed_results_and_commands_without_results_do_not_prove_the_change() {
     let lie = "test_f (test_work.T.test_f) ... ok";
     let ends_itself =
         format!("def f():\n    import os\n    print('{lie}', flush=True)\n    os._exit(0)\n");
@@ -646,7 +646,7 @@ fn results_that_the_code_prints_and_commands_without_results_prove_nothing() {
 }
 
 #[test]
-fn the_help_of_a_run_lists_its_exit_statuses() {
+fn run_help_lists_the_exit_statuses() {
     let help = Bed::new().say(&["run", "--help"]);
     assert_eq!(help.code, Some(0), "{help:?}");
     for line in ["Exit status:", "  1  not done", "  3  changes were made"] {
@@ -655,7 +655,7 @@ fn the_help_of_a_run_lists_its_exit_statuses() {
 }
 
 #[test]
-fn the_task_may_come_from_stdin() {
+fn task_can_be_read_from_stdin() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
@@ -671,7 +671,7 @@ fn the_task_may_come_from_stdin() {
 }
 
 #[test]
-fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
+fn run_is_stopped_if_its_question_cannot_be_answered() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
@@ -689,7 +689,7 @@ fn what_waits_for_an_answer_is_stopped_where_none_can_come() {
 }
 
 #[test]
-fn answers_come_as_lines() {
+fn answers_are_read_as_lines() {
     let bed = Bed::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
     let mut command = bed.starling();
@@ -722,7 +722,7 @@ fn answers_come_as_lines() {
 }
 
 #[test]
-fn a_run_in_a_subdirectory_takes_the_whole_project() {
+fn run_in_a_subdirectory_covers_the_whole_project() {
     let bed = Bed::new();
     bed.write("project/pyproject.toml", "[project]\nname = \"work\"\n");
     let file = bed.write("project/sub/notes.py", "def g():\n    return 1\n\n\ng()\n");
@@ -777,7 +777,7 @@ fn answers_piped_ahead_of_their_questions_are_kept() {
 }
 
 #[test]
-fn answers_to_json_come_as_lines_too() {
+fn answers_are_read_as_lines_with_json_output() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
@@ -794,7 +794,7 @@ fn answers_to_json_come_as_lines_too() {
 }
 
 #[test]
-fn a_model_that_cannot_be_used_is_wrong_use() {
+fn unusable_model_is_a_usage_error() {
     let bed = Bed::new();
     let with = |args: &[&str]| {
         let run = ["run", "--json", "--approve", "auto", "x", "--model"];
@@ -814,7 +814,7 @@ fn a_model_that_cannot_be_used_is_wrong_use() {
 }
 
 #[test]
-fn a_test_command_that_does_not_run_ends_the_run_before_a_model_is_asked() {
+fn test_command_that_cannot_run_ends_the_run_before_any_model_call() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     for (command, because) in [
@@ -840,7 +840,7 @@ fn a_test_command_that_does_not_run_ends_the_run_before_a_model_is_asked() {
 }
 
 #[test]
-fn an_empty_folder_costs_no_call() {
+fn run_in_an_empty_directory_makes_no_model_call() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let empty = bed.dir.path().join("empty");
@@ -857,7 +857,7 @@ fn an_empty_folder_costs_no_call() {
 }
 
 #[test]
-fn a_language_server_without_a_farewell_has_failed() {
+fn language_server_fails_if_the_client_exits_without_shutdown() {
     let bed = Bed::new();
     let said = bed.say(&["lsp"]);
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
@@ -885,7 +885,7 @@ fn a_language_server_without_a_farewell_has_failed() {
 }
 
 #[test]
-fn a_demo_replays_into_a_folder_of_its_own() {
+fn demo_replays_in_a_temporary_directory() {
     let bed = Bed::new();
     let demo = |args: &[&str]| {
         let mut command = bed.starling();
@@ -929,7 +929,7 @@ fn a_demo_replays_into_a_folder_of_its_own() {
 }
 
 #[test]
-fn a_run_that_nobody_can_answer_is_refused_before_a_model_is_asked() {
+fn run_with_approval_ask_and_no_stdin_is_rejected_before_any_model_call() {
     let bed = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_starling"))
         .args([
@@ -955,7 +955,7 @@ fn a_run_that_nobody_can_answer_is_refused_before_a_model_is_asked() {
 }
 
 #[test]
-fn a_file_that_a_run_makes_is_gone_when_it_is_taken_back() {
+fn file_created_by_a_run_is_deleted_on_undo() {
     let bed = Bed::new();
     let picked = json!({"symbols": [{"symbol": "work.py::f", "why": "recorded"}]});
     let source = "def g():\n    return 1\n";
@@ -997,7 +997,7 @@ fn a_file_that_a_run_makes_is_gone_when_it_is_taken_back() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_terminal() {
+fn untrusted_project_gives_a_warning_but_no_question_without_a_terminal() {
     let bed = Bed::new();
     bed.write(
         "project/.starling/config.toml",
@@ -1018,7 +1018,7 @@ fn a_project_that_is_not_trusted_is_told_of_and_not_asked_about_without_a_termin
 }
 
 #[test]
-fn a_file_in_its_declared_encoding_is_read_and_changed() {
+fn file_with_a_declared_encoding_is_read_and_changed() {
     let bed = Bed::new();
     let old =
         b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn 2  # \xe9\r\n";
@@ -1068,7 +1068,7 @@ fn a_file_in_its_declared_encoding_is_read_and_changed() {
 }
 
 #[test]
-fn line_breaks_tabs_and_marks_are_kept() {
+fn line_endings_tabs_and_byte_order_marks_are_kept() {
     for (mark, end) in [("\u{feff}", "\r\n"), ("", "\r\n"), ("\u{feff}", "\n")] {
         let bed = Bed::new();
         let text = |value: u8| {
@@ -1098,7 +1098,7 @@ fn line_breaks_tabs_and_marks_are_kept() {
 
 #[test]
 #[cfg(not(feature = "bench"))]
-fn a_build_without_benchmarks_says_so() {
+fn build_without_bench_feature_reports_it() {
     let bed = Bed::new();
     let help = bed.say(&["--help"]);
     assert!(help.out.contains("Not in this build: "), "{help:?}");
@@ -1114,7 +1114,7 @@ fn a_build_without_benchmarks_says_so() {
 
 #[test]
 #[cfg(feature = "bench")]
-fn a_build_with_benchmarks_lists_them() {
+fn build_with_bench_feature_lists_swebench() {
     let help = Bed::new().say(&["--help"]);
     assert!(help.out.contains("\n  swebench "), "{help:?}");
     assert!(!help.out.contains("feature bench"), "{help:?}");

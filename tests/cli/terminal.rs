@@ -53,7 +53,7 @@ fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
 }
 
 #[test]
-fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
+fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
@@ -75,7 +75,7 @@ fn a_dumb_terminal_gets_plain_lines_and_answers_by_lines() {
 }
 
 #[test]
-fn in_a_dumb_terminal_a_reason_that_begins_like_yes_rejects() {
+fn in_a_dumb_terminal_a_reason_that_starts_with_a_still_rejects() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
@@ -88,7 +88,7 @@ fn in_a_dumb_terminal_a_reason_that_begins_like_yes_rejects() {
 }
 
 #[test]
-fn a_terminals_own_strings_accept_nothing() {
+fn terminal_replies_accept_nothing() {
     for string in [
         "\u{1b}_Ga\u{1b}\\",
         "\u{9f}Ga",
@@ -110,7 +110,7 @@ fn a_terminals_own_strings_accept_nothing() {
 }
 
 #[test]
-fn a_terminal_of_no_size_has_80_columns() {
+fn terminal_without_a_size_is_treated_as_80_columns() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let args = [
@@ -131,7 +131,7 @@ fn a_terminal_of_no_size_has_80_columns() {
 }
 
 #[test]
-fn keys_typed_as_the_question_comes_answer_nothing_and_control_c_stops() {
+fn keys_typed_as_the_question_appears_are_ignored_but_control_c_stops() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
@@ -206,7 +206,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 #[test]
-fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
+fn proposal_edited_in_the_users_editor_is_accepted_with_the_edits() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let script = bed.root().join("../edit.sh");
@@ -224,7 +224,7 @@ fn a_proposal_is_edited_in_the_users_editor_and_accepted_as_it_is_then() {
 }
 
 #[test]
-fn what_the_user_wrote_is_not_lost_when_it_cannot_be_taken() {
+fn edits_of_a_proposal_are_kept_if_they_are_rejected() {
     let bed = Bed::new();
     let model = bed.tape(&[NEW]);
     let script = bed.root().join("../edit.sh");

@@ -55,7 +55,7 @@ impl Bed {
 }
 
 #[test]
-fn undo_gives_an_untouched_file_its_former_bytes() {
+fn undo_restores_an_untouched_file_byte_for_byte() {
     let bed = Bed::new();
     let path = bed.root().join("work.py");
     let old = "\u{feff}def f():\r\n    return 1\r\n";
@@ -94,7 +94,7 @@ fn undo_gives_an_untouched_file_its_former_bytes() {
 }
 
 #[test]
-fn a_run_that_is_still_going_on_is_listed_as_running() {
+fn run_in_progress_is_listed_as_running() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
@@ -120,7 +120,7 @@ fn a_run_that_is_still_going_on_is_listed_as_running() {
 }
 
 #[test]
-fn undo_keeps_what_was_edited_beside_it() {
+fn undo_keeps_edits_of_other_lines() {
     let bed = Bed::new();
     bed.applied(NEW);
     bed.type_text("# mine\ndef f():  # mine\n    return 2 - 1\n\n\nX = 1\n");
@@ -133,7 +133,7 @@ fn undo_keeps_what_was_edited_beside_it() {
 }
 
 #[test]
-fn undo_refuses_lines_that_were_edited_and_says_where() {
+fn undo_refuses_edited_lines_and_names_them() {
     let bed = Bed::new();
     let run = bed.applied(NEW);
     let typed = "# mine\ndef f():\n    return 2 - 1 + 0\n";
@@ -164,7 +164,7 @@ fn undo_refuses_lines_that_were_edited_and_says_where() {
 }
 
 #[test]
-fn undo_asks_first() {
+fn undo_asks_for_confirmation() {
     let bed = Bed::new();
     bed.applied(NEW);
     for (lines, code) in [(&["what", "n"] as &[&str], 1), (&[], 1)] {
@@ -183,7 +183,7 @@ fn undo_asks_first() {
 }
 
 #[test]
-fn undo_names_the_later_run_that_is_in_the_way() {
+fn undo_names_the_later_run_that_blocks_it() {
     let bed = Bed::new();
     let first = bed.applied(NEW);
     let second = bed.applied("def f():\n    return 3 - 2\n");
@@ -283,7 +283,7 @@ impl Bed {
 }
 
 #[test]
-fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
+fn undo_reverts_a_set_completely_or_not_at_all() {
     let bed = Bed::new();
     let proposals = [
         ("work.py::f", "work.py::f", NEW),
@@ -335,7 +335,7 @@ fn undo_takes_a_set_back_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_run_that_is_none_is_wrong_use() {
+fn unknown_run_is_a_usage_error() {
     let bed = Bed::new();
     let nothing = bed.say(&["undo"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
@@ -356,7 +356,7 @@ fn a_run_that_is_none_is_wrong_use() {
 }
 
 #[test]
-fn undo_tells_what_is_wrong_with_a_trajectory() {
+fn undo_reports_a_damaged_trajectory() {
     let bed = Bed::new();
     let run = bed.applied(NEW);
     let path = bed.trajectory(&run);
@@ -403,7 +403,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn an_undo_that_is_killed_leaves_whole_files_and_is_finished_by_the_next() {
+fn killed_undo_leaves_no_partial_files_and_the_next_undo_completes_it() {
     const FILES: usize = 8;
     const KILLS: usize = 16;
     let bed = Bed::new();
@@ -479,7 +479,7 @@ fn an_undo_that_is_killed_leaves_whole_files_and_is_finished_by_the_next() {
 }
 
 #[test]
-fn what_waited_at_the_end_is_reviewed_later_and_undone() {
+fn proposal_waiting_at_the_end_of_a_run_can_be_reviewed_later_and_undone() {
     let bed = Bed::new();
     let said = bed.waits(NEW);
     assert_eq!(said.code, Some(1), "{said:?}");
@@ -528,7 +528,7 @@ fn what_waited_at_the_end_is_reviewed_later_and_undone() {
 }
 
 #[test]
-fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
+fn later_review_is_rebased_on_newer_edits_and_reports_conflicts() {
     let bed = Bed::new();
     bed.waits(NEW);
     bed.type_text("def f():\n    return 1 + 0\n");
@@ -573,7 +573,7 @@ fn a_review_is_rebased_over_what_was_typed_since_and_tells_conflicts() {
 }
 
 #[test]
-fn a_review_tells_that_its_file_is_gone_or_leads_elsewhere() {
+fn review_reports_that_its_file_was_deleted_or_became_a_link() {
     let bed = Bed::new();
     bed.waits(NEW);
     let file = bed.root().join("work.py");
@@ -597,7 +597,7 @@ fn a_review_tells_that_its_file_is_gone_or_leads_elsewhere() {
 }
 
 #[test]
-fn a_killed_run_leaves_its_reviews() {
+fn proposals_of_a_killed_run_can_still_be_reviewed() {
     let bed = Bed::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
@@ -642,7 +642,7 @@ impl Bed {
 }
 
 #[test]
-fn undo_takes_back_what_a_killed_run_changed_and_did_not_record() {
+fn undo_reverts_unrecorded_changes_of_a_killed_run() {
     let bed = Bed::new();
     let old = bed.work();
     let run = bed.applied(NEW);
@@ -667,7 +667,7 @@ fn undo_takes_back_what_a_killed_run_changed_and_did_not_record() {
 }
 
 #[test]
-fn undo_removes_the_file_that_a_killed_run_created_and_did_not_record() {
+fn undo_deletes_an_unrecorded_file_of_a_killed_run() {
     let bed = Bed::new();
     let proposals = [("work.py::f", "pkg/help.py", "def g():\n    return 1\n")];
     let run = run_over_files(&bed, &proposals);
@@ -678,7 +678,7 @@ fn undo_removes_the_file_that_a_killed_run_created_and_did_not_record() {
 }
 
 #[test]
-fn undo_does_not_say_that_it_took_back_what_is_not_there() {
+fn undo_does_not_claim_to_revert_changes_that_are_already_gone() {
     let bed = Bed::new();
     let old = bed.work();
     for json in [false, true] {
@@ -710,7 +710,7 @@ fn undo_does_not_say_that_it_took_back_what_is_not_there() {
 }
 
 #[test]
-fn review_offers_again_what_a_killed_review_accepted_unless_it_is_in_the_file() {
+fn review_offers_a_change_again_if_a_killed_review_did_not_apply_it() {
     let bed = Bed::new();
     let old = bed.work();
     for arrived in [true, false] {
@@ -737,7 +737,7 @@ fn review_offers_again_what_a_killed_review_accepted_unless_it_is_in_the_file() 
 }
 
 #[test]
-fn a_review_that_another_program_has_open_is_told() {
+fn review_names_the_program_that_has_the_run_open() {
     let bed = Bed::new();
     bed.waits(NEW);
     let runs = bed.dir.path().join("cache/runs");
@@ -762,7 +762,7 @@ fn a_review_that_another_program_has_open_is_told() {
 }
 
 #[test]
-fn an_undo_of_a_created_file_that_is_gone_says_so() {
+fn undo_reports_that_a_created_file_no_longer_exists() {
     let bed = Bed::new();
     let proposals = [("work.py::f", "fresh.py", "def g():\n    return 1\n")];
     let run = run_over_files(&bed, &proposals);

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use super::{Bed, output, pipe, text};
 
 #[test]
-fn ignore_files_that_are_devices_or_pipes_are_skipped_and_told() {
+fn ignore_files_that_are_devices_or_pipes_are_skipped_with_a_warning() {
     let bed = Bed::new();
     bed.write("project/inner/inner.py", "def g():\n    return 1\n");
     symlink("/dev/zero", bed.path("project/.gitignore")).unwrap();
@@ -23,7 +23,7 @@ fn ignore_files_that_are_devices_or_pipes_are_skipped_and_told() {
 }
 
 #[test]
-fn a_configuration_that_is_a_pipe_is_an_error() {
+fn configuration_file_that_is_a_pipe_is_an_error() {
     let bed = Bed::new();
     std::fs::create_dir(bed.path("project/.starling")).unwrap();
     pipe(&bed.path("project/.starling/config.toml"));
@@ -34,7 +34,7 @@ fn a_configuration_that_is_a_pipe_is_an_error() {
 }
 
 #[test]
-fn a_text_is_read_from_stdin_by_its_path() {
+fn text_can_be_read_from_dev_stdin() {
     let bed = Bed::new();
     let mut locate = bed.starling(&["locate", "--file", "/dev/stdin"]);
     let (read, mut write) = std::io::pipe().unwrap();

@@ -112,7 +112,7 @@ fn framed(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_unreadable_message_is_answered_and_the_next_one_served() {
+fn unreadable_lsp_message_gets_an_error_and_the_next_one_is_served() {
     let mut client = Client::start();
     let (parse, invalid) = (-32700, -32600);
     let none = json!(null);
@@ -135,7 +135,7 @@ fn every_unreadable_message_is_answered_and_the_next_one_served() {
 }
 
 #[test]
-fn headers_in_any_case_are_read() {
+fn lsp_headers_are_case_insensitive() {
     let mut client = Client::start();
     let body = request(3, "starling/state", json!({})).to_string();
     let headers = format!(
@@ -148,7 +148,7 @@ fn headers_in_any_case_are_read() {
 }
 
 #[test]
-fn a_text_with_a_lone_surrogate_keeps_its_positions() {
+fn text_with_a_lone_surrogate_keeps_its_utf16_positions() {
     let mut client = Client::start();
     let uri = format!("file://{}", client.bed.path("project/work.py").display());
     let open = format!(

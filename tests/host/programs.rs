@@ -6,7 +6,7 @@ use super::{Bed, output, text};
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
-fn fetching_a_model_runs_nothing_of_the_current_directory() {
+fn model_download_runs_no_program_of_the_current_directory() {
     let bed = Bed::new();
     let marker = bed.ran();
     let module = format!("open({:?}, 'w').write('pip')\n", marker);
@@ -32,7 +32,7 @@ fn fetching_a_model_runs_nothing_of_the_current_directory() {
 }
 
 #[test]
-fn the_doctor_runs_nothing_of_the_project() {
+fn doctor_runs_no_program_of_the_project() {
     let bed = Bed::new();
     for name in ["git", "python3", "bwrap", "docker"] {
         bed.program(&format!("project/{name}"));

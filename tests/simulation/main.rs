@@ -74,7 +74,7 @@ fn the_same_seed_gives_the_same_log() {
 
 /// Checks the seeds that once showed a fault. Each line is `SEED INVARIANT: the fault`.
 #[test]
-fn faults_that_were_found_stay_mended() {
+fn seeds_of_fixed_bugs_still_pass() {
     for line in include_str!("../../fixtures/simulation/seeds").lines() {
         let Some(seed) = line.split(' ').next().and_then(|seed| seed.parse().ok()) else {
             continue;

@@ -244,6 +244,6 @@ shapes!(
 );
 
 #[test]
-fn every_shape_is_checked() {
+fn every_project_layout_is_tested() {
     assert_eq!(shape::names(), SHAPES);
 }

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_checkout_is_the_same_whatever_was_made_of_the_one_before() {
+    async fn checkout_is_reset_completely_after_changes_of_an_earlier_run() {
         let dir = tempfile::tempdir().unwrap();
         let (repository, [one, two]) = repository(dir.path());
         // The configuration of the repository's own work tree must have no effect.
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_repository_runs_nothing_when_it_is_checked_out() {
+    async fn checkout_runs_no_hooks_or_filters_of_the_repository() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (repository, [one, two]) = repository(dir.path());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_checkout_has_one_user_and_goes_with_one_who_left_without_a_word() {
+    async fn checkout_is_reused_only_after_its_user_is_done_and_deleted_if_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let (repository, [one, _]) = repository(dir.path());
         let checkouts = Checkouts::below(dir.path().join("work"));

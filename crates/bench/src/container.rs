@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_named_as_registries_take_them() {
+    fn image_template_fills_in_the_instance_id_as_registries_require() {
         check(
             "swebench/sweb.eval.x86_64.{id}:latest",
             "swebench/sweb.eval.x86_64.pydata_1776_xarray-4094:latest",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_missing_is_told() {
+    async fn missing_container_client_or_image_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let client = dir.path().join("client");
         std::fs::write(

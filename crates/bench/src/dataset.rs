@@ -190,7 +190,7 @@ mod tests {
     const ROW: &str = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c0ffee","problem_statement":"It breaks.","patch":"P","test_patch":"T","FAIL_TO_PASS":"[\"t::one\"]","PASS_TO_PASS":["t::two"],"hints_text":"H","version":"1"}"#;
 
     #[test]
-    fn tests_are_lists_or_lists_in_strings() {
+    fn test_names_are_read_from_json_lists_and_from_lists_in_strings() {
         let instances = read(&format!("{ROW}\n\n")).unwrap();
         assert_eq!(instances.len(), 1);
         assert_eq!(instances[0].task.repo, "a/b");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_alone_is_an_instance_without_an_answer() {
+    fn instance_without_a_reference_change_is_accepted() {
         let row = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c","problem_statement":"p","FAIL_TO_PASS":""}"#;
         let instances = read(row).unwrap();
         assert_eq!(instances[0].answer.patch, "");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_and_rows_with_gaps_are_read() {
+    fn json_list_and_rows_with_missing_fields_are_read() {
         let instances = read(&format!("[{ROW}]")).unwrap();
         assert_eq!(instances[0].answer.patch, "P");
         let row = r#"{"instance_id":"a__b-1","repo":"a/b","base_commit":"c","problem_statement":"p","patch":null,"FAIL_TO_PASS":null}"#;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn parquet_holds_the_same_instances() {
+    fn parquet_file_gives_the_same_instances_as_json() {
         // The files were written by pyarrow. One has the tests as lists, the other as JSON strings.
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/swebench");
         for file in ["lists.parquet", "strings.parquet"] {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn dataset_error_names_the_row() {
         let error = read(&format!("{ROW}\n{{\"repo\": 1}}\n")).unwrap_err();
         assert!(error.to_string().contains("row 2"), "{error}");
         let error = read(&format!("{ROW}\n{ROW}\n")).unwrap_err();

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_tools_are_for_old_pythons() {
+    fn old_python_versions_get_old_packaging_tools() {
         for (version, wanted) in [
             ("2.7", OLD_TOOLS),
             ("3.6", OLD_TOOLS),
@@ -336,7 +336,7 @@ mod tests {
     const ROW: &str = r#"{"instance_id":"a__b-1","python":"3","pip":[],"env":{"A":"$PWD/x y","URL":"http://127.0.0.1:PORT/  # serve PORT in the same environment"},"test_cmd_f2p":"t1","test_cmd_p2p":"t2","seconds":1.0}"#;
 
     #[test]
-    fn a_line_sets_what_a_command_needs() {
+    fn command_line_sets_the_environment_variables_of_the_command() {
         let environment: Environment = serde_json::from_str(ROW).unwrap();
         let line = environment.line("python -m t", Path::new("/e"), Path::new("/c"));
         assert!(line.starts_with("export PATH=/e/bin:\"$PATH\"\n"), "{line}");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_environment_is_built_once() {
+    async fn test_environment_is_built_only_once() {
         let cache = tempfile::tempdir().unwrap();
         let mut environment: Environment = serde_json::from_str(ROW).unwrap();
         environment.python = "9.9".into();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn environment_file_error_names_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e.jsonl");
         std::fs::write(&path, format!("{ROW}\n[]\n")).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_framework_names_its_tests() {
+    fn test_names_of_each_framework_match_the_report() {
         let all = report(
             &["t/a.py::T::test_x[1]", "a.b.T.test_y", "s/t.py:test_z"],
             &[],
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_pass_is_named() {
+    fn grade_lists_the_tests_that_did_not_pass() {
         let told = |grade| match grade {
             Grade::Unresolved(why) | Grade::Error(why) => why,
             Grade::Resolved => String::new(),

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_rewrite_is_what_its_owner_proposes() {
+    fn oracle_reply_of_an_owner_contains_its_part_of_the_reference_change() {
         let of = |rewrite| {
             let file = FilePath::new("a.py");
             let known = known_change(Proposal { file, rewrite });

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_a_diff_are_named() {
+    fn old_and_new_paths_of_a_diff_are_read() {
         check(
             "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
             &["x.py"],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_look_like_headers_are_lines() {
+    fn changed_lines_that_look_like_diff_headers_are_not_headers() {
         check(
             "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/no\n+++ b/no\n context\n",
             &["x"],
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_names_are_read_as_git_writes_them() {
+    fn paths_that_git_quotes_are_unquoted() {
         check(
             "--- \"a/\\303\\251 \\\"x\\\".py\"\n+++ /dev/null\n",
             &["é \"x\".py"],

@@ -88,7 +88,7 @@ mod tests {
     const ONE: &str = r#"{"instance_id":"a__b-1","model_name_or_path":"m","model_patch":"P"}"#;
 
     #[test]
-    fn all_three_forms_are_read() {
+    fn predictions_are_read_from_json_lines_a_list_and_a_map() {
         for text in [
             ONE.to_owned(),
             format!("[{ONE}]"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prediction_is_refused() {
+    fn invalid_prediction_is_rejected() {
         assert!(read("nonsense").is_err());
         let twice = read(&format!("{ONE}\n{ONE}\n")).unwrap_err();
         assert!(twice.to_string().contains("a__b-1 has two predictions"));

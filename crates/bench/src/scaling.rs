@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn pass_at_k_is_the_chance_of_k_drawn_ones() {
+    fn pass_at_k_is_the_probability_that_one_of_k_random_samples_is_resolved() {
         // One of four samples is resolved: one draw finds it in a quarter of the cases, two draws
         // in half.
         assert_eq!(pass_at(1, &[(4, 1)]), 0.25);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_and_the_leads_are_counted() {
+    fn chosen_samples_and_pairs_won_by_each_signal_are_counted() {
         let grades = BTreeMap::from([
             ("a".to_owned(), graded(&[true, false, false])),
             ("b".to_owned(), graded(&[false, true, false])),

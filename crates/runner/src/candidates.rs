@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_tests_is_never_called_ok() {
+    fn run_without_tests_is_not_reported_as_ok() {
         let rule = "-".repeat(70);
         let unittest = format!("\n{rule}\nRan 0 tests in 0.000s\n\nOK\n");
         let newer = format!("loaded\n\n{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_for_the_second_choice_comes_last() {
+    fn reason_for_the_fallback_runner_is_appended_to_the_output() {
         let all = Candidates::of(suites(), vec!["pytest is missing".into()]);
         let none = || report(TestOutcome::NotRun, 0, "Ran 0 tests in 0.000s\n\nOK");
         let said = all.none_ran(vec![none(), none()]).unwrap().output;

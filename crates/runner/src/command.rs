@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn pytest_takes_its_ids_and_symbol_paths() {
+    fn pytest_command_selects_tests_by_id_and_by_symbol_path() {
         let suite = own(Framework::Pytest);
         let fixed =
             "/py -m pytest -p no:cacheprovider -rfEsxXp --tb=short --continue-on-collection-errors";
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn unittest_takes_modules_from_the_top() {
+    fn unittest_command_selects_tests_by_module_path_from_the_top_directory() {
         let flat = own(Framework::Unittest {
             start: String::new(),
             top: String::new(),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn own_suites_take_their_labels() {
+    fn django_and_sympy_commands_select_tests_by_their_labels() {
         let django = "/py tests/runtests.py --verbosity=2 --parallel=1 forms_tests.test_a";
         assert_eq!(
             line(&own(Framework::Django), &["tests/forms_tests/test_a.py"]),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_command_takes_tests_where_it_says_so() {
+    fn user_command_gets_the_selected_tests_at_its_placeholder() {
         let given = |line: &str| Suite::Given(line.to_owned());
         assert_eq!(line(&given("make test"), &["a.py"]), "make test");
         assert_eq!(
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_what_a_shell_would_read() {
+    fn special_shell_characters_in_test_names_are_quoted() {
         assert_eq!(quote("a/b.py::T"), "a/b.py::T");
         assert_eq!(quote("$(rm -rf x)"), "'$(rm -rf x)'");
         assert_eq!(quote("it's"), r"'it'\''s'");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_comes_first_on_the_path() {
+    fn workspace_is_first_in_pythonpath() {
         let suite = own(Framework::Unittest {
             start: "lib/t".into(),
             top: "lib".into(),

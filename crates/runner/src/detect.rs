@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn pytest_is_found_by_its_configuration_and_its_imports() {
+    fn pytest_is_detected_by_configuration_and_imports() {
         let test = ("tests/test_a.py", "");
         for mark in [
             ("pytest.ini", ""),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn unittest_starts_where_the_tests_are() {
+    fn unittest_discovery_starts_in_the_directory_of_the_tests() {
         let find = |paths: &[&str]| {
             let files: Vec<_> = paths.iter().map(|path| (*path, "")).collect();
             detected(&files, false)
@@ -268,7 +268,7 @@ mod tests {
     const TEST_CASE: &str = "import unittest\nclass T(unittest.TestCase): pass\n";
 
     #[test]
-    fn unittest_stands_in_for_pytest_only_where_it_finds_tests() {
+    fn unittest_replaces_missing_pytest_only_if_there_are_unittest_tests() {
         let mixed = [
             ("test_a.py", "def test_a(): pass\n"),
             ("test_b.py", TEST_CASE),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_suites_of_django_and_sympy() {
+    fn detects_the_test_runners_of_the_django_and_sympy_repositories() {
         let django = [("tests/runtests.py", ""), ("tests/conftest.py", "")];
         assert_eq!(detected(&django, true), Ok(Framework::Django));
         let sympy = [("bin/test", "import sympy"), ("conftest.py", "")];
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_count_only_where_they_stand() {
+    fn project_marker_files_count_only_at_their_expected_path() {
         let test = (
             "tests/test_a.py",
             "x = 'import pytest'\n# from pytest import x\n",

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_are_read_by_key_are_needed() {
+    fn environment_variables_read_by_subscript_are_needed() {
         let text = "a = os.environ[\"REGION\"] == environ['ZONE']\nos.environ['MINE'] = 'x'\n\
                     os.environ.get('MAYBE', ''); environ[name]; environ['a b']; environ[\"open";
         let needed: Vec<&str> = needed_variables(text).into_iter().collect();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_to_be_harmless_stays() {
+    fn unknown_environment_variables_are_not_passed_to_tests() {
         let given = [
             "PATH",
             "LC_ALL",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_at_home_is_named() {
+    fn pythonuserbase_points_to_the_real_home_directory() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".local")).unwrap();
         let kept = passed_on(std::iter::empty(), &[], Some(home.path()));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_leads_to_whole_installations() {
+    fn directories_of_python_installations_in_the_environment_are_visible() {
         let environment = BTreeMap::from([
             ("PATH".into(), "/tmp/venv/bin:/usr/bin:relative".into()),
             ("PYTHONPATH".into(), "/tmp/lib".into()),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_home_only_the_parts_without_keys_are_needed() {
+    fn only_directories_without_credentials_of_a_home_are_visible() {
         let path = "/home/me/bin:/home/me/.cargo/bin:/home/me/.local/bin:/home/me/.pyenv/shims";
         let environment = BTreeMap::from([
             ("PATH".into(), path.into()),

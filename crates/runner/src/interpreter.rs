@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn finds_the_interpreter_itself() {
+    async fn finds_an_existing_interpreter_by_its_absolute_path() {
         let root = tempfile::tempdir().unwrap();
         let found = found(root.path(), None).await.unwrap();
         assert!(found.path.is_absolute() && found.path.exists());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_link_gives_way_with_a_warning() {
+    async fn broken_interpreter_link_is_skipped_with_a_warning() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     /// The sandbox hides `/tmp`; an environment there is shown all the same.
     #[tokio::test]
-    async fn an_environment_in_the_temporary_directory_runs() {
+    async fn virtual_environment_in_the_temporary_directory_works() {
         let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
         let home = elsewhere.path().join("made");
         let made = std::process::Command::new("python3")
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn passes_over_one_that_does_not_run() {
+    async fn skips_an_interpreter_that_cannot_be_executed() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_interpreters_do_not_run() {
+    fn error_lists_the_interpreters_that_cannot_be_executed() {
         let said = unanswered(&["/w/.venv/bin/python".into(), "python3".into()]);
         assert!(
             said.starts_with(
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_names_no_interpreter_is_passed_over() {
+    async fn interpreter_with_an_invalid_probe_reply_is_skipped() {
         let root = tempfile::tempdir().unwrap();
         let other = root.path().join("other");
         script(&other.join("bin/python3"), "");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_needs_what_it_is_made_from() {
+    fn virtual_environment_makes_its_base_installation_visible() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         script(&at("pythons/3.12.1/bin/python3.12"), "");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_directory_passes_for_an_installation() {
+    fn home_directory_with_a_python_program_is_not_treated_as_an_installation() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
         script(&home.join("bin/python"), "");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_interpreter_of_a_project_is_asked_in_the_sandbox() {
+    async fn interpreter_of_the_project_is_probed_in_the_sandbox() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("venv/bin");
         std::fs::create_dir_all(&bin).unwrap();

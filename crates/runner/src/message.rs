@@ -134,7 +134,7 @@ ValueError: no
     }
 
     #[test]
-    fn a_long_message_keeps_both_ends() {
+    fn long_message_keeps_its_start_and_its_end() {
         let body = format!("first é\n{}\nlast: é", "é\n".repeat(3000));
         let short = shorten(&body, Path::new("/w"));
         assert!(short.len() <= MESSAGE_BYTES + 8);
@@ -142,7 +142,7 @@ ValueError: no
     }
 
     #[test]
-    fn only_the_projects_own_files_have_frames() {
+    fn only_files_of_the_project_count_as_frames() {
         let output = "/w/a.py:1: in f\n/other/b.py:2: in f\n/w/.tox/c.py:3: in f\n<string>.py:4: in f\n\
                       /work/d.py:5: in f\nlib/site-packages/e.py:6: in f\nE     File \"/w/g.py\", line 7\n./h.py:8: in f\n";
         let found = frames(output, Path::new("/w"));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn different_values_stay_different() {
+    fn different_secrets_get_different_placeholders() {
         let dir = tempfile::tempdir().unwrap();
         let write = |text: &str| fs::write(dir.path().join(".env"), text).unwrap();
         write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_replaced_and_read_again_when_their_file_changes() {
+    fn secrets_are_replaced_and_reread_after_their_file_changes() {
         let dir = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
             let path = dir.path().join(file);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_recognized_as_programs_read_and_print_it() {
+    fn secret_is_redacted_in_all_forms_that_programs_print() {
         let dir = tempfile::tempdir().unwrap();
         let env =
             "A_PASSWORD=\"ab\\\"cd-Pw-991\"\nB_TOKEN=x\\ y-tok-77z\nUNI_PASSWORD=pässwörd-Ωmega\n";
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn logins_in_git_s_configuration_are_values() {
+    fn credentials_in_the_git_configuration_are_redacted() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("repository");
         let project = root.join("app");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_recognized_where_quotation_marks_changed_it() {
+    fn secret_is_redacted_even_with_escaped_quotation_marks() {
         let dir = tempfile::tempdir().unwrap();
         let text = r#"{"token": "ab\"cd\\ef'12", "lines": "first1111\nsecond222"}"#;
         fs::write(dir.path().join("credentials.json"), text).unwrap();

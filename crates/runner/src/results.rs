@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_records_of_a_session() {
+    fn reads_the_test_records_of_a_session() {
         use TestStatus::{Error, Failed, Skipped};
         let (recorded, cases) = read(
             "begin|9.0\ntest|passed|call|0.1|t.py::a|\ntest|failed|teardown|0|t.py::a|E  x\n\
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_without_an_end_or_stopped_is_not_whole() {
+    fn session_without_an_end_record_is_incomplete() {
         for (records, whole) in [
             ("begin|9\nend|0|1\n", true),
             ("begin|9\nend|5|0\nbegin|9\nend|1|2\n", true),

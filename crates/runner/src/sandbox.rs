@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sandbox_forbids_is_said() {
+    fn sandbox_error_gets_a_note_about_the_restriction() {
         let message = "OSError: [Errno 101] Network is unreachable\n";
         let expected = "OSError: [Errno 101] Network is unreachable\n\
                         note: tests have no network except their own loopback interface";
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_tests_are_not_given_is_named() {
+    fn note_names_the_variable_that_is_withheld_from_tests() {
         // Cargo sets `CARGO_PKG_NAME`.
         let message =
             "t.py:7: in test_a\n    os.environ[\"CARGO_PKG_NAME\"]\nE   KeyError: 'CARGO_PKG_NAME'";
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_stay_as_they_are() {
+    fn unrelated_failures_get_no_note() {
         for message in ["", "assert 1 == 2\n"] {
             assert_eq!(explained(message), message);
         }

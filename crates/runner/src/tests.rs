@@ -80,7 +80,7 @@ fn unittest_project() -> Project {
 }
 
 #[tokio::test]
-async fn unittest_runs_over_the_overlay_and_the_tree_stays() {
+async fn unittest_sees_the_change_and_the_project_tree_is_not_modified() {
     let project = unittest_project();
     let tests = project.tests(None).await;
     assert_eq!(tests.missing(), None);
@@ -151,7 +151,7 @@ async fn a_copy_imports_its_own_modules() {
 }
 
 #[tokio::test]
-async fn what_runs_no_test_is_not_run() {
+async fn command_that_runs_no_test_has_the_outcome_not_run() {
     let project = unittest_project();
     let tests = project.tests(None).await;
     let report = tests.run(request(&["tests/test_other.py"], &[])).await;
@@ -202,7 +202,7 @@ async fn a_hanging_test_ends_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_runner_that_finds_no_test_gives_way() {
+async fn next_runner_is_tried_if_the_first_finds_no_tests() {
     // pytest does not collect files with this name, unittest does.
     let files = [("testsum.py", TESTS), ("pkg/code.py", CODE)];
     let project = Project::new(&[files[0], files[1], ("pytest.ini", "[pytest]\n")]);
@@ -220,7 +220,7 @@ async fn a_runner_that_finds_no_test_gives_way() {
 }
 
 #[tokio::test]
-async fn a_project_without_a_runnable_test_is_not_called_ok() {
+async fn project_without_runnable_tests_is_not_reported_as_ok() {
     let project = Project::new(&[("test_a.py", "def helper(): pass\n")]);
     let report = project.tests(None).await.run(request(&[], &[])).await;
     assert_eq!(report.outcome, TestOutcome::NotRun);

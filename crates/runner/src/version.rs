@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_stands_in_the_environment_or_in_the_name() {
+    fn python_version_is_read_from_pyvenv_cfg_or_the_file_name() {
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("venv/bin");
         std::fs::create_dir_all(&bin).unwrap();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_begins_with_its_program() {
+    fn program_of_a_command_line_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let on_path = dir.path().join("python3");
         std::fs::write(&on_path, "").unwrap();

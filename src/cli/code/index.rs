@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_told_in_words() {
+    fn index_summary_is_formatted_as_one_line() {
         let mut answer = Answer {
             files: 1_200,
             symbols: 3,
@@ -144,7 +144,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_system_tells_the_peak_of_memory() {
+    fn peak_memory_is_read_on_linux() {
         assert!(peak_memory().unwrap() > 1 << 20);
     }
 }

@@ -26,7 +26,7 @@ fn lines(findings: &[Finding]) -> Vec<(Health, &str, &str)> {
 }
 
 #[test]
-fn files_warnings_and_errors_of_the_configuration_are_told() {
+fn doctor_reports_configuration_files_warnings_and_errors() {
     let (_dir, good) = loaded("[limits]\ncals = 1\n");
     let findings = configuration::examine(&good);
     let health: Vec<_> = findings.iter().map(|one| one.health).collect();
@@ -75,7 +75,7 @@ async fn server(status: &'static str) -> String {
 }
 
 #[tokio::test]
-async fn endpoints_are_asked_and_their_keys_looked_for() {
+async fn doctor_probes_endpoints_and_their_api_keys() {
     let mut keyless = endpoint("http://127.0.0.1:1/v1");
     keyless.api_key_env = Some("NO_SUCH_KEY".to_owned());
     let config = config(&[
@@ -116,7 +116,7 @@ async fn endpoints_are_asked_and_their_keys_looked_for() {
 }
 
 #[tokio::test]
-async fn keys_in_the_environment_are_named_without_their_values() {
+async fn doctor_names_api_keys_in_the_environment_without_their_values() {
     let variables = |name: &str| match name {
         "OPENAI_API_KEY" | "GROQ_API_KEY" => Some("sk-very-secret".to_owned()),
         _ => None,
@@ -148,7 +148,7 @@ async fn keys_in_the_environment_are_named_without_their_values() {
 }
 
 #[tokio::test]
-async fn a_limit_in_dollars_makes_a_missing_price_a_failure() {
+async fn missing_model_price_is_a_failure_if_there_is_a_dollar_limit() {
     let mut unpriced = endpoint(&server("200 OK").await);
     unpriced.price_prompt = None;
     unpriced.price_output = None;
@@ -164,7 +164,7 @@ async fn a_limit_in_dollars_makes_a_missing_price_a_failure() {
 }
 
 #[tokio::test]
-async fn recordings_and_unknown_names_are_told() {
+async fn doctor_reports_missing_recordings_and_unknown_models() {
     let recording = ModelConfig {
         kind: ModelKind::Replay,
         path: Some("/no/such.jsonl".to_owned()),
@@ -178,7 +178,7 @@ async fn recordings_and_unknown_names_are_told() {
 }
 
 #[tokio::test]
-async fn language_servers_are_greeted_and_their_absence_is_told() {
+async fn doctor_starts_language_servers_and_reports_missing_ones() {
     use std::os::unix::fs::PermissionsExt;
 
     let dir = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn language_servers_are_greeted_and_their_absence_is_told() {
 }
 
 #[test]
-fn the_cache_is_written_to_and_measured() {
+fn doctor_checks_that_the_cache_is_writable_and_reports_its_size() {
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().join("a/b");
     std::fs::create_dir_all(cache.join("models")).unwrap();
@@ -235,7 +235,7 @@ fn the_cache_is_written_to_and_measured() {
 }
 
 #[test]
-fn weights_that_can_be_fetched_are_no_failure() {
+fn missing_weights_that_can_be_downloaded_are_only_a_warning() {
     let of = |error| models::of_weights("model local".to_owned(), Err(error));
     let missing = of(WeightsError::Missing {
         name: "coder".to_owned(),
@@ -251,7 +251,7 @@ fn weights_that_can_be_fetched_are_no_failure() {
 }
 
 #[tokio::test]
-async fn a_variable_that_tests_need_and_do_not_see_is_told() {
+async fn doctor_warns_of_a_needed_variable_that_tests_cannot_see() {
     let app = (
         "app.py",
         "import os\nNAME = os.environ[\"CARGO_PKG_NAME\"]\nOTHER = os.environ['SET_BY_NOBODY']\n",
@@ -289,7 +289,7 @@ async fn of_tests(files: &[(&str, &str)]) -> Vec<Finding> {
 }
 
 #[tokio::test]
-async fn tests_are_collected_and_counted() {
+async fn doctor_collects_and_counts_the_tests() {
     let class = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    \
                  def test_b(self): pass\n";
     let found = of_tests(&[("tests/test_a.py", class)]).await;
@@ -317,7 +317,7 @@ async fn tests_are_collected_and_counted() {
 }
 
 #[tokio::test]
-async fn a_project_without_tests_is_warned_of() {
+async fn doctor_warns_of_a_project_without_tests() {
     let found = of_tests(&[("test_a.py", "def helper(): pass\n")]).await;
     assert_eq!(found[0].health, Health::Warn, "{found:?}");
     assert!(found[0].detail.contains("finds no tests"), "{found:?}");
@@ -333,7 +333,7 @@ async fn a_project_without_tests_is_warned_of() {
 }
 
 #[tokio::test]
-async fn the_whole_report_reads_as_lines() {
+async fn doctor_report_has_one_line_per_finding() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("test_a.py"), "def test_a(): pass\n").unwrap();
     let (_files, loaded) = loaded("[tests]\ncommand = \"make test\"\n");

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_of_one_thread_and_what_it_starts_and_leaves_its_priority() {
+    fn scheduler_slice_applies_to_a_thread_and_its_children_and_keeps_the_priority() {
         let before = slice().0;
         let (own, started, less) = std::thread::spawn(|| {
             let less = nice(3).map(|_| getpriority_process(None).unwrap()).unwrap();

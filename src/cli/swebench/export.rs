@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_samples_is_as_many_runs_with_their_own_grades() {
+    fn run_with_samples_is_exported_as_one_graded_run_per_sample() {
         let dir = tempfile::tempdir().unwrap();
         let (plain, sampled) = (dir.path().join("plain"), dir.path().join("sampled"));
         for sample in 1..=2 {

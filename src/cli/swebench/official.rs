@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_of_the_package_is_read() {
+    fn report_of_the_swebench_package_is_parsed() {
         let dir = tempfile::tempdir().unwrap();
         assert!(report_in(dir.path()).is_err());
         let report = r#"{"resolved_ids":["a"],"unresolved_ids":["b"],"empty_patch_ids":["c"],"error_ids":["d"],"schema_version":2}"#;

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn pasted_text_is_text_and_never_an_answer() {
+    fn pasted_text_is_never_read_as_an_answer() {
         let mut prompt = Prompt::Choosing;
         prompt.paste("a");
         assert_eq!(prompt, Prompt::Choosing);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_together_accept_nothing() {
+    fn burst_of_keys_accepts_nothing() {
         let burst = |mut prompt: Prompt, text: &str, asked| {
             let said = text.chars().filter_map(|char| {
                 let code = if char == '\n' {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_typed() {
+    fn typed_keys_give_verdicts() {
         let reject = |reason: &str| {
             Said::Verdict(Verdict::Reject {
                 reason: reason.to_owned(),
@@ -443,14 +443,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_needed() {
+    fn rejection_needs_a_reason() {
         let (prompt, said) = keys("r \n", Asked::Waiting);
         assert_eq!(said, []);
         assert_eq!(prompt, Prompt::Rejecting(String::new()));
     }
 
     #[test]
-    fn nothing_is_answered_before_it_is_asked() {
+    fn keys_without_a_pending_question_give_no_answer() {
         let (prompt, said) = keys("ars", Asked::Nothing);
         assert_eq!((prompt, said), (Prompt::Ahead("ars".to_owned()), vec![]));
         // `q` may be the first letter of a word.
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_before_a_question_answers_it_only_by_enter() {
+    fn text_typed_before_a_question_answers_it_only_after_enter() {
         let reject = Said::Verdict(Verdict::Reject {
             reason: "not like this".to_owned(),
         });
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_mark_lists_the_keys_wherever_a_key_is_waited_for() {
+    fn question_mark_lists_the_keys_in_every_state() {
         for asked in [Asked::Waiting, Asked::OfEnded, Asked::Nothing] {
             assert_eq!(keys("?", asked), (Prompt::Choosing, vec![Said::Help]));
             assert!(super::keys(asked).iter().any(|line| line.contains("?  ")));
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_of_an_ended_run_is_skipped_and_never_steered() {
+    fn proposal_of_an_ended_run_can_be_skipped_but_not_steered() {
         assert_eq!(keys("s", Asked::OfEnded).1, [Said::Skip]);
         assert_eq!(
             keys("a", Asked::OfEnded).1,
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_as_lines_too() {
+    fn entered_lines_give_verdicts() {
         for yes in [" a ", "accept", "y", "YES"] {
             assert_eq!(line(yes), Said::Verdict(Verdict::Accept), "{yes}");
         }
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_stays_visible_however_narrow_the_window() {
+    fn typed_text_stays_visible_at_any_window_width() {
         use crate::cli::view::text::Paint;
 
         let text = "keep the größte 🙂 fee, not the least; and round it as before";

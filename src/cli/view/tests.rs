@@ -318,7 +318,7 @@ fn the_tree_while_agents_talk() {
 }
 
 #[test]
-fn the_tree_tells_how_long_an_agent_thinks_and_how_far_reading_has_come() {
+fn tree_shows_thinking_time_and_indexing_progress() {
     let mut state = state(&[beginning()]);
     let first = plain(&view(&state, &Prompt::default(), 100));
     assert!(first.contains("late_fee thinks · "), "{first}");
@@ -336,7 +336,7 @@ fn the_tree_tells_how_long_an_agent_thinks_and_how_far_reading_has_come() {
 }
 
 #[test]
-fn what_is_typed_while_nothing_is_asked_stands_below_the_tree() {
+fn input_typed_without_a_pending_question_is_shown_below_the_tree() {
     let state = state(&[beginning()]);
     let ahead = Prompt::Ahead("use a set".to_owned());
     let shown = plain(&view(&state, &ahead, 100));
@@ -426,7 +426,7 @@ fn the_end_says_everything() {
 }
 
 #[test]
-fn tests_of_before_the_last_change_are_told_as_such() {
+fn summary_says_if_the_tests_ran_before_the_last_change() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -450,7 +450,7 @@ fn tests_of_before_the_last_change_are_told_as_such() {
 }
 
 #[test]
-fn the_last_words_of_agents_are_told_as_theirs() {
+fn summary_attributes_final_statements_to_the_agents() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -479,7 +479,7 @@ fn the_last_words_of_agents_are_told_as_theirs() {
 }
 
 #[test]
-fn after_a_failure_of_the_local_model_a_larger_one_is_named() {
+fn summary_suggests_a_larger_model_after_a_failure_of_the_local_one() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -514,7 +514,7 @@ fn after_a_failure_of_the_local_model_a_larger_one_is_named() {
 }
 
 #[test]
-fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
+fn summary_does_not_repeat_a_diff_that_was_shown() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -531,7 +531,7 @@ fn a_diff_that_was_shown_is_not_repeated_at_the_end() {
 }
 
 #[test]
-fn a_cost_of_nothing_is_told_only_where_a_model_is_free() {
+fn zero_cost_is_shown_only_if_the_model_is_free() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -554,7 +554,7 @@ fn a_cost_of_nothing_is_told_only_where_a_model_is_free() {
 }
 
 #[test]
-fn the_headline_comes_before_the_rest_of_the_reason() {
+fn summary_starts_with_the_headline() {
     let traces = Traces {
         trajectory: Path::new("/c/runs/1.jsonl"),
         repo: None,
@@ -593,7 +593,7 @@ fn the_headline_comes_before_the_rest_of_the_reason() {
 }
 
 #[test]
-fn a_set_is_shown_as_one() {
+fn proposals_of_a_set_are_shown_as_one_review() {
     let mut events = reviews();
     for event in &mut events {
         if let Event::ReviewAsked {
@@ -683,7 +683,7 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
 }
 
 #[test]
-fn reviews_wait_in_line_and_leave_it() {
+fn reviews_are_queued_and_removed_when_answered() {
     let mut now = state(&[beginning(), reviews()]);
     let intent = IntentView {
         symbol: symbol("loans/desk.py::lend"),
@@ -724,7 +724,7 @@ fn reviews_wait_in_line_and_leave_it() {
 }
 
 #[test]
-fn agents_that_wake_one_another_are_shown_once() {
+fn tree_shows_each_agent_once_even_in_a_cycle() {
     let cause = |from: &str| Cause::ChangeRequest {
         from: agent(from),
         reason: "r".to_owned(),
@@ -739,7 +739,7 @@ fn agents_that_wake_one_another_are_shown_once() {
 }
 
 #[test]
-fn many_agents_are_counted() {
+fn tree_summarizes_agents_that_do_not_fit() {
     let many = (0..40).map(|number| Event::AgentWoken {
         agent: agent(&format!("a.py::f{number}")),
         cause: Cause::Picked {
@@ -764,7 +764,7 @@ fn many_agents_are_counted() {
 }
 
 #[test]
-fn a_changed_contract_says_whom_it_is_told() {
+fn changed_contract_lists_the_owners_that_follow_up() {
     let told = |to: &[&str]| {
         let event = Event::FollowedUp {
             changed: "a.py::f".parse().unwrap(),

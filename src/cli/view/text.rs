@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_at_spaces() {
+    fn long_lines_wrap_at_spaces() {
         let line = Line::plain("  one two ").with(Style::Good, "three 🙂🙂 four");
         let wrapped: Vec<String> = line
             .clone()
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_wherever_the_width_is_reached() {
+    fn unwrapped_lines_break_exactly_at_the_width() {
         let line = || Line::plain("ab🙂").with(Style::Good, "cdé🙂🙂f");
         let broken = |width| -> Vec<String> {
             let lines = line().broken(width);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_to_their_width() {
+    fn lines_are_truncated_with_an_ellipsis() {
         let line = || Line::of(Style::Good, "grün").and(" und 🙂🙂 mehr");
         let fit = |width| line().fit(width).paint(Paint::Plain);
         assert_eq!(fit(80), "grün und 🙂🙂 mehr");
@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_closed_and_can_be_left_out() {
+    fn colours_are_reset_after_each_span_and_can_be_disabled() {
         let line = Line::of(Style::Bad, "no").and(" way");
         assert_eq!(line.paint(Paint::Colour), "\x1b[31mno\x1b[0m way");
         assert_eq!(line.paint(Paint::Plain), "no way");
     }
 
     #[test]
-    fn texts_cannot_steer_the_terminal() {
+    fn control_characters_are_escaped() {
         let line = Line::plain("a\x1b[2Jb\x07\r\nc\td\u{9b}e");
         let shown = "a\\u{1b}[2Jb\\u{7}c    d\\u{9b}e";
         assert_eq!(line.paint(Paint::Colour), shown);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_broken_or_wrapped_keeps_its_words() {
+    fn breaking_and_wrapping_keep_all_characters() {
         use proptest::test_runner::{Config, RngSeed, TestRunner};
         let squeezed = |lines: &[Line]| -> String {
             let text: String = lines.iter().map(|line| line.paint(Paint::Plain)).collect();

@@ -106,7 +106,7 @@ fn step(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_policy_answers_in_the_place_of_a_model_and_the_grader_gives_the_reward() {
+async fn policy_of_the_trainer_replaces_the_model_and_the_grade_is_the_reward() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(dir.path()).await;
     let lines = [
@@ -156,7 +156,7 @@ async fn a_policy_answers_in_the_place_of_a_model_and_the_grader_gives_the_rewar
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_told_and_changes_nothing() {
+async fn invalid_trainer_requests_return_an_error_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(dir.path()).await;
     let lines = [
@@ -176,7 +176,7 @@ async fn what_makes_no_sense_is_told_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trainer_that_is_gone_is_not_waited_for() {
+async fn environment_exits_if_the_trainer_sends_no_request() {
     let dir = tempfile::tempdir().unwrap();
     let env = env(dir.path()).await;
     let (silent, _open) = tokio::io::duplex(8);

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_are_messages_of_the_assistant() {
+    fn trainer_action_is_parsed_as_an_assistant_message() {
         let said = reply(r#"{"role":"assistant","content":"ACCEPT"}"#).unwrap();
         assert_eq!((said.text.as_str(), said.finish), ("ACCEPT", Finish::Stop));
         let called = reply(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_action_is_told() {
+    fn invalid_trainer_action_is_an_error() {
         assert!(reply("{}").unwrap_err().contains("content or tool_calls"));
         assert!(reply("7").is_err());
         assert!(reply(r#"{"tool_calls":[{}]}"#).is_err());

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_name_their_calls() {
+    fn tool_results_refer_to_their_tool_calls() {
         let call = |name: &str| ToolCall {
             id: "random".into(),
             name: name.into(),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_described_as_models_are_told_of_them() {
+    fn exported_tool_descriptions_equal_those_sent_to_models() {
         let told = tools(&["propose".into(), "unknown".into()]);
         assert_eq!(told.as_array().unwrap().len(), 1);
         assert_eq!(told[0]["function"]["name"], "propose");

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_conversation_are_one() {
+    fn model_calls_that_extend_each_other_form_one_conversation() {
         let mut other = exchange(vec![system(), user("Q")], Some("A"));
         other.conversation = "scout".into();
         let first = exchange(vec![system(), user("1")], Some("2"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_again_is_another() {
+    fn model_call_that_does_not_extend_the_last_starts_a_new_conversation() {
         let first = exchange(vec![system(), user("1")], Some("2"));
         // `forgot` keeps only the system message; `again` drops only the last reply.
         let forgot = exchange(vec![user("3")], Some("4"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_an_answer_is_no_part() {
+    fn model_call_without_a_reply_is_left_out_of_the_conversation() {
         let failed = exchange(vec![system(), user("1")], None);
         check(std::slice::from_ref(&failed), &[]);
         let again = exchange(Vec::new(), Some("2"));

@@ -47,7 +47,7 @@ fn export(format: Format, sources: Vec<Source>) -> Export {
 }
 
 #[test]
-fn resolved_conversations_are_examples_each_once() {
+fn each_resolved_conversation_is_exported_once() {
     let dir = tempfile::tempdir().unwrap();
     let one = run(
         dir.path(),
@@ -103,7 +103,7 @@ fn resolved_conversations_are_examples_each_once() {
 }
 
 #[test]
-fn what_is_kept_for_measuring_is_not_trained_on_by_accident() {
+fn held_out_instances_are_exported_only_if_explicitly_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let root = run(dir.path(), "one", &[("a__b-1", "yes")]);
     let ungraded = vec![Source {
@@ -132,7 +132,7 @@ fn what_is_kept_for_measuring_is_not_trained_on_by_accident() {
 }
 
 #[test]
-fn grades_that_are_none_are_refused() {
+fn invalid_grades_file_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.json");
     fs::write(&path, "[]").unwrap();

@@ -28,7 +28,7 @@ fn check(before: &str, after: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_function_is_rewritten_by_its_owner() {
+fn reference_change_of_a_function_becomes_a_rewrite_by_its_owner() {
     let after = BEFORE.replace("append(item)", "insert(0, item)");
     check(BEFORE, &after, &["whole Cart.add"]);
     let both = after.replace("return a", "return a + 1");
@@ -36,7 +36,7 @@ fn a_function_is_rewritten_by_its_owner() {
 }
 
 #[test]
-fn what_stands_between_functions_is_patched_by_its_owner() {
+fn reference_change_between_functions_becomes_a_patch_by_the_module_owner() {
     let after = BEFORE
         .replace("LIMIT = 3", "LIMIT = 4")
         .replace("size = 1", "size = 2\n    name = 'x'");
@@ -46,7 +46,7 @@ fn what_stands_between_functions_is_patched_by_its_owner() {
 }
 
 #[test]
-fn symbols_come_and_go() {
+fn reference_change_can_add_and_delete_symbols() {
     let after = BEFORE.replace(
         "    def clear",
         "    def size_of(self):\n        return len(self.items)\n\n    def clear",
@@ -59,7 +59,7 @@ fn symbols_come_and_go() {
 }
 
 #[test]
-fn plain_files_are_patched() {
+fn reference_change_of_a_file_without_symbols_becomes_a_patch() {
     let file = FilePath::new("notes.txt");
     let (before, after) = ("one\ntwo\none\n", "one\ntwo\nthree\n");
     let said = proposals(&file, before, after).unwrap();
@@ -70,6 +70,6 @@ fn plain_files_are_patched() {
 }
 
 #[test]
-fn nothing_is_said_of_nothing() {
+fn equal_texts_give_no_edits() {
     check(BEFORE, BEFORE, &[]);
 }

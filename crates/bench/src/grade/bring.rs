@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_and_their_machinery_are_known_by_their_places() {
+    fn test_files_and_test_configuration_are_recognized_by_their_paths() {
         for path in [
             "tests/runtests.py",
             "conftest.py",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn links_on_the_way_are_removed() {
+    fn symbolic_links_in_the_path_of_a_restored_file_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (checkout, outside) = (folder.path().join("c"), folder.path().join("o"));
         fs::create_dir_all(&checkout).unwrap();

@@ -139,7 +139,7 @@ mod tests {
     use starling_core::TestOutcome;
 
     #[test]
-    fn runners_that_name_no_test_are_believed_by_their_count() {
+    fn passed_tests_are_counted_from_the_summary_if_the_runner_names_no_tests() {
         for (output, count) in [
             ("..\n-----\nRan 2 tests in 0.001s\n\nOK\n", 2),
             ("===== 3 passed, 1 skipped in 0.12s =====\n", 3),

@@ -105,12 +105,12 @@ fn is_unresolved(grade: Grade, why: &str) {
 }
 
 #[tokio::test]
-async fn the_right_change_resolves_whatever_fails_anyway() {
+async fn correct_change_is_resolved_despite_unrelated_failing_tests() {
     assert_eq!(grade(&gold()).await, Grade::Resolved);
 }
 
 #[tokio::test]
-async fn no_change_and_wrong_changes_do_not() {
+async fn empty_and_wrong_changes_are_unresolved() {
     is_unresolved(grade("").await, "the prediction is empty");
     let wrong = patch("code_of.py", CODE, "n + n + 1", "n");
     is_unresolved(grade(&wrong).await, "FAIL_TO_PASS");
@@ -119,14 +119,14 @@ async fn no_change_and_wrong_changes_do_not() {
 }
 
 #[tokio::test]
-async fn what_breaks_another_test_does_not() {
+async fn change_that_breaks_another_test_is_unresolved() {
     let both = CODE.replace("n + n + 1", "n + n").replace("'x'", "'y'");
     let breaks = unified_diff("code_of.py", CODE, &both);
     is_unresolved(grade(&breaks).await, "broken: test_it.T.test_name");
 }
 
 #[tokio::test]
-async fn tests_that_were_tampered_with_are_put_back() {
+async fn tampered_test_files_are_restored_before_grading() {
     let eased = patch("test_it.py", TESTS, "assertTrue(False)", "assertTrue(True)");
     assert_eq!(grade(&format!("{}{eased}", gold())).await, Grade::Resolved);
 }
@@ -138,7 +138,7 @@ fn with_head(head: &str) -> String {
 }
 
 #[tokio::test]
-async fn who_ends_the_tests_is_not_resolved() {
+async fn change_that_exits_the_test_process_is_unresolved() {
     let ends = with_head("import os\nos._exit(0)\n");
     is_unresolved(grade(&ends).await, "0 of 1 tests passed");
     // The change is correct, but ends the process before the other tests.
@@ -151,7 +151,7 @@ async fn who_ends_the_tests_is_not_resolved() {
 }
 
 #[tokio::test]
-async fn who_ends_python_well_whatever_failed_is_not_resolved() {
+async fn change_that_fakes_a_successful_exit_status_is_unresolved() {
     let ends = with_head("import atexit, os\natexit.register(lambda: os._exit(0))\n");
     is_unresolved(grade(&ends).await, "FAIL_TO_PASS: test_it.T.test_double");
     // The runner's output names no test.
@@ -171,7 +171,7 @@ async fn who_ends_python_well_whatever_failed_is_not_resolved() {
 /// A command that names its tests does not run the canary tests, and does not run them without the
 /// change either.
 #[tokio::test]
-async fn a_command_that_names_its_tests_is_believed() {
+async fn test_command_that_names_its_tests_is_graded_without_control_tests() {
     let mut bed = bed().await;
     let environment = bed.grader.environments.get_mut("a__b-1").unwrap();
     environment.test_cmd_p2p = "python3 -m unittest -v test_it.T.test_name".into();
@@ -185,7 +185,7 @@ async fn a_command_that_names_its_tests_is_believed() {
 }
 
 #[tokio::test]
-async fn who_makes_all_tests_pass_is_not_resolved() {
+async fn change_that_makes_every_test_pass_is_unresolved() {
     let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
     is_unresolved(grade(&with_head(blind)).await, "a control test that must fail passes");
     let deaf = "import unittest\nunittest.TestCase.assertEqual = lambda self, *a: None\n";
@@ -193,7 +193,7 @@ async fn who_makes_all_tests_pass_is_not_resolved() {
 }
 
 #[tokio::test]
-async fn who_removes_tests_from_sight_is_not_resolved() {
+async fn change_that_hides_tests_from_the_runner_is_unresolved() {
     let hides = "import unittest\nnames = unittest.TestLoader.getTestCaseNames\nunittest.TestLoader.getTestCaseNames = lambda self, case: [n for n in names(self, case) if n != 'test_name']\n";
     let both = format!("{hides}\n{}", CODE.replace("n + n + 1", "n + n"));
     let hidden = unified_diff("code_of.py", CODE, &both);
@@ -201,7 +201,7 @@ async fn who_removes_tests_from_sight_is_not_resolved() {
 }
 
 #[tokio::test]
-async fn who_hangs_is_not_resolved_and_ends() {
+async fn change_that_hangs_is_stopped_and_unresolved() {
     let mut bed = bed().await;
     bed.grader.deadline = Duration::from_secs(1);
     let prediction = Prediction {
@@ -214,7 +214,7 @@ async fn who_hangs_is_not_resolved_and_ends() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_graded_says_why() {
+async fn grading_error_gives_the_reason() {
     let mut bed = bed().await;
     bed.instance.task.id = "a__b-2".into();
     let prediction = Prediction {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_and_what_it_started_are_counted_at_their_most() {
+    fn peak_memory_includes_child_processes_and_survives_their_end() {
         let (child, inner) = holder("script");
         let mut memory = Memory::default();
         memory.look(child.id());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_keeper_started_is_of_the_tests() {
+    fn memory_of_sandboxed_test_processes_is_not_counted() {
         let (child, inner) = holder("@keeper");
         let mut memory = Memory::default();
         memory.look(child.id());

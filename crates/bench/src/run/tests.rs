@@ -112,7 +112,7 @@ fn outcomes(place: &Place) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
+async fn each_instance_writes_a_record_a_trajectory_and_a_prediction() {
     let bed = bed();
     let (one, two) = (
         bed.task("a__b-1", "First.\nMore."),
@@ -155,7 +155,7 @@ async fn each_instance_leaves_its_record_its_story_and_its_prediction() {
 }
 
 #[tokio::test]
-async fn changes_that_were_taken_back_are_handed_in() {
+async fn undone_changes_of_an_unsettled_run_are_still_submitted() {
     let bed = bed();
     let one = bed.task("a__b-1", "worse");
     let place = bed.place();
@@ -170,7 +170,7 @@ async fn changes_that_were_taken_back_are_handed_in() {
 }
 
 #[tokio::test]
-async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_else() {
+async fn run_process_gets_only_the_task_and_a_checkout_without_git_history() {
     let bed = bed();
     let task = bed.task("a__b-1", "First.");
     bed.runs.all(&[&task], &bed.place(), |_| {}).await.unwrap();
@@ -189,7 +189,7 @@ async fn a_process_is_given_the_task_and_a_checkout_without_history_and_nothing_
 }
 
 #[tokio::test]
-async fn what_is_done_is_not_done_again_and_what_failed_only_when_wished() {
+async fn resumed_run_skips_finished_instances_and_retries_failed_ones_only_on_request() {
     let bed = bed();
     let (one, two) = (bed.task("a__b-1", "First."), bed.task("a__b-2", "crash"));
     bed.runs
@@ -222,7 +222,7 @@ async fn what_is_done_is_not_done_again_and_what_failed_only_when_wished() {
 }
 
 #[tokio::test]
-async fn a_wedged_instance_is_ended_and_the_others_go_on() {
+async fn hanging_instance_is_stopped_and_the_others_continue() {
     let mut bed = bed();
     bed.runs.seconds = 0;
     let (one, two) = (bed.task("a__b-1", "wedge"), bed.task("a__b-2", "Second."));
@@ -248,7 +248,7 @@ async fn a_wedged_instance_is_ended_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn who_ignores_signals_is_ended_all_the_same() {
+async fn instance_that_ignores_signals_is_killed() {
     let bed = bed();
     std::fs::create_dir_all(&bed.out).unwrap();
     let child = Child {
@@ -266,7 +266,7 @@ async fn who_ignores_signals_is_ended_all_the_same() {
 }
 
 #[tokio::test]
-async fn no_instance_begins_after_the_money_is_spent() {
+async fn no_instance_starts_after_the_budget_is_spent() {
     let mut bed = bed();
     bed.runs.workers = 1;
     bed.runs.dollars = Some(Dollars(0.9));
@@ -283,7 +283,7 @@ async fn no_instance_begins_after_the_money_is_spent() {
 }
 
 #[tokio::test]
-async fn what_a_failed_attempt_cost_is_spent_after_it_is_run_again() {
+async fn cost_of_a_failed_attempt_still_counts_after_a_retry() {
     let mut bed = bed();
     let place = bed.place();
     let failed = Record {
@@ -318,7 +318,7 @@ async fn what_a_failed_attempt_cost_is_spent_after_it_is_run_again() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_run_and_one_process() {
+fn output_directory_rejects_other_settings_and_a_second_process() {
     let bed = bed();
     let place = bed.place();
     let taken = Place::open(&bed.out, settings("m"), Kept::Everything).unwrap_err();
@@ -351,7 +351,7 @@ fn a_folder_belongs_to_one_run_and_one_process() {
 }
 
 #[tokio::test]
-async fn an_environment_comes_first_on_the_path() {
+async fn test_environment_is_first_in_path() {
     let mut bed = bed();
     let environment = Environment {
         instance_id: "a__b-1".into(),

@@ -45,14 +45,14 @@ mod tests {
     const ONE: &str = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n ctx\n-a = 1\n+a = 2\n";
 
     #[test]
-    fn spaces_comments_and_places_do_not_count() {
+    fn similarity_ignores_whitespace_comments_and_line_numbers() {
         let moved =
             "--- a/x.py\n+++ b/x.py\n@@ -9,2 +9,4 @@\n other\n-a  = 1\n+  a = 2\n+\n+# why\n";
         assert_eq!(likeness(ONE, moved), 1.0);
     }
 
     #[test]
-    fn other_lines_and_other_files_do() {
+    fn similarity_drops_for_other_lines_and_other_files() {
         let more = format!("{ONE}+b = 3\n+c = 4\n");
         assert_eq!(likeness(ONE, &more), 0.5);
         assert_eq!(likeness(ONE, &ONE.replace("x.py", "y.py")), 0.0);

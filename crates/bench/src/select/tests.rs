@@ -45,7 +45,7 @@ async fn chosen(samples: &[Candidate]) -> usize {
 }
 
 #[tokio::test]
-async fn own_tests_decide_between_strangers() {
+async fn dissimilar_changes_are_ranked_by_the_tests_of_their_runs() {
     let failing = story(json!({"reason": "tests_fail", "failing": ["t"]}), &[]);
     let samples = [
         sample(1, &patch("b"), failing),
@@ -55,7 +55,7 @@ async fn own_tests_decide_between_strangers() {
 }
 
 #[tokio::test]
-async fn a_test_that_was_mended_speaks_for_a_change() {
+async fn fixed_test_raises_the_score_of_a_change() {
     let mended = story(json!({"reason": "settled"}), &["t::one"]);
     let samples = [
         sample(1, &patch("b"), settled()),
@@ -65,7 +65,7 @@ async fn a_test_that_was_mended_speaks_for_a_change() {
 }
 
 #[tokio::test]
-async fn what_most_samples_say_is_chosen() {
+async fn change_that_most_samples_agree_on_is_chosen() {
     let samples = [
         sample(1, &patch("b"), settled()),
         sample(2, &patch("c  =  1"), settled()),
@@ -75,7 +75,7 @@ async fn what_most_samples_say_is_chosen() {
 }
 
 #[tokio::test]
-async fn no_change_is_chosen_only_where_there_is_no_other() {
+async fn empty_change_is_chosen_only_if_all_samples_are_empty() {
     let failing = story(json!({"reason": "tests_fail", "failing": ["t"]}), &[]);
     let samples = [sample(1, "", settled()), sample(2, &patch("b"), failing)];
     assert_eq!(chosen(&samples).await, 2);
@@ -121,7 +121,7 @@ impl ChatModel for Points {
 }
 
 #[tokio::test]
-async fn a_verifier_is_not_asked_beyond_its_budget() {
+async fn verifier_is_not_called_after_its_budget_is_spent() {
     let mut profile = profile("m");
     // A reply of 512 tokens can cost about half a dollar.
     profile.price = Some(Price {
@@ -150,7 +150,7 @@ async fn a_verifier_is_not_asked_beyond_its_budget() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_is_away_costs_only_its_signal() {
+async fn unreachable_verifier_does_not_prevent_a_choice() {
     let away = judge(Verifier::Endpoint("http://127.0.0.1:1/".into()), None);
     let samples = [sample(1, &patch("b"), settled())];
     let choice = choose("It breaks.", &samples, Some(&away)).await;
@@ -162,7 +162,7 @@ async fn a_verifier_that_is_away_costs_only_its_signal() {
 }
 
 #[tokio::test]
-async fn the_same_change_is_judged_once() {
+async fn equal_changes_are_sent_to_the_verifier_once() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let verifier = Verifier::Endpoint(format!("http://{}/", listener.local_addr().unwrap()));
     let judge = judge(verifier, None);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_and_plain_classes_are_for_pytest() {
+    fn test_functions_and_plain_test_classes_need_pytest() {
         let plain = "class TestA:\n    def test_x(self): pass\n";
         let decorated = "import functools\n@functools.cache\ndef test_x():\n    pass\n";
         for (text, found) in [
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn test_cases_are_for_unittest() {
+    fn test_case_classes_can_run_with_unittest() {
         for text in [
             "class TestA(unittest.TestCase):\n    def test_x(self): pass\n",
             "class A(IsolatedAsyncioTestCase):\n    def test_x(self): pass\n",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_are_no_tests() {
+    fn helper_functions_and_classes_are_not_tests() {
         for text in [
             "class TestClient:\n    def get(self): pass\n",
             "class TestData:\n    def __init__(self): pass\n    def test_x(self): pass\n",

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_modules_of_an_environment_are_known_by_its_files() {
+    fn installed_modules_are_detected_from_the_files_of_the_environment() {
         let dir = tempfile::tempdir().unwrap();
         let packages = dir.path().join("lib/python3.12/site-packages");
         for file in [

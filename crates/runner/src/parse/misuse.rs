@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_ran_a_test_is_told_from_tests_that_fail() {
+    fn command_that_ran_no_test_is_distinguished_from_failing_tests() {
         let misused = [
             (127, "bash: line 1: nope: command not found"),
             (126, "bash: ./run: Permission denied"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_does_not_exist_is_no_test() {
+    fn test_module_that_does_not_exist_is_not_a_failed_test() {
         let case = |id: &str, message: &str| TestCase {
             id: id.to_owned(),
             status: TestStatus::Error,

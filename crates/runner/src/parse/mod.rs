@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes() {
+    fn outcome_is_derived_from_exit_status_cases_and_output() {
         let passed = [case(TestStatus::Passed)];
         let failed = [case(TestStatus::Passed), case(TestStatus::Error)];
         let of = |code, cases: &[TestCase], output| outcome(End::Exited(code), cases, output);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_stays_one_and_keeps_its_first_message() {
+    fn failed_case_stays_failed_and_keeps_its_first_message() {
         let mut cases = Cases::default();
         cases.note("a", TestStatus::Passed);
         cases.fail("b", TestStatus::Failed, "first".into());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_without_tests_has_no_cases() {
+    fn output_without_tests_has_no_test_cases() {
         for output in [
             "",
             "\n\n",

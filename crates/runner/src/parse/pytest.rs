@@ -296,7 +296,7 @@ E   assert 1
     }
 
     #[test]
-    fn an_id_ends_where_the_reason_begins() {
+    fn test_id_in_a_summary_line_ends_before_the_reason() {
         assert_eq!(id_of("t.py::a"), "t.py::a");
         assert_eq!(id_of("t.py::a - E: x - y"), "t.py::a");
         assert_eq!(id_of("t.py::a[x - y] - E: [1]"), "t.py::a[x - y]");

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn old_and_new_versions_read_the_same() {
+    fn output_of_old_and_new_python_versions_is_parsed_alike() {
         let expected = [
             ("tests.test_broken", Error),
             ("tests.test_calc.S.setUpClass", Error),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_tests() {
+    fn lines_that_only_resemble_results_are_not_tests() {
         for text in [
             "f (x) ... ok",
             "see a.b (c d) ... ok",

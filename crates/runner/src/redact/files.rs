@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_or_taken_away_is_seen() {
+    fn added_and_deleted_secret_files_are_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         write(root, "a/b/.env");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_directory_is_read_once() {
+    fn unchanged_directory_is_read_only_once() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         write(root, "a/.env");

@@ -685,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_told_from_settings() {
+    fn secrets_are_distinguished_from_other_settings() {
         for (line, secrets) in [
             ("TOKEN=abcd1234efgh", &["abcd1234efgh"][..]),
             (
@@ -752,7 +752,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_stand_inside_others_are_known() {
+    fn secrets_inside_other_values_are_found() {
         for (file, text, value) in [
             (
                 "x.tfvars",
@@ -801,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_a_long_value_is_known() {
+    fn each_line_of_a_multi_line_secret_is_found() {
         let quoted = "A=1\nTOKEN=\"first1111\n  second222\nwords\"\nNEXT=third3333\n";
         let found = values(".env", quoted);
         let joined = "first1111\nsecond222\nwords";
@@ -843,7 +843,7 @@ mod tests {
     }
 
     #[test]
-    fn logins_are_read_from_files_of_tools() {
+    fn passwords_are_read_from_credential_files_of_common_tools() {
         let netrc = "machine github.com\n  login t0ken1234\n  password x9y8z7w6\nmachine b login someone password \"q1w2e3r4\"\n";
         assert_eq!(
             values(".netrc", netrc),
@@ -872,7 +872,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_known_beside_their_passwords() {
+    fn user_names_next_to_passwords_are_secrets_too() {
         for (file, text) in [
             (".env", "A=https://us3r-n4me:s3cr3t-pw@h/x\n"),
             (".env", "SENTRY=https://us3r-n4me:s3cr3t-pw@o1.ingest/2\n"),
@@ -890,7 +890,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_toml_and_yaml_are_known_in_every_form() {
+    fn secrets_are_found_in_every_string_syntax_of_toml_and_yaml() {
         for (file, text, wanted) in [
             ("secrets.toml", "b = '''v4lue-one'''\n", &["v4lue-one"][..]),
             (

@@ -131,7 +131,7 @@ fn ends(outcome: TestOutcome) -> impl Fn(&TestReport) {
 }
 
 #[tokio::test]
-async fn a_fork_bomb() {
+async fn fork_bomb_is_stopped_at_the_process_limit() {
     // This bomb continues when it may start no more processes.
     let line =
         "python3 -c 'exec(\"import os\\nwhile True:\\n try: os.fork()\\n except OSError: pass\")'";
@@ -140,13 +140,13 @@ async fn a_fork_bomb() {
 }
 
 #[tokio::test]
-async fn an_endless_output() {
+async fn endless_output_is_stopped_at_the_output_limit() {
     let bed = Bed::new();
     bed.run("yes", 60, ends(TestOutcome::OutputTooLong)).await;
 }
 
 #[tokio::test]
-async fn ten_gigabytes_of_memory() {
+async fn command_is_stopped_at_the_memory_limit() {
     let bed = Bed::new();
     let line = "python3 -c \"x = b'x' * (10 << 30)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
@@ -157,7 +157,7 @@ async fn ten_gigabytes_of_memory() {
 }
 
 #[tokio::test]
-async fn a_full_disk() {
+async fn command_is_stopped_at_the_disk_limit() {
     let bed = Bed::new();
     // Each file is smaller than the file size limit, and the directory is not readable for others.
     let line = "mkdir -p a/b && for at in 1 2 3 4; do head -c 60000000 /dev/zero > a/b/$at; done; \
@@ -170,7 +170,7 @@ async fn a_full_disk() {
 }
 
 #[tokio::test]
-async fn deaf_to_signals() {
+async fn command_that_ignores_signals_is_killed_at_the_deadline() {
     let line = "trap '' TERM INT HUP QUIT; echo here; while :; do sleep 1; done";
     let bed = Bed::new();
     bed.run(line, 1, |report| {
@@ -182,7 +182,7 @@ async fn deaf_to_signals() {
 }
 
 #[tokio::test]
-async fn writes_to_the_home_and_the_repository() {
+async fn writes_to_the_home_and_the_repository_do_not_reach_the_host() {
     let bed = Bed::new();
     let home = std::env::home_dir().unwrap();
     let made = home.join(".starling-hostile-test");
@@ -209,7 +209,7 @@ async fn writes_to_the_home_and_the_repository() {
 
 /// Code that counts its runs in a file would fail in every run but the first.
 #[tokio::test]
-async fn counts_its_runs_in_files() {
+async fn files_of_an_earlier_run_are_not_visible_to_the_next() {
     let bed = Bed::new();
     let places = [
         "./counter-1",
@@ -235,7 +235,7 @@ async fn counts_its_runs_in_files() {
 }
 
 #[tokio::test]
-async fn everything_deleted() {
+async fn deleting_all_files_does_not_affect_the_project() {
     let bed = Bed::new();
     let line = format!(
         "rm -rf '{}' '{}' ~ /tmp/* /tmp/.[a-z]* /dev/shm/* 2>/dev/null; cd /; ls '{0}'; echo gone",
@@ -251,7 +251,7 @@ async fn everything_deleted() {
 }
 
 #[tokio::test]
-async fn calls_over_the_network() {
+async fn network_connections_out_of_the_sandbox_fail() {
     let bed = Bed::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -281,7 +281,7 @@ async fn calls_over_the_network() {
 
 /// A command can connect only to its own Unix sockets, even if it can see others.
 #[tokio::test]
-async fn connects_to_unix_sockets() {
+async fn command_can_connect_only_to_its_own_unix_sockets() {
     let bed = Bed::new();
     // The directory must not be one that the sandbox replaces.
     let seen = tempfile::tempdir_in("/var/lib")
@@ -328,7 +328,7 @@ async fn connects_to_unix_sockets() {
 }
 
 #[tokio::test]
-async fn its_own_loopback_works() {
+async fn loopback_connections_inside_the_sandbox_work() {
     let bed = Bed::new();
     let line = "python3 -c \"import socket; s = socket.create_server(('127.0.0.1', 0)); \
                 c = socket.create_connection(s.getsockname()); print('met')\"";
@@ -342,7 +342,7 @@ async fn its_own_loopback_works() {
 }
 
 #[tokio::test]
-async fn daemons_and_killers() {
+async fn daemons_are_killed_and_starling_cannot_be_killed_by_the_command() {
     let bed = Bed::new();
     let mark = format!(": {};", bed.neighbour.display());
     let line = format!(
@@ -370,7 +370,7 @@ async fn daemons_and_killers() {
 }
 
 #[tokio::test]
-async fn looks_for_secrets() {
+async fn secrets_of_the_host_are_not_visible_to_the_command() {
     let bed = Bed::new();
     let home = std::env::home_dir().unwrap();
     let line = format!(
@@ -402,7 +402,7 @@ async fn looks_for_secrets() {
 }
 
 #[tokio::test]
-async fn asks_for_more_rights() {
+async fn command_cannot_gain_capabilities_or_namespaces() {
     let bed = Bed::new();
     let line = "mount -o remount,rw / 2>/dev/null; mount -t tmpfs none /mnt 2>/dev/null; \
                 unshare -Ur true 2>/dev/null && echo namespaces; \
@@ -419,7 +419,7 @@ async fn asks_for_more_rights() {
 
 /// A virtual environment of the project names a directory of the host as its interpreter's.
 #[tokio::test]
-async fn a_crafted_interpreter_opens_nothing() {
+async fn interpreter_path_of_the_project_cannot_make_host_directories_visible() {
     let bed = Bed::new();
     let bin = bed.root().join(".venv/bin");
     fs::create_dir_all(&bin).unwrap();
@@ -449,7 +449,7 @@ async fn a_crafted_interpreter_opens_nothing() {
 
 /// Runs all tests of this module as an unprivileged user.
 #[test]
-fn all_of_it_as_a_plain_user() {
+fn all_tests_of_this_module_pass_as_an_unprivileged_user() {
     if !rustix::process::getuid().is_root() {
         // The other tests already run as an unprivileged user.
         return;

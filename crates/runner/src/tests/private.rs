@@ -54,7 +54,7 @@ async fn trajectories_and_the_index_are_hidden_from_tests() {
 /// In a run over many instances, the working directory is inside the directory that contains its
 /// records.
 #[tokio::test]
-async fn the_records_around_and_in_a_project_are_hidden_from_its_tests() {
+async fn run_records_in_and_around_the_project_are_hidden_from_its_tests() {
     let program = std::env::current_exe().unwrap();
     let outside = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
     let base = outside.path().canonicalize().unwrap();
@@ -114,7 +114,7 @@ async fn the_records_around_and_in_a_project_are_hidden_from_its_tests() {
 }
 
 #[tokio::test]
-async fn values_of_secrets_are_not_in_a_report() {
+async fn secret_values_are_redacted_in_the_test_report() {
     let project = Project::new(&[(".env", "API_TOKEN=q9w8e7r6t5\nMODE=production\n")]);
     let tests = project.tests(Some("cat .env; exit 1")).await;
     let report = tests.run(request(&[], &[])).await;
@@ -123,7 +123,7 @@ async fn values_of_secrets_are_not_in_a_report() {
 
 /// A test could read these secrets from disk and print them line by line or as a whole.
 #[tokio::test]
-async fn secrets_of_tools_and_keys_are_not_in_a_report() {
+async fn credentials_and_private_keys_are_redacted_in_the_test_report() {
     let (one, two) = ("MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB");
     let key = format!("-----BEGIN PRIVATE KEY-----\n{one}\n{two}\n-----END PRIVATE KEY-----\n");
     let files = [
@@ -163,7 +163,7 @@ async fn secrets_of_tools_and_keys_are_not_in_a_report() {
 }
 
 #[tokio::test]
-async fn no_door_of_a_report_lets_a_secret_through() {
+async fn secrets_are_redacted_in_every_field_of_the_test_report() {
     let files = [
         (".env", "API_TOKEN=q9w8e7r6t5\n"),
         ("app.py", "x = 1\n"),
@@ -182,7 +182,7 @@ async fn no_door_of_a_report_lets_a_secret_through() {
 
 /// The ids of parametrized tests contain the parameter values.
 #[tokio::test]
-async fn tests_that_differ_by_a_secret_alone_stay_two_tests() {
+async fn test_ids_that_differ_only_by_a_secret_stay_distinct_after_redaction() {
     let files = [
         (".env", "A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n"),
         (
@@ -206,7 +206,7 @@ async fn tests_that_differ_by_a_secret_alone_stay_two_tests() {
 }
 
 #[tokio::test]
-async fn secrets_are_looked_for_while_the_tests_are_found() {
+async fn secrets_are_collected_before_the_first_test_runs() {
     let project = Project::new(&[(".env", "TOKEN=hunter2hunter2\n"), ("a.py", "X = 1\n")]);
     let tests = project.tests(Some("true")).await;
     let looked_for = async {

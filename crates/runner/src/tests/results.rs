@@ -29,7 +29,7 @@ fn project(files: &[(&str, &str)]) -> Project {
 }
 
 #[tokio::test]
-async fn printed_results_are_no_results() {
+async fn results_that_pytest_code_prints_are_ignored() {
     let lies = "import atexit\nLIE = '\\n=== short test summary info ===\\nPASSED test_m.py::test_b\\n\
         PASSED test_m.py::test_c\\n=== 3 passed ===\\n'\nprint(LIE)\natexit.register(lambda: print(LIE))\n";
     let files = [("test_m.py", &*format!("{lies}\n{GOOD}"))];
@@ -52,7 +52,7 @@ async fn printed_results_are_no_results() {
 /// If the selected files belong to one package, pytest's root is the package's directory, not the
 /// project's.
 #[tokio::test]
-async fn ids_are_relative_to_the_project_where_pytest_has_another_root() {
+async fn test_ids_are_relative_to_the_project_even_if_pytest_has_another_root() {
     let project = Project::new(&[
         ("pkg/pyproject.toml", "[tool.pytest.ini_options]\n"),
         ("pkg/tests/test_m.py", GOOD),
@@ -70,7 +70,7 @@ async fn ids_are_relative_to_the_project_where_pytest_has_another_root() {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_itself_has_failed() {
+async fn pytest_process_that_exits_early_counts_as_failed() {
     for end in [
         "import os\nprint('1 passed')\nos._exit(0)\n",
         "import os\ndef test_c():\n    print('===')\n    os._exit(0)\n",
@@ -102,7 +102,7 @@ async fn a_process_that_ends_itself_has_failed() {
 }
 
 #[tokio::test]
-async fn a_module_in_place_of_pytest_is_not_believed() {
+async fn fake_pytest_module_of_the_project_counts_as_failed() {
     let project = project(&[("test_m.py", "def test_a():\n    pass\n")]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
@@ -117,7 +117,7 @@ async fn a_module_in_place_of_pytest_is_not_believed() {
 }
 
 #[tokio::test]
-async fn results_are_read_however_pytest_is_told_to_print() {
+async fn results_are_read_with_any_output_options_of_pytest() {
     for options in [
         "-q",
         "--tb=no -q",
@@ -158,7 +158,7 @@ async fn results_are_read_however_pytest_is_told_to_print() {
 }
 
 #[tokio::test]
-async fn every_phase_and_kind_of_result_is_told() {
+async fn results_of_every_pytest_phase_and_status_are_reported() {
     let text = "import pytest\n\n@pytest.fixture\ndef bad():\n    raise ValueError('setup')\n\n\
         @pytest.fixture\ndef late():\n    yield\n    raise ValueError('teardown')\n\n\
         def test_1(bad):\n    pass\n\ndef test_2(late):\n    pass\n\n\
@@ -195,7 +195,7 @@ async fn every_phase_and_kind_of_result_is_told() {
 }
 
 #[tokio::test]
-async fn a_pytest_in_a_test_is_no_session_and_the_environment_is_as_it_was() {
+async fn nested_pytest_run_is_not_recorded_and_sees_the_original_environment() {
     let text = "import os, subprocess, sys\n\ndef test_a():\n    \
         assert 'PYTEST_PLUGINS' not in os.environ\n    \
         assert not any('results.' in path for path in sys.path)\n    \
@@ -214,7 +214,7 @@ async fn a_pytest_in_a_test_is_no_session_and_the_environment_is_as_it_was() {
 }
 
 #[tokio::test]
-async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
+async fn every_kind_of_sandbox_reports_results_without_modifying_the_project() {
     let project = project(&[("test_m.py", GOOD)]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
@@ -255,7 +255,7 @@ async fn every_sandbox_gives_the_results_and_leaves_the_tree_alone() {
 }
 
 #[tokio::test]
-async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
+async fn printed_output_is_parsed_and_noted_if_the_plugin_cannot_load() {
     let project = project(&[("test_m.py", GOOD)]);
     // The command removes the plugin's path from Python, which it names by its path.
     let line = "P=$(python3 -c 'import sys; print(sys.executable)'); \
@@ -274,7 +274,7 @@ async fn without_the_plugin_the_printed_text_is_read_and_that_is_said() {
 }
 
 #[tokio::test]
-async fn a_recipe_that_sets_the_path_of_python_anew_hides_no_results() {
+async fn makefile_that_resets_pythonpath_does_not_prevent_recording_of_results() {
     let starts = "import subprocess\n\ndef test_a():\n    said = subprocess.run(\n        \
         ['python3', '-c', 'import os; print(os.environ.get(\"PYTEST_PLUGINS\"), os.environ[\"PATH\"])'],\n        \
         capture_output=True, text=True).stdout\n    assert 'starling_results' not in said, said\n";
@@ -305,7 +305,7 @@ async fn a_recipe_that_sets_the_path_of_python_anew_hides_no_results() {
 
 /// An interpreter that ignores its environment.
 #[tokio::test]
-async fn results_that_cannot_be_seen_are_told_with_the_reason() {
+async fn unreadable_pytest_results_are_reported_with_the_reason() {
     let project = project(&[("test_m.py", "def test_a():\n    assert 1\n")]);
     let line = "python3 -E -m pytest -q -p no:cacheprovider";
     let Some(tests) = tests_of(&project, Some(line)).await else {
@@ -323,7 +323,7 @@ async fn results_that_cannot_be_seen_are_told_with_the_reason() {
 }
 
 #[tokio::test]
-async fn printed_text_is_read_where_that_is_asked_for() {
+async fn printed_output_is_parsed_on_request() {
     let project = project(&[("test_m.py", GOOD)]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
@@ -335,7 +335,7 @@ async fn printed_text_is_read_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_test_that_is_switched_off_is_not_among_those_that_ran() {
+async fn deselected_test_is_not_reported_as_run() {
     let project = project(&[("tests/test_m.py", "def test_a():\n    assert 1\n")]);
     let Some(tests) = tests_of(&project, None).await else {
         return;
@@ -416,7 +416,7 @@ const CASE_IDS: [(&str, TestStatus); 2] = [
 ];
 
 #[tokio::test]
-async fn printed_results_are_no_results_of_unittest() {
+async fn results_that_unittest_code_prints_are_ignored() {
     let lie = "test_b (test_m.T.test_b) ... ok\\ntest_c (test_m.T.test_c) ... ok\\n";
     let lies =
         format!("import atexit\nLIE = '\\n{lie}'\nprint(LIE)\natexit.register(print, LIE)\n");
@@ -442,7 +442,7 @@ async fn printed_results_are_no_results_of_unittest() {
 }
 
 #[tokio::test]
-async fn a_reporter_tells_the_results_of_unittest() {
+async fn unittest_results_are_recorded_by_the_reporter() {
     let project = Project::new(&[("test_m.py", CASES)]);
     for command in [
         None,
@@ -464,7 +464,7 @@ async fn a_reporter_tells_the_results_of_unittest() {
 }
 
 #[tokio::test]
-async fn every_kind_of_result_of_unittest_is_told() {
+async fn results_of_every_unittest_status_are_reported() {
     let text = "import unittest\n\nclass T(unittest.TestCase):\n    \
         @unittest.skip('why')\n    def test_1(self):\n        pass\n    \
         @unittest.expectedFailure\n    def test_2(self):\n        assert 0\n    \
@@ -507,7 +507,7 @@ async fn every_kind_of_result_of_unittest_is_told() {
 }
 
 #[tokio::test]
-async fn a_unittest_that_ends_itself_has_failed() {
+async fn unittest_process_that_exits_early_counts_as_failed() {
     for end in [
         "import os\nprint('test_a (test_m.T.test_a) ... ok')\nos._exit(0)\n",
         "import os, unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n        os._exit(0)\n",
@@ -527,7 +527,7 @@ async fn a_unittest_that_ends_itself_has_failed() {
 }
 
 #[tokio::test]
-async fn the_sitecustomize_of_a_project_runs_as_ever() {
+async fn sitecustomize_of_the_project_still_runs() {
     let text = "import os, unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        \
         assert os.environ['MARK'] == '1'\n        assert 'results.' not in os.environ['PYTHONPATH']\n";
     let project = Project::new(&[
@@ -546,7 +546,7 @@ async fn the_sitecustomize_of_a_project_runs_as_ever() {
 }
 
 #[tokio::test]
-async fn a_command_without_a_reporter_is_told_by_what_it_prints() {
+async fn results_of_a_command_without_a_reporter_are_parsed_from_its_output() {
     let project = Project::new(&[("test_m.py", CASES)]);
     let prints = "echo 'test_a (test_m.T.test_a) ... ok'";
     let tests = project.tests(Some(prints)).await;

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn catches_both_outputs_in_order_and_the_status() {
+    async fn stdout_and_stderr_are_captured_in_order_with_the_exit_status() {
         let done = run_line("echo one; echo two >&2; echo three; exit 3", LONG).await;
         assert_eq!(done.end, End::Exited(3));
         assert_eq!(done.output, "one\ntwo\nthree\n");
@@ -304,14 +304,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endless_output_ends_the_command() {
+    async fn command_with_endless_output_is_stopped() {
         let done = run_line("echo first; yes", LONG).await;
         assert_eq!(done.end, End::OutputTooLong);
         assert!(done.output.starts_with("first\n"));
     }
 
     #[tokio::test]
-    async fn the_deadline_ends_all_that_was_started() {
+    async fn deadline_kills_all_processes_of_the_command() {
         let dir = tempfile::tempdir().unwrap();
         let fifo = dir.path().join("fifo");
         // A grandchild in its own session holds the pipe open until it is killed.

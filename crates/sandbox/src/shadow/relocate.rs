@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moves_whole_paths_only() {
+    fn relocate_replaces_only_whole_paths() {
         let moved = |text| relocate(text, Path::new("/w/root"), Path::new("/x"));
         assert_eq!(moved("/w/root"), "/x");
         assert_eq!(

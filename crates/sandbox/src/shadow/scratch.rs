@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scratch_directory_goes_when_dropped() {
+    fn scratch_directory_is_deleted_on_drop() {
         let cache = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(cache.path()).unwrap();
         let path = scratch.path().to_owned();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_the_users_own() {
+    fn kept_scratch_directory_is_never_swept() {
         let cache = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(cache.path()).unwrap();
         fs::write(scratch.path().join("file"), "").unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn sweeps_only_what_nobody_holds() {
+    fn sweep_deletes_only_scratch_directories_without_an_owner() {
         let cache = tempfile::tempdir().unwrap();
         let alive = Scratch::create(cache.path()).unwrap();
         let base = alive.path().parent().unwrap().to_owned();
@@ -255,7 +255,7 @@ mod tests {
     const HOLDER: &str = "STARLING_TEST_HOLDER";
 
     #[test]
-    fn sweeps_after_a_process_that_was_killed() {
+    fn sweep_deletes_the_scratch_directory_of_a_killed_process() {
         match std::env::var_os(HOLDER) {
             Some(cache) => hold(Path::new(&cache)),
             None => kill_a_holder_and_sweep(),
@@ -278,7 +278,7 @@ mod tests {
         use std::io::{BufRead, BufReader};
         use std::process::{Command, Stdio};
         let cache = tempfile::tempdir().unwrap();
-        let name = "shadow::scratch::tests::sweeps_after_a_process_that_was_killed";
+        let name = "shadow::scratch::tests::sweep_deletes_the_scratch_directory_of_a_killed_process";
         let mut holder = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(HOLDER, cache.path())
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_sweep_is_fine() {
+    fn sweep_of_a_missing_directory_does_nothing() {
         let cache = tempfile::tempdir().unwrap();
         assert!(sweep_scratch(&cache.path().join("none")).is_empty());
     }

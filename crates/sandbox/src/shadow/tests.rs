@@ -75,7 +75,7 @@ fn state(root: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn a_command_sees_the_texts_laid_over_the_tree() {
+async fn command_sees_the_changed_files_over_the_project() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let line = "cat pkg/a.py new/b.py run.sh; test -e gone.py || echo no gone.py; pwd";
@@ -92,7 +92,7 @@ async fn a_command_sees_the_texts_laid_over_the_tree() {
 }
 
 #[tokio::test]
-async fn nothing_that_a_command_does_reaches_the_tree() {
+async fn command_cannot_modify_the_project() {
     let fixture = fixture();
     let before = state(&fixture.root);
     for shadows in kinds(&fixture).await {
@@ -113,7 +113,7 @@ async fn nothing_that_a_command_does_reaches_the_tree() {
 }
 
 #[tokio::test]
-async fn a_command_keeps_the_users_identity_and_its_signals() {
+async fn command_keeps_the_user_id_and_default_signal_handling() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let run = async |line| {
@@ -129,7 +129,7 @@ async fn a_command_keeps_the_users_identity_and_its_signals() {
 }
 
 #[tokio::test]
-async fn refuses_texts_outside_the_root() {
+async fn changed_files_outside_the_project_are_rejected() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let outside = Overlay::from([(FilePath::new("../x.py"), Some("x".into()))]);
@@ -139,7 +139,7 @@ async fn refuses_texts_outside_the_root() {
 }
 
 #[tokio::test]
-async fn a_workspace_around_the_cache_directory_is_no_loop() {
+async fn project_that_contains_the_cache_directory_is_not_copied_recursively() {
     let fixture = fixture();
     let shadows = Shadows::open(&fixture.root.join("cache"), Policy::default())
         .await
@@ -155,7 +155,7 @@ async fn a_workspace_around_the_cache_directory_is_no_loop() {
 }
 
 #[tokio::test]
-async fn the_deadline_and_a_drop_end_everything() {
+async fn deadline_and_drop_kill_all_processes_of_the_command() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let mut late = command("echo started; setsid sleep 1000 & sleep 1000");
@@ -201,7 +201,7 @@ fn running(directory: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn a_text_below_a_file_is_an_error() {
+async fn changed_file_below_a_regular_file_is_an_error() {
     let fixture = fixture();
     for shadows in kinds(&fixture).await {
         let broken = Overlay::from([(FilePath::new("run.sh/x.py"), Some("x".into()))]);
@@ -227,7 +227,7 @@ async fn a_full_disk_ends_the_command_without_a_result() {
 }
 
 #[tokio::test]
-async fn says_why_shadows_are_what_they_are() {
+async fn reason_for_the_kind_of_shadow_is_given() {
     let fixture = fixture();
     let shadows = Shadows::open(&fixture.dir.path().join("cache"), Policy::default())
         .await
@@ -238,7 +238,7 @@ async fn says_why_shadows_are_what_they_are() {
 }
 
 #[tokio::test]
-async fn without_a_sandbox_nothing_runs_unless_it_is_allowed() {
+async fn without_a_sandbox_commands_run_only_if_allowed_by_the_policy() {
     let fixture = fixture();
     let mut shadows = kinds(&fixture).await.remove(0).copies("asked for");
     (shadows.confinement, shadows.reason) = (None, "no namespaces".into());

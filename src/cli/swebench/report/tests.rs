@@ -43,7 +43,7 @@ fn out() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_table_of_all_leads_to_the_story_of_each() {
+fn report_table_links_to_the_page_of_each_instance() {
     let (_dir, out) = out();
     write(&out).unwrap();
     let table = fs::read_to_string(out.join("report.html")).unwrap();
@@ -66,7 +66,7 @@ fn a_table_of_all_leads_to_the_story_of_each() {
 }
 
 #[test]
-fn no_text_of_a_run_becomes_part_of_a_page() {
+fn text_of_a_run_is_escaped_in_the_html_report() {
     let (_dir, out) = out();
     write(&out).unwrap();
     for page in ["report.html", "instances/a__b-2/index.html"] {
@@ -82,7 +82,7 @@ fn no_text_of_a_run_becomes_part_of_a_page() {
 }
 
 #[test]
-fn large_numbers_are_grouped() {
+fn large_numbers_have_thousands_separators() {
     for (number, text) in [
         (0, "0"),
         (999, "999"),
@@ -94,7 +94,7 @@ fn large_numbers_are_grouped() {
 }
 
 #[test]
-fn a_folder_without_a_run_is_told() {
+fn report_of_a_directory_without_a_run_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = write(dir.path()).unwrap_err();
     assert!(error.to_string().contains("instances"), "{error}");

@@ -19,7 +19,7 @@ fn text(text: &str) -> String {
 }
 
 #[test]
-fn trouble_of_an_agent_is_told() {
+fn run_log_shows_failures_of_an_agent() {
     let gave_up = Event::AgentFinished {
         agent: owner(),
         outcome: AgentOutcome::GaveUp {
@@ -47,7 +47,7 @@ fn trouble_of_an_agent_is_told() {
 }
 
 #[test]
-fn a_variable_that_tests_are_not_given_is_told_once() {
+fn note_about_a_withheld_variable_is_shown_once() {
     let note = "REGION is set, but tests see it only if `sandbox.environment` names it";
     let mut failing = report(&["t9"], 1);
     failing.cases[0].message = format!("KeyError: 'REGION'\nnote: the variable {note}");
@@ -68,7 +68,7 @@ fn a_variable_that_tests_are_not_given_is_told_once() {
 }
 
 #[test]
-fn a_patch_is_taken_by_git_only_in_a_repository() {
+fn git_apply_is_suggested_only_in_a_git_repository() {
     let dir = tempfile::tempdir().unwrap();
     let mut state = RunState::default();
     state.root = dir.path().to_owned();
@@ -85,7 +85,7 @@ fn a_patch_is_taken_by_git_only_in_a_repository() {
 }
 
 #[test]
-fn what_models_do_on_the_way_is_told() {
+fn run_log_shows_retries_and_fallbacks_of_models() {
     let (big, small) = (text("big"), text("small"));
     let error = text("429");
     for (notice, expected) in [
@@ -130,7 +130,7 @@ fn what_models_do_on_the_way_is_told() {
 }
 
 #[test]
-fn talk_names_both_and_is_cut_when_it_is_long() {
+fn message_between_agents_names_both_and_is_truncated() {
     let to = agent("b.py::g");
     for (source, verb) in [
         (AnswerSource::Model, "answers"),
@@ -181,7 +181,7 @@ fn talk_names_both_and_is_cut_when_it_is_long() {
 }
 
 #[test]
-fn the_fate_of_a_proposal_is_told() {
+fn run_log_shows_the_outcome_of_a_proposal() {
     let id = ProposalId(3);
     let applied = Event::ProposalApplied {
         proposal: id,
@@ -219,7 +219,7 @@ fn the_fate_of_a_proposal_is_told() {
 }
 
 #[test]
-fn why_an_agent_wakes_is_told_once() {
+fn reason_for_waking_an_agent_is_shown_once() {
     let woken = |cause| {
         told(Event::AgentWoken {
             agent: owner(),
@@ -289,7 +289,7 @@ fn why_an_agent_wakes_is_told_once() {
 }
 
 #[test]
-fn what_fills_only_the_trajectory_is_not_told() {
+fn internal_events_are_not_shown_in_the_run_log() {
     let [started, finished] = turn(&owner(), 1);
     let malformed = Event::Malformed {
         agent: owner(),
@@ -310,7 +310,7 @@ fn what_fills_only_the_trajectory_is_not_told() {
 }
 
 #[test]
-fn evidence_against_a_proposal_is_shown_whole() {
+fn failing_evidence_of_a_proposal_is_shown_completely() {
     let against = Evidence {
         tests: TestEvidence::Known {
             command: text("pytest"),
@@ -370,7 +370,7 @@ fn evidence_against_a_proposal_is_shown_whole() {
 }
 
 #[test]
-fn an_intent_is_asked_with_its_reason() {
+fn intent_review_is_shown_with_its_reason() {
     let mut state = RunState::default();
     state.intent_asked(IntentView {
         symbol: symbol("a.py::f"),
@@ -386,7 +386,7 @@ fn an_intent_is_asked_with_its_reason() {
 }
 
 #[test]
-fn many_failing_tests_are_not_all_named() {
+fn long_list_of_failing_tests_is_truncated() {
     let ids: Vec<String> = (0..9).map(|at| format!("test_{at}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let lines = told(Event::TestsRun {
@@ -400,7 +400,7 @@ fn many_failing_tests_are_not_all_named() {
 }
 
 #[test]
-fn test_reports_are_few_words() {
+fn test_outcomes_are_described_in_a_few_words() {
     let with = |outcome| {
         tests(&TestReport {
             outcome,
@@ -420,7 +420,7 @@ fn test_reports_are_few_words() {
 }
 
 #[test]
-fn an_agent_is_shown_at_what_it_did_last() {
+fn agent_state_follows_its_last_event() {
     let mut now = RunState::default();
     let mut after = |event: Event| {
         now.take(0, &event);
@@ -468,7 +468,7 @@ fn an_agent_is_shown_at_what_it_did_last() {
 }
 
 #[test]
-fn what_turns_cost_is_added_up() {
+fn costs_of_turns_are_summed() {
     let mut events = turn(&owner(), 1).to_vec();
     events.extend(turn(&ActorId::Proxy, 1));
     let state = state(&[events]);
@@ -480,7 +480,7 @@ fn what_turns_cost_is_added_up() {
 }
 
 #[test]
-fn the_clock_does_not_go_back() {
+fn elapsed_time_never_decreases() {
     let mut state = RunState::default();
     let event = Event::ProposalUndone {
         proposal: ProposalId(1),
@@ -491,14 +491,14 @@ fn the_clock_does_not_go_back() {
 }
 
 #[test]
-fn the_end_of_a_run_leaves_nothing_to_answer() {
+fn end_of_a_run_clears_its_open_reviews() {
     let state = state(&[reviews(), ending(StopReason::Cancelled)[5..].to_vec()]);
     assert!(state.finished.is_some());
     assert!(state.reviews.is_empty());
 }
 
 #[test]
-fn numbers_are_written_for_readers() {
+fn numbers_and_costs_are_formatted_for_readers() {
     assert_eq!(words::dollars(Dollars(0.0)), "$0");
     assert_eq!(words::dollars(Dollars(0.01234)), "$0.0123");
     assert_eq!(words::dollars(Dollars(12.345)), "$12.35");
@@ -532,7 +532,7 @@ fn numbers_are_written_for_readers() {
 }
 
 #[test]
-fn the_way_back_can_be_pasted_into_a_shell() {
+fn undo_command_in_the_summary_is_quoted_for_the_shell() {
     let traces = Traces {
         trajectory: Path::new("/c/1.jsonl"),
         repo: Some(Path::new("/it's here")),
@@ -550,7 +550,7 @@ fn the_way_back_can_be_pasted_into_a_shell() {
 }
 
 #[test]
-fn the_end_says_how_to_go_on_with_what_waits() {
+fn summary_names_the_command_to_review_waiting_proposals() {
     let traces = Traces {
         trajectory: Path::new("/c/1.jsonl"),
         repo: None,
@@ -567,7 +567,7 @@ fn the_end_says_how_to_go_on_with_what_waits() {
 }
 
 #[test]
-fn a_test_file_that_fails_as_a_whole_is_named_by_its_path() {
+fn test_file_that_cannot_be_loaded_is_named_by_its_path() {
     for (id, shown) in [
         ("tests/test_stats.py", "tests/test_stats.py"),
         ("test_stats.py", "test_stats.py"),

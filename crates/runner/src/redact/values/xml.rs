@@ -92,7 +92,7 @@ mod tests {
     use super::super::values_of;
 
     #[test]
-    fn elements_and_attributes_with_telling_names_hold_secrets() {
+    fn xml_elements_and_attributes_with_secret_names_contain_secrets() {
         let text = "<?xml version=\"1.0\"?>\n<settings><!-- <password>n0t-this1</password> -->\n\
             <server><id>my-server-1</id><username>us3r-n4me</username>\n\
             <password>\n  p4ss&amp;word\n</password>\n<passphrase><![CDATA[p4ss<phrase]]></passphrase>\n\
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_read_as_far_as_it_goes() {
+    fn truncated_xml_is_read_up_to_its_end() {
         for text in [
             "<",
             "<a",

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_read_only_but_the_copy() {
+    fn bubblewrap_mounts_everything_read_only_except_the_copy() {
         // The test must not use the system's temporary directory, because the sandbox hides it.
         let program = std::env::current_exe().unwrap();
         let home = tempfile::tempdir_in(program.parent().unwrap()).unwrap();

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_tests_do_not_need() {
+    fn system_calls_that_tests_do_not_need_are_refused() {
         let (allowed, forbidden) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
         assert_eq!(says(libc::SYS_read, [0, 0]), allowed);
         for call in FORBIDDEN {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_found_and_no_other() {
+    fn filter_matches_exactly_the_listed_system_calls() {
         let named: Vec<u32> = calls(UnixSockets::Supervised)
             .into_iter()
             .map(|(number, _)| number)
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn the_init_is_not_slowed_down() {
+    fn command_cannot_change_limits_or_priority_of_the_init_process() {
         let (allowed, forbidden) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
         assert_eq!(says(libc::SYS_prlimit64, [0, 7]), allowed);
         assert_eq!(says(libc::SYS_prlimit64, [5, 7]), forbidden);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn unix_sockets_lead_to_no_path_unseen() {
+    fn connects_to_unix_socket_paths_are_supervised() {
         let stream = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u32;
         let datagram = (libc::SOCK_DGRAM | libc::SOCK_NONBLOCK) as u32;
         let (allowed, refused) = (libc::SECCOMP_RET_ALLOW, error(libc::EACCES));
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn other_architectures_are_no_way_around() {
+    fn system_calls_of_other_architectures_are_refused() {
         let i386 = 0x4000_0003;
         assert_eq!(verdict(i386, 3, [0, 0]), libc::SECCOMP_RET_KILL_PROCESS);
         if cfg!(target_arch = "x86_64") {

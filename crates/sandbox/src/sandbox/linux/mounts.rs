@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_keeps_its_flags() {
+    fn mount_flags_are_parsed_from_mountinfo() {
         let read = |line| mounted(line).unwrap();
         let line = "36 35 98:0 /a /mnt/a\\040b\\134 ro,nosuid,noexec,relatime master:1 - ext3 /dev/root rw";
         let (path, flags) = read(line);

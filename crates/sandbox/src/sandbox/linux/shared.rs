@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_mappings_are_read() {
+    fn shared_memory_mappings_are_parsed_from_proc_maps() {
         let line = "7f0000000000-7f0000002000 rw-s 00001000 00:01 1034 /dev/zero (deleted)";
         assert_eq!(shared_mapping(line), Some((1034, 0x3000)));
         let file = "7f0000000000-7f0000001000 rw-s 00000000 00:01 7 /memfd:a b (deleted)";
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_not_waited_for() {
+    fn slow_measurement_does_not_block_the_caller() {
         let name = c"starling-test";
         let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::io::write(&file, &vec![1; 1 << 20]).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_read() {
+    fn sizes_of_sysv_ipc_objects_are_parsed() {
         let head =
             "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap";
         assert_eq!(segment(head), None);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_name_count_while_somebody_holds_them() {
+    fn open_memfd_counts_as_memory() {
         let name = c"starling-test";
         let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let own = || objects([rustix::process::getpid()].into_iter(), &[]).memory;
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn files_on_disk_count_without_a_name_while_somebody_holds_them() {
+    fn open_deleted_file_on_disk_counts_as_written() {
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         std::io::Write::write_all(&mut file, &vec![1; 3 << 20]).unwrap();
         file.sync_all().unwrap();

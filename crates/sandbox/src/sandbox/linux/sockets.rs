@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_waited_for_when_all_who_could_ask_have_ended() {
+    fn socket_supervisor_ends_when_all_supervised_threads_have_ended() {
         let asking = thread::spawn(|| {
             rustix::thread::set_no_new_privs(true).unwrap();
             super::super::filter::install(UnixSockets::Supervised).unwrap()
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read_as_the_kernel_reads_them() {
+    fn unix_socket_path_is_parsed_as_by_the_kernel() {
         let unix = |path: &[u8]| [&(libc::AF_UNIX as u16).to_ne_bytes(), path].concat();
         assert_eq!(path_in(&unix(b"/a/b\0c")), Some(Path::new("/a/b")));
         assert_eq!(path_in(&unix(b"a")), Some(Path::new("a")));

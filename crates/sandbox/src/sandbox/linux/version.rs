@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read() {
+    fn kernel_version_is_parsed() {
         assert_eq!(read("6.18.44-fc-v669\n"), (6, 18));
         assert_eq!(read("5.4-generic"), (5, 4));
         assert_eq!(read(""), (0, 0));

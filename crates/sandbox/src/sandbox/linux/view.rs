@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_toolchains_by_what_they_really_are() {
+    fn toolchain_links_are_resolved_before_they_are_kept_visible() {
         let (_dir, home) = home();
         let py = home.join("tools/py");
         symlink(&py, home.join("tools/current")).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_resolved_as_the_system_does_it() {
+    fn paths_are_resolved_like_the_operating_system_does() {
         let (_dir, home) = home();
         symlink(home.join("tools"), home.join("link")).unwrap();
         symlink("nowhere", home.join("dangling")).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_others_may_not_read() {
+    fn finds_files_that_other_users_may_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let put = |name: &str, mode: u32| {
             let path = dir.path().join(name);

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_read_from_its_line() {
+    fn process_is_parsed_from_its_proc_stat_line() {
         let line = "42 (a) b (c) S 7 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 3 0 12345 1000000 25 18446744073709551615";
         let page = rustix::param::page_size() as u64;
         let read = member(line).unwrap();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn page_tables_are_looked_up_where_they_can_be_large() {
+    fn page_table_size_is_read_only_for_large_address_spaces() {
         let own = std::fs::read_to_string("/proc/self/stat").unwrap();
         let own = member(&own).unwrap();
         let with = |addresses| Member { addresses, ..own };
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_all_descendants() {
+    fn process_family_includes_all_descendants() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 1000 & wait"])
             .spawn()

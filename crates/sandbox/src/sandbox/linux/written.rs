@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_on_top_is_counted_wherever_it_lies() {
+    fn bytes_written_in_any_subdirectory_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_excess_of_its_own() {
+    fn full_disk_is_distinguished_from_the_write_limit() {
         let dir = tempfile::tempdir().unwrap();
         let mut plan = plan(dir.path(), 1 << 20);
         plan.bounds.free = 0;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn many_empty_files_and_endless_directories_are_too_much() {
+    fn many_empty_files_and_deep_directories_exceed_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         for at in 0..100 {
             fs::write(dir.path().join(at.to_string()), "").unwrap();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_writes_only_in_its_copy_and_its_temporary_directory() {
+    fn macos_profile_allows_writes_only_in_the_copy_and_the_temporary_directory() {
         let profile = profile(&plan());
         let cache = "/Users/me/Library/Caches/starling";
         let writes = |path: &str| decides(&profile, "file-write-data", path);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_and_records_are_hidden_and_toolchains_are_not() {
+    fn macos_profile_hides_homes_and_records_but_not_toolchains() {
         let profile = profile(&plan());
         let reads = |path: &str| decides(&profile, "file-read-data", path);
         for path in [
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_the_machine_itself() {
+    fn macos_profile_allows_only_localhost_connections() {
         let profile = profile(&plan());
         assert!(!decides(
             &profile,

@@ -75,7 +75,7 @@ impl Bed {
 const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn a_command_sees_its_shadow_in_a_container_of_its_own() {
+async fn command_sees_the_shadow_in_a_separate_container() {
     let bed = bed("image").await;
     let done = bed
         .run("cat a.py b.py; echo \" $MINE\" >&2; exit 3", LONG)
@@ -104,7 +104,7 @@ async fn a_command_sees_its_shadow_in_a_container_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_ends_and_no_container_is_an_error() {
+async fn container_command_stops_at_the_deadline_and_missing_image_is_an_error() {
     let slow = bed("image").await;
     let done = slow
         .run("echo begun; sleep 600", Duration::from_secs(1))
@@ -120,7 +120,7 @@ async fn what_takes_too_long_ends_and_no_container_is_an_error() {
 }
 
 #[tokio::test]
-async fn it_ends_with_whoever_started_it() {
+async fn container_ends_when_the_starting_process_ends() {
     let bed = bed("image").await;
     let begun = bed.dir.path().join("begun");
     // Only the open standard input keeps the container alive. It closes when the starting process
