@@ -47,12 +47,12 @@ def test_total():
 ";
 
 /// A small project in a temporary directory.
-struct Shop {
+struct ShopProject {
     dir: tempfile::TempDir,
 }
 
-impl Shop {
-    fn new() -> Shop {
+impl ShopProject {
+    fn new() -> ShopProject {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("shop/cart.py", CART),
@@ -64,7 +64,7 @@ impl Shop {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Shop { dir }
+        ShopProject { dir }
     }
 
     fn root(&self) -> PathBuf {
@@ -81,8 +81,8 @@ impl Shop {
         command
     }
 
-    fn ask(&self, args: &[&str]) -> Said {
-        Said::of(&self.command().args(args).output().unwrap())
+    fn ask(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(&self.command().args(args).output().unwrap())
     }
 
     fn json(&self, args: &[&str]) -> Value {
@@ -91,7 +91,7 @@ impl Shop {
         serde_json::from_str(&said.out).unwrap()
     }
 
-    fn with_stdin(&self, args: &[&str], text: &str) -> Said {
+    fn with_stdin(&self, args: &[&str], text: &str) -> CommandOutput {
         let mut command = self.command();
         command
             .args(args)
@@ -105,21 +105,21 @@ impl Shop {
             .unwrap()
             .write_all(text.as_bytes())
             .unwrap();
-        Said::of(&child.wait_with_output().unwrap())
+        CommandOutput::of(&child.wait_with_output().unwrap())
     }
 }
 
 /// The result of a command.
 #[derive(Debug)]
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Said {
-    fn of(output: &Output) -> Said {
-        Said {
+impl CommandOutput {
+    fn of(output: &Output) -> CommandOutput {
+        CommandOutput {
             code: output.status.code(),
             out: String::from_utf8(output.stdout.clone()).unwrap(),
             err: String::from_utf8(output.stderr.clone()).unwrap(),
@@ -152,7 +152,7 @@ fn is_seconds(value: &Value) {
 
 #[test]
 fn index_reports_the_size_of_a_project() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let report = shop.json(&["index", "--no-cache"]);
     assert_eq!(at(&report, "/files"), 3);
     // The symbols are three module bodies, five in the cart, one in tax, and one test.
@@ -179,7 +179,7 @@ fn index_reports_the_size_of_a_project() {
 
 #[test]
 fn locate_ranks_symbols_and_files() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let found = shop.json(&[
         "locate",
         "The value added tax of a country is wrong",
@@ -209,7 +209,7 @@ fn locate_ranks_symbols_and_files() {
 
 #[test]
 fn locate_text_can_be_an_argument_a_file_or_stdin() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let task = shop.dir.path().join("task.txt");
     // The file is not completely valid UTF-8.
     std::fs::write(&task, b"`empty_cart` \xff fails").unwrap();
@@ -231,7 +231,7 @@ fn locate_text_can_be_an_argument_a_file_or_stdin() {
 
 #[test]
 fn empty_results_give_a_note_on_stderr() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let nothing = "of this project matches";
     let said = shop.ask(&["locate", "zebra"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), ""));
@@ -245,7 +245,7 @@ fn empty_results_give_a_note_on_stderr() {
 
 #[test]
 fn map_shows_signatures_within_its_budget() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let answer = shop.json(&["map", "--query", "total of the Cart", "--tokens", "40"]);
     let text = at(&answer, "/map").as_str().unwrap();
     assert!(text.starts_with("shop/cart.py:\n class Cart:\n"), "{text}");
@@ -269,7 +269,7 @@ fn map_shows_signatures_within_its_budget() {
 
 #[test]
 fn map_without_a_query_shows_the_most_used_code() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let said = shop.ask(&["map"]);
     let headings: Vec<&str> = said
         .out
@@ -282,7 +282,7 @@ fn map_without_a_query_shows_the_most_used_code() {
 
 #[test]
 fn references_do_not_include_those_of_symbols_with_the_same_name() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let found = shop.json(&["references", "shop/tax.py::rate"]);
     let first = at(&found, "/references/0");
     assert_eq!(
@@ -315,7 +315,10 @@ fn references_do_not_include_those_of_symbols_with_the_same_name() {
     assert_eq!((said.out.lines().count(), said.err.as_str()), (2, ""));
     // If nothing is found, the command prints a message.
     shop.ask(&["references", "shop/cart.py::Cart.add"])
-        .is_plain("", "this project has no reference to shop/cart.py::Cart.add\n");
+        .is_plain(
+            "",
+            "this project has no reference to shop/cart.py::Cart.add\n",
+        );
     // A string may refer to the symbol by its name.
     let settings = shop.root().join("settings.json");
     std::fs::write(settings, "{\n\"add\": \"shop.cart:Cart.add\"\n}\n").unwrap();
@@ -335,7 +338,7 @@ fn references_do_not_include_those_of_symbols_with_the_same_name() {
 
 #[test]
 fn references_accept_a_symbol_name_if_it_is_unique() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let more = "from shop.tax import rate\n\n\ndef both():\n    return rate('a') + rate('é') + total()\n\n\ndef total():\n    pass\n";
     std::fs::write(shop.root().join("shop/more.py"), more).unwrap();
     let found = shop.json(&["references", "rate"]);
@@ -367,7 +370,7 @@ fn references_accept_a_symbol_name_if_it_is_unique() {
 
 #[test]
 fn definition_command_resolves_the_name_at_a_position() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let place = "shop/cart.py:15:62";
     let found = shop.json(&["definition", place]);
     assert_eq!(at(&found, "/name"), "rate");
@@ -390,7 +393,7 @@ fn definition_command_resolves_the_name_at_a_position() {
 
 #[test]
 fn symbols_are_found_by_parts_of_their_names() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let found = shop.json(&["symbols", "ec"]);
     assert_eq!(at(&found, "/symbols/0/symbol"), "empty_cart");
     assert_eq!(at(&found, "/complete"), true);
@@ -407,11 +410,17 @@ fn symbols_are_found_by_parts_of_their_names() {
 
 #[test]
 fn usage_errors_of_code_commands_explain_the_problem() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     for (args, because) in [
         (&["locate"] as &[&str], "<TEXT|--file <F>>"),
-        (&["locate", "  "], "the text is empty: describe what to search for"),
-        (&["locate", "-"], "the text is empty: describe what to search for"),
+        (
+            &["locate", "  "],
+            "the text is empty: describe what to search for",
+        ),
+        (
+            &["locate", "-"],
+            "the text is empty: describe what to search for",
+        ),
         (&["locate", "--file", "no.txt"], "no.txt: No such file"),
         (&["locate", "x", "--top", "0"], "'0'"),
         (
@@ -468,7 +477,7 @@ fn usage_errors_of_code_commands_explain_the_problem() {
 
 #[test]
 fn closed_stdout_is_not_reported_as_an_error() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     for args in [
         &["locate", "cart"] as &[&str],
         &["map"],
@@ -482,14 +491,14 @@ fn closed_stdout_is_not_reported_as_an_error() {
         let mut child = command.spawn().unwrap();
         // The reader closes the pipe without reading.
         drop(child.stdout.take());
-        let said = Said::of(&child.wait_with_output().unwrap());
+        let said = CommandOutput::of(&child.wait_with_output().unwrap());
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{args:?}");
     }
 }
 
 #[test]
 fn code_commands_return_nothing_in_a_project_without_code() {
-    let shop = Shop::new();
+    let shop = ShopProject::new();
     let empty = shop.dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     let repo = empty.to_str().unwrap();

@@ -32,15 +32,15 @@ const NAMES: [&str; 7] = [
     "..py",
 ];
 
-struct Bed {
+struct HostileProject {
     folder: tempfile::TempDir,
     /// The listener of the other provider.
     other: TcpListener,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        let bed = Bed {
+impl HostileProject {
+    fn new() -> HostileProject {
+        let bed = HostileProject {
             folder: tempfile::tempdir().unwrap(),
             other: TcpListener::bind("127.0.0.1:0").unwrap(),
         };
@@ -154,7 +154,7 @@ struct Client {
 }
 
 impl Client {
-    fn open(bed: &Bed, options: &[&str]) -> Client {
+    fn open(bed: &HostileProject, options: &[&str]) -> Client {
         let server = Server::start(&bed.path(""), options);
         let mut client = Client {
             server,
@@ -285,7 +285,7 @@ fn check(client: Client, shown: &Value, story: PathBuf) -> String {
 
 #[test]
 fn untrusted_project_configuration_has_no_effect() {
-    let bed = Bed::new();
+    let bed = HostileProject::new();
     let mut client = Client::open(&bed, &[]);
     let told = client.told();
     assert!(
@@ -308,7 +308,7 @@ fn untrusted_project_configuration_has_no_effect() {
 
 #[test]
 fn trusted_project_cannot_set_models_approval_or_limits() {
-    let bed = Bed::new();
+    let bed = HostileProject::new();
     let mut client = Client::open(&bed, &["--trust"]);
     let told = client.told();
     for key in [
@@ -332,7 +332,7 @@ fn trusted_project_cannot_set_models_approval_or_limits() {
 
 #[test]
 fn control_characters_in_names_are_escaped_in_the_terminal() {
-    let bed = Bed::new();
+    let bed = HostileProject::new();
     for command in [
         &["symbols", "f"][..],
         &["locate", "return f"],

@@ -12,13 +12,13 @@ use serde_json::Value;
 const FILES: usize = 150;
 const KILLS: u64 = 20;
 
-struct Bed {
+struct IndexedProject {
     dir: tempfile::TempDir,
 }
 
-impl Bed {
+impl IndexedProject {
     fn new() -> Self {
-        let bed = Bed {
+        let bed = IndexedProject {
             dir: tempfile::tempdir().unwrap(),
         };
         std::fs::create_dir(bed.root()).unwrap();
@@ -91,7 +91,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn kill_while_writing_leaves_the_old_or_the_new_index() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     bed.fill(0);
     // The duration of a complete build, so that the kills are spread over it.
     let begin = std::time::Instant::now();
@@ -127,7 +127,7 @@ fn leftovers(cache: &Path) -> Vec<String> {
 
 #[test]
 fn index_works_without_a_cache_on_a_full_disk() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     bed.fill(0);
     // Writes beyond a few KiB fail as on a full disk: with an error, not with a signal.
     let limited = bed.command(&["index", "--json"]);
@@ -153,7 +153,7 @@ fn index_works_without_a_cache_on_a_full_disk() {
 
 #[test]
 fn unusual_files_are_skipped_by_the_index() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     bed.write("good.py", "def good():\n    pass\n");
     bed.write(
         "broken.py",
@@ -180,7 +180,7 @@ fn unusual_files_are_skipped_by_the_index() {
 
 #[test]
 fn file_replaced_during_indexing_is_indexed_consistently() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     bed.fill(0);
     let one = "def one():\n    pass\n".repeat(400);
     let two = "def two():\n    pass\n".repeat(400);
@@ -209,7 +209,7 @@ fn file_replaced_during_indexing_is_indexed_consistently() {
 
 #[test]
 fn concurrent_processes_can_share_the_index_cache() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     for round in 0..5 {
         bed.fill(round);
         let name = format!("work_{round}_3_3");
@@ -230,7 +230,7 @@ fn concurrent_processes_can_share_the_index_cache() {
 
 #[test]
 fn directory_with_100000_files_is_indexed() {
-    let bed = Bed::new();
+    let bed = IndexedProject::new();
     for at in 0..100_000 {
         std::fs::write(
             bed.root().join(format!("f{at}.py")),

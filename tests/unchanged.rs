@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-type State = BTreeMap<PathBuf, (i64, i64, u32, u64, Vec<u8>)>;
+type TreeState = BTreeMap<PathBuf, (i64, i64, u32, u64, Vec<u8>)>;
 
-fn state(root: &Path) -> State {
-    let mut found = State::new();
+fn state(root: &Path) -> TreeState {
+    let mut found = TreeState::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(path) = waiting.pop() {
         let of = path.symlink_metadata().unwrap();

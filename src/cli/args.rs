@@ -362,7 +362,9 @@ where
 pub fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
-        Ok(_) | Err(_) => Err("expected an amount in US dollars greater than 0, for example 0.25".to_owned()),
+        Ok(_) | Err(_) => {
+            Err("expected an amount in US dollars greater than 0, for example 0.25".to_owned())
+        }
     }
 }
 

@@ -78,7 +78,7 @@ pub async fn run(args: AskArgs) -> anyhow::Result<Outcome> {
         index
     });
     index.warn_of_skipped();
-    let waiting = Arc::new(Waiting::new());
+    let waiting = Arc::new(AskDisplay::new());
     let watcher: Watcher = match args.json {
         true => Box::new(|_| {}),
         false => {
@@ -149,30 +149,30 @@ fn named(error: ModelsError) -> anyhow::Error {
 
 /// The display while a question is answered: steps on stderr, the answer on stdout, and a status
 /// line.
-struct Waiting {
-    state: Mutex<WaitingState>,
+struct AskDisplay {
+    state: Mutex<AskDisplayState>,
 }
 
-struct WaitingState {
+struct AskDisplayState {
     status: Option<Status>,
     /// The model's current activity.
     doing: String,
     since: Instant,
 }
 
-impl Waiting {
-    fn new() -> Waiting {
-        let state = WaitingState {
+impl AskDisplay {
+    fn new() -> AskDisplay {
+        let state = AskDisplayState {
             status: Some(Status::new("")),
             doing: THINKING.to_owned(),
             since: Instant::now(),
         };
-        Waiting {
+        AskDisplay {
             state: Mutex::new(state),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, WaitingState> {
+    fn state(&self) -> MutexGuard<'_, AskDisplayState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -216,7 +216,7 @@ impl Waiting {
     }
 }
 
-impl WaitingState {
+impl AskDisplayState {
     fn tell(&self) {
         if let Some(status) = &self.status {
             let seconds = self.since.elapsed().as_secs();
@@ -291,7 +291,9 @@ fn lines_of(step: &Step) -> Vec<Line> {
             let turns = words::count(*turns as u64, "turn");
             vec![Line::of(Style::Good, "enough").with(Style::Dim, &format!(" after {turns}"))]
         }
-        Step::Mended { written, now } => vec![dim(format!("citation corrected: {written} → {now}"))],
+        Step::Mended { written, now } => {
+            vec![dim(format!("citation corrected: {written} → {now}"))]
+        }
         Step::SentBack { claims } => {
             let claims = words::count(claims.len() as u64, "claim");
             let text = format!("sent back to the model: {claims} not supported by the cited code");

@@ -41,8 +41,12 @@ pub fn write_task(editor: &str) -> anyhow::Result<String> {
     std::fs::write(&path, ABOUT)
         .with_context(|| format!("{} cannot be written", path.display()))?;
     open(editor, std::slice::from_ref(&path))?;
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {} after {editor} has closed it", path.display()))?;
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "cannot read {} after {editor} has closed it",
+            path.display()
+        )
+    })?;
     Ok(above_the_end(&text))
 }
 

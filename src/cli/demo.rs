@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::args::{DemoArgs, WorldArgs};
 use super::embedded::{DEMO, Files, RECORDING, RECORDING_PROJECT};
-use super::run::{Show, Stdin, check, follow};
+use super::run::{OutputMode, Stdin, check, follow};
 use super::services::configuration;
 use super::view::summary::Tree;
 use super::{Outcome, WrongUse, models};
@@ -23,7 +23,7 @@ const TASK: &str = "The tests of this project fail. Find the cause of each failu
 
 /// Runs the command.
 pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
-    let show = Show::of(args.json);
+    let show = OutputMode::of(args.json);
     let (project, params, world) = match args.replay {
         true => replay(args.world)?,
         false => {
@@ -41,7 +41,10 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
     let outcome = follow(&root, params, &world, show, Stdin::Free, tree).await;
     let worth_a_look = project.is_changed() && !matches!(outcome, Ok(Outcome::Settled));
     if args.keep || worth_a_look {
-        let kept = project.scratch.keep().context("cannot keep the temporary project")?;
+        let kept = project
+            .scratch
+            .keep()
+            .context("cannot keep the temporary project")?;
         eprintln!("the project was kept in {}", kept.join(PROJECT).display());
     }
     outcome
@@ -49,7 +52,8 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<Outcome> {
 
 /// Unpacks the bundled recording and its project, and returns them with the recorded parameters.
 fn replay(world: WorldArgs) -> anyhow::Result<(Project, RunParams, WorldArgs)> {
-    let text = RECORDING.context("this build contains no recording: run the demo without --replay")?;
+    let text =
+        RECORDING.context("this build contains no recording: run the demo without --replay")?;
     let project = Project::unpack(RECORDING_PROJECT)?;
     let recording = project.scratch.path().join("recording.jsonl");
     std::fs::write(&recording, text)

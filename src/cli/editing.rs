@@ -14,13 +14,13 @@ use starling_text::ChangeSet;
 /// The proposed files of a proposal, in a temporary directory.
 pub struct Editing {
     _folder: Scratch,
-    files: Vec<Opened>,
+    files: Vec<OpenedFile>,
     /// Earlier edits of the user that conflict with the current text.
     beside: Vec<PathBuf>,
 }
 
 /// A file that the user edits.
-struct Opened {
+struct OpenedFile {
     path: PathBuf,
     file: ProposedFile,
     /// The text on which the user's version is based.
@@ -59,7 +59,7 @@ impl Editing {
                 beside.push(write(directory.join(other), &one.text)?);
             }
             let text = carried.flatten().unwrap_or_else(|| after.clone());
-            opened.push(Opened {
+            opened.push(OpenedFile {
                 path: write(directory.join(name), &text)?,
                 before: file.before.clone(),
                 file,
@@ -88,7 +88,7 @@ impl Editing {
     /// A file cannot be read.
     pub fn edited(&self) -> anyhow::Result<Vec<EditedDocument>> {
         let mut edited = Vec::new();
-        for Opened { path, file, before } in &self.files {
+        for OpenedFile { path, file, before } in &self.files {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("{} cannot be read", path.display()))?;
             if file.after.as_ref() != Some(&text) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::args::WorldArgs;
-use super::init::{Choice, remember};
+use super::init::{ModelChoice, remember};
 use super::services::configuration;
 use starling_config::{Config, ModelConfig, user_file};
 use starling_models::openai::{ApiKey, ProbeResult, probe};
@@ -58,7 +58,7 @@ pub async fn choose_once(root: &Path, world: &WorldArgs, is_json: bool) -> anyho
 ///
 /// # Errors
 /// The terminal cannot be read or written.
-pub async fn ask() -> anyhow::Result<Option<Choice>> {
+pub async fn ask() -> anyhow::Result<Option<ModelChoice>> {
     let seen = with_key(&|name| std::env::var(name).ok());
     if seen.is_empty() || !can_ask() {
         return Ok(None);
@@ -85,10 +85,10 @@ fn note(seen: &[Provider]) -> String {
     )
 }
 
-async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
+async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<ModelChoice>> {
     let provider = match ask_provider(seen, &mut io::stdin().lock(), &mut io::stderr())? {
         None => return Ok(None),
-        Some(None) => return Ok(Some(Choice::local())),
+        Some(None) => return Ok(Some(ModelChoice::local())),
         Some(Some(provider)) => provider,
     };
     let variables = |name: &str| std::env::var(name).ok();
@@ -112,7 +112,7 @@ async fn ask_about(seen: &[Provider]) -> anyhow::Result<Option<Choice>> {
     )?;
     Ok(name.map(|name| {
         model.model = Some(name);
-        Choice::of(model)
+        ModelChoice::of(model)
     }))
 }
 

@@ -15,16 +15,16 @@ use starling_models::registry::resolve;
 
 /// The model for all roles and its configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct ModelChoice {
     /// A name for `roles.agent`.
     pub name: String,
     /// `None` if the name needs no section, such as `local`.
     pub model: Option<ModelConfig>,
 }
 
-impl Choice {
-    pub fn local() -> Choice {
-        Choice {
+impl ModelChoice {
+    pub fn local() -> ModelChoice {
+        ModelChoice {
             name: "local".to_owned(),
             model: None,
         }
@@ -32,7 +32,7 @@ impl Choice {
 
     /// Creates a choice of an endpoint's model. Other characters than letters, digits, `-` and `_`
     /// are replaced in the section's name.
-    pub fn of(model: ModelConfig) -> Choice {
+    pub fn of(model: ModelConfig) -> ModelChoice {
         let served = model.model.clone().unwrap_or_default();
         let last = served.rsplit('/').next().unwrap_or(&served);
         let plain = |c: char| {
@@ -42,7 +42,7 @@ impl Choice {
                 '-'
             }
         };
-        Choice {
+        ModelChoice {
             name: last.to_ascii_lowercase().chars().map(plain).collect(),
             model: Some(model),
         }
@@ -62,7 +62,9 @@ pub async fn run(args: InitArgs) -> anyhow::Result<Outcome> {
     write_new(&path, &text(choice.as_ref()))?;
     println!("{}", path.display());
     if let Some(file) = args.model.as_deref().and_then(missing_file) {
-        eprintln!("note: the weights file {file} does not exist or is not a file; runs fail until it exists");
+        eprintln!(
+            "note: the weights file {file} does not exist or is not a file; runs fail until it exists"
+        );
     }
     let seen = with_key(&|name| std::env::var(name).ok());
     if let (None, Some(provider)) = (&choice, seen.first()) {
@@ -86,11 +88,11 @@ fn there_already(path: &Path) -> WrongUse {
 }
 
 /// Returns the model of `--model`.
-fn named(name: &str) -> Result<Choice, WrongUse> {
+fn named(name: &str) -> Result<ModelChoice, WrongUse> {
     let source = resolve(&Config::default(), name).map_err(|error| WrongUse(error.to_string()))?;
     Ok(match &source.settings.model {
-        Some(_) => Choice::of(source.settings),
-        None => Choice {
+        Some(_) => ModelChoice::of(source.settings),
+        None => ModelChoice {
             name: source.name,
             model: None,
         },
@@ -110,7 +112,7 @@ fn missing_file(model: &str) -> Option<String> {
 ///
 /// # Errors
 /// The file cannot be written, or would be invalid with the choice. It is unchanged then.
-pub fn remember(path: &Path, choice: &Choice) -> anyhow::Result<()> {
+pub fn remember(path: &Path, choice: &ModelChoice) -> anyhow::Result<()> {
     let before = match fs::read_to_string(path) {
         Ok(before) => before,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -153,7 +155,7 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Returns the configuration sections of a choice.
-fn chosen(choice: &Choice) -> String {
+fn chosen(choice: &ModelChoice) -> String {
     let mut text = format!(
         "[roles]\n\
          # The models that change code; the second is used if the first one fails, and so on.\n\
@@ -199,7 +201,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns the text of a whole configuration file. Commented lines hold the defaults or an example.
-fn text(choice: Option<&Choice>) -> String {
+fn text(choice: Option<&ModelChoice>) -> String {
     let models = match choice {
         Some(choice) => chosen(choice),
         None => EXAMPLE.to_owned(),
@@ -274,8 +276,8 @@ mod tests {
         (loaded.config, warnings)
     }
 
-    fn served() -> Choice {
-        Choice::of(ModelConfig {
+    fn served() -> ModelChoice {
+        ModelChoice::of(ModelConfig {
             model: Some("vendor/Big-4.1:free".to_owned()),
             base_url: Some("https://openrouter.ai/api/v1".to_owned()),
             api_key_env: Some("OPENROUTER_API_KEY".to_owned()),
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn starter_configuration_is_valid_with_and_without_its_commented_lines() {
-        for choice in [None, Some(Choice::local()), Some(served())] {
+        for choice in [None, Some(ModelChoice::local()), Some(served())] {
             let text = text(choice.as_ref());
             let (config, warnings) = read(&text);
             assert_eq!(warnings, Vec::<String>::new());
@@ -346,12 +348,14 @@ mod tests {
         assert_eq!(model.api_key_env.as_deref(), Some("OPENROUTER_API_KEY"));
 
         fs::write(&path, "[limits]\ncalls = 7 # mine\n").unwrap();
-        remember(&path, &Choice::local()).unwrap();
+        remember(&path, &ModelChoice::local()).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("[limits]\ncalls = 7 # mine\n"), "{text}");
         assert_eq!(read(&text).0.roles.agent, ["local"]);
         // A second section of that name would be invalid.
-        let again = remember(&path, &Choice::local()).unwrap_err().to_string();
+        let again = remember(&path, &ModelChoice::local())
+            .unwrap_err()
+            .to_string();
         assert!(again.contains("agent = [\"local\"]"), "{again}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         assert!(write_new(&path, "").is_err());

@@ -29,7 +29,7 @@ const END_OF_PASTE: &[u8] = b"\x1b[201~";
 
 /// The position in a control sequence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum State {
+enum DecoderState {
     #[default]
     Ground,
     /// After ESC.
@@ -51,7 +51,7 @@ enum State {
 /// Turns bytes and the times at which they came into inputs.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    state: State,
+    state: DecoderState,
     burst: Vec<u8>,
     /// The time of the first byte of the burst.
     began: Option<Instant>,
@@ -93,15 +93,15 @@ impl Decoder {
     /// Ends a sequence whose end does not come.
     fn settle(&mut self, now: Instant) -> Option<Input> {
         let limit = match self.state {
-            State::Ground => return None,
-            State::Escape => CALM,
+            DecoderState::Ground => return None,
+            DecoderState::Escape => CALM,
             _ => LOST,
         };
         if !passed(self.last, now, limit) {
             return None;
         }
         match std::mem::take(&mut self.state) {
-            State::Paste(text) => Some(pasted(&text)),
+            DecoderState::Paste(text) => Some(pasted(&text)),
             _ => None,
         }
     }
@@ -112,23 +112,23 @@ impl Decoder {
         let is_alone = self.is_apart && is_over;
         if is_alone && burst == [0x03] {
             // Also in an unfinished sequence.
-            self.state = State::Ground;
+            self.state = DecoderState::Ground;
         }
-        if burst == [ESC] && is_alone && self.state == State::Ground {
-            self.state = State::Escape;
+        if burst == [ESC] && is_alone && self.state == DecoderState::Ground {
+            self.state = DecoderState::Escape;
             self.strange = self.last;
             inputs.push(Input::Key(plain(KeyCode::Esc)));
             return;
         }
-        if self.state == State::Escape && !burst.first().is_some_and(|byte| opens(*byte)) {
-            self.state = State::Ground;
+        if self.state == DecoderState::Escape && !burst.first().is_some_and(|byte| opens(*byte)) {
+            self.state = DecoderState::Ground;
         }
         let mut keys = Vec::new();
-        let mut is_strange = self.state != State::Ground;
+        let mut is_strange = self.state != DecoderState::Ground;
         let mut rest = burst.as_slice();
         while let Some(first) = rest.first() {
             let length = match self.state {
-                State::Ground => match read_key(rest) {
+                DecoderState::Ground => match read_key(rest) {
                     Some((key, length)) => {
                         keys.push(key);
                         length
@@ -160,7 +160,7 @@ impl Decoder {
     fn begin(&mut self, rest: &[u8]) -> usize {
         let first = rest[0];
         if first == ESC {
-            self.state = State::Escape;
+            self.state = DecoderState::Escape;
             return 1;
         }
         if (0x80..0xa0).contains(&first) {
@@ -182,19 +182,19 @@ impl Decoder {
     fn follow(&mut self, byte: u8) -> Option<Input> {
         let (next, input) = match std::mem::take(&mut self.state) {
             // The caller handles it.
-            State::Ground => (State::Ground, None),
-            State::Escape => (after_escape(byte), None),
-            State::Control(parameters) => (after_control(parameters, byte), None),
-            State::Bytes(left @ 2..) => (State::Bytes(left - 1), None),
-            State::Bytes(_) => (State::Ground, None),
-            State::Text { by_bell } => (in_text(by_bell, byte), None),
-            State::TextEscape if byte == b'\\' => (State::Ground, None),
-            State::TextEscape | State::Lost => (State::Lost, None),
-            State::Paste(mut text) => {
+            DecoderState::Ground => (DecoderState::Ground, None),
+            DecoderState::Escape => (after_escape(byte), None),
+            DecoderState::Control(parameters) => (after_control(parameters, byte), None),
+            DecoderState::Bytes(left @ 2..) => (DecoderState::Bytes(left - 1), None),
+            DecoderState::Bytes(_) => (DecoderState::Ground, None),
+            DecoderState::Text { by_bell } => (in_text(by_bell, byte), None),
+            DecoderState::TextEscape if byte == b'\\' => (DecoderState::Ground, None),
+            DecoderState::TextEscape | DecoderState::Lost => (DecoderState::Lost, None),
+            DecoderState::Paste(mut text) => {
                 text.push(byte);
                 match text.strip_suffix(END_OF_PASTE) {
-                    Some(text) => (State::Ground, Some(pasted(text))),
-                    None => (State::Paste(text), None),
+                    Some(text) => (DecoderState::Ground, Some(pasted(text))),
+                    None => (DecoderState::Paste(text), None),
                 }
             }
         };
@@ -247,47 +247,47 @@ fn first_char(bytes: &[u8]) -> Option<char> {
 
 /// Whether a byte after ESC begins a sequence that goes on.
 fn opens(byte: u8) -> bool {
-    after_escape(byte) != State::Ground
+    after_escape(byte) != DecoderState::Ground
 }
 
-fn after_escape(byte: u8) -> State {
+fn after_escape(byte: u8) -> DecoderState {
     match byte {
-        b'[' => State::Control(Vec::new()),
-        b']' => State::Text { by_bell: true },
-        b'P' | b'X' | b'^' | b'_' => State::Text { by_bell: false },
-        b'N' | b'O' => State::Bytes(1),
-        ESC => State::Escape,
-        0x20..0x30 => State::Bytes(1),
-        CAN | SUB => State::Lost,
+        b'[' => DecoderState::Control(Vec::new()),
+        b']' => DecoderState::Text { by_bell: true },
+        b'P' | b'X' | b'^' | b'_' => DecoderState::Text { by_bell: false },
+        b'N' | b'O' => DecoderState::Bytes(1),
+        ESC => DecoderState::Escape,
+        0x20..0x30 => DecoderState::Bytes(1),
+        CAN | SUB => DecoderState::Lost,
         // A key with Alt, or a sequence of two bytes.
-        _ => State::Ground,
+        _ => DecoderState::Ground,
     }
 }
 
-fn after_control(mut parameters: Vec<u8>, byte: u8) -> State {
+fn after_control(mut parameters: Vec<u8>, byte: u8) -> DecoderState {
     match byte {
         // A function key of the Linux console.
-        b'[' if parameters.is_empty() => State::Bytes(1),
+        b'[' if parameters.is_empty() => DecoderState::Bytes(1),
         // A report of the mouse: a button and two coordinates.
-        b'M' if parameters.is_empty() => State::Bytes(3),
-        b'~' if parameters == b"200" => State::Paste(Vec::new()),
-        0x40..DEL => State::Ground,
+        b'M' if parameters.is_empty() => DecoderState::Bytes(3),
+        b'~' if parameters == b"200" => DecoderState::Paste(Vec::new()),
+        0x40..DEL => DecoderState::Ground,
         0x20..0x40 if parameters.len() < 256 => {
             parameters.push(byte);
-            State::Control(parameters)
+            DecoderState::Control(parameters)
         }
-        ESC => State::Escape,
-        _ => State::Lost,
+        ESC => DecoderState::Escape,
+        _ => DecoderState::Lost,
     }
 }
 
-fn in_text(by_bell: bool, byte: u8) -> State {
+fn in_text(by_bell: bool, byte: u8) -> DecoderState {
     match byte {
-        BEL if by_bell => State::Ground,
-        ESC => State::TextEscape,
+        BEL if by_bell => DecoderState::Ground,
+        ESC => DecoderState::TextEscape,
         // The byte that ends it as one of C1 may also be a part of a letter.
-        CAN | SUB | 0x9c => State::Lost,
-        _ => State::Text { by_bell },
+        CAN | SUB | 0x9c => DecoderState::Lost,
+        _ => DecoderState::Text { by_bell },
     }
 }
 

@@ -91,7 +91,9 @@ impl Project {
             Reason::Git => format!("project: {root} (git repository)"),
             Reason::Manifest(file) => format!("project: {root} ({file})"),
             Reason::Package => {
-                format!("project: {root} (contains the package of the current directory; choose another with --repo)")
+                format!(
+                    "project: {root} (contains the package of the current directory; choose another with --repo)"
+                )
             }
             Reason::CurrentDirectory => {
                 format!("project: {root} (current directory; choose another with --repo)")

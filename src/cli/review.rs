@@ -180,7 +180,7 @@ async fn review(runs: &[WaitingRun], root: &Path, json: bool) -> anyhow::Result<
 pub const OFFERED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A completed run under review.
-pub struct Ended {
+pub struct EndedRun {
     root: PathBuf,
     reviews: Vec<WaitingReview>,
     started: Option<std::time::SystemTime>,
@@ -193,14 +193,14 @@ pub struct Ended {
     pub skipped: usize,
 }
 
-impl Ended {
-    pub fn new(run: &WaitingRun, root: &Path) -> Ended {
+impl EndedRun {
+    pub fn new(run: &WaitingRun, root: &Path) -> EndedRun {
         let mut events = run.records.iter().filter(|record| match &record.record {
             // The server does not send the end of a restored run.
             Record::Event(event) => event.is_told() && !matches!(event, Event::RunFinished { .. }),
             Record::Exchange(_) => false,
         });
-        Ended {
+        EndedRun {
             root: root.to_owned(),
             reviews: run.reviews.clone(),
             started: starling_history::started(&run.id),

@@ -18,10 +18,10 @@ use super::first_model;
 use super::input::{Input, Inputs, Source};
 use super::languages;
 use super::project::{self, Project};
-use super::review::{Ended, OFFERED_WITHIN, Reviewed};
+use super::review::{EndedRun, OFFERED_WITHIN, Reviewed};
 use super::screen::Screen;
 use super::services::{allowed_writes, configuration, doubts, services};
-use super::view::prompt::{self, Asked, NextLine, Prompt, Said};
+use super::view::prompt::{self, NextLine, PendingQuestion, Prompt, UserCommand};
 use super::view::state::{Finished, Review, RunState};
 use super::view::summary::{Traces, Tree, summary};
 use super::view::text::{Line, Style};
@@ -53,16 +53,16 @@ const TELL_WAIT: Duration = Duration::from_secs(15);
 
 /// How a run is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
+pub enum OutputMode {
     Terminal,
     Json,
 }
 
-impl Show {
-    pub fn of(json: bool) -> Show {
+impl OutputMode {
+    pub fn of(json: bool) -> OutputMode {
         match json {
-            true => Show::Json,
-            false => Show::Terminal,
+            true => OutputMode::Json,
+            false => OutputMode::Terminal,
         }
     }
 }
@@ -114,7 +114,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         params.task = read_stdin()?;
         not_empty(&params.task)?;
     }
-    let show = Show::of(args.json);
+    let show = OutputMode::of(args.json);
     let mut first = vec![project.describe()];
     if !languages::has_symbols_at(&root) {
         first.push(format!("note: {}", languages::NO_SYMBOLS));
@@ -125,8 +125,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     }
     for line in first {
         match show {
-            Show::Terminal => writeln!(io::stdout(), "{line}")?,
-            Show::Json => eprintln!("{line}"),
+            OutputMode::Terminal => writeln!(io::stdout(), "{line}")?,
+            OutputMode::Json => eprintln!("{line}"),
         }
     }
     follow(&root, params, &args.world, show, stdin, Tree::Stays).await
@@ -169,8 +169,7 @@ pub fn check(
     };
     if by_person && (stdin == Stdin::Used || is_empty_device()) {
         // Fail before any model call costs money.
-        let message =
-            "the task was read from stdin, so your answers cannot be: use --approve auto or --approve proxy";
+        let message = "the task was read from stdin, so your answers cannot be: use --approve auto or --approve proxy";
         return Err(WrongUse(message.to_owned()).into());
     }
     let limit = params.limits.dollars.or(config.limits.dollars);
@@ -185,7 +184,7 @@ pub async fn follow(
     root: &Path,
     params: RunParams,
     world: &WorldArgs,
-    show: Show,
+    show: OutputMode,
     stdin: Stdin,
     tree: Tree,
 ) -> anyhow::Result<Outcome> {
@@ -195,8 +194,8 @@ pub async fn follow(
     )
     .await?;
     let screen = match show {
-        Show::Json => Screen::json(Box::new(io::stdout())),
-        Show::Terminal => Screen::lively(),
+        OutputMode::Json => Screen::json(Box::new(io::stdout())),
+        OutputMode::Terminal => Screen::lively(),
     };
     let source = match (screen.is_live(), stdin) {
         (true, _) => Source::Keys,
@@ -232,13 +231,13 @@ pub struct Viewer<'a> {
     /// Whether the user has already asked to stop.
     stopping: bool,
     /// The completed run under review.
-    ended: Option<Ended>,
+    ended: Option<EndedRun>,
     /// The user's edits of proposals that the server has not accepted.
     mine: BTreeMap<ProposalId, Vec<EditedDocument>>,
 }
 
 /// The next action after an input.
-enum Next {
+enum NextAction {
     Go,
     /// Open the editor for the proposal in question.
     Edit,
@@ -273,10 +272,10 @@ impl<'a> Viewer<'a> {
         root: &Path,
         inputs: &mut Inputs,
     ) -> anyhow::Result<Reviewed> {
-        screen.say(&Ended::head(waiting))?;
+        screen.say(&EndedRun::head(waiting))?;
         let mut viewer = Viewer::new(editor, screen);
-        viewer.state = Ended::state(waiting);
-        viewer.ended = Some(Ended::new(waiting, root));
+        viewer.state = EndedRun::state(waiting);
+        viewer.ended = Some(EndedRun::new(waiting, root));
         let first = tokio::time::timeout(OFFERED_WITHIN, run.notes.recv()).await;
         let Ok(Some(first)) = first else {
             let id = &waiting.id.0;
@@ -284,7 +283,7 @@ impl<'a> Viewer<'a> {
                 "run {id} cannot be reviewed, because another program has opened it: try again later"
             );
         };
-        if let Next::Go = viewer.note(&first)? {
+        if let NextAction::Go = viewer.note(&first)? {
             viewer.ask()?;
             viewer.watch(run, inputs).await?;
         }
@@ -332,7 +331,7 @@ impl<'a> Viewer<'a> {
             let next = tokio::select! {
                 note = run.notes.recv() => match note {
                     Some(note) => self.note(&note)?,
-                    None => Next::Stop,
+                    None => NextAction::Stop,
                 },
                 Some(input) = inputs.next() => {
                     answers &= input != Input::Closed;
@@ -341,27 +340,27 @@ impl<'a> Viewer<'a> {
                 Some(line) = next_log(&mut logs) => {
                     self.screen.say(&[Line::of(Style::Dim, &line)])?;
                     self.screen.draw(&self.state, &self.prompt)?;
-                    Next::Go
+                    NextAction::Go
                 }
                 _ = waits.tick(), if self.screen.is_dumb_terminal() => {
                     self.tell_time(began);
                     self.screen.say(&waiting_for(&self.state))?;
-                    Next::Go
+                    NextAction::Go
                 }
                 _ = frames.tick(), if self.screen.is_live() => {
                     self.tell_time(began);
                     self.state.reading = starling_index::reading();
                     self.screen.draw(&self.state, &self.prompt)?;
-                    Next::Go
+                    NextAction::Go
                 }
             };
             match next {
-                Next::Go => {}
-                Next::Edit => self.edit(&run, inputs).await?,
-                Next::Stop => return Ok(()),
+                NextAction::Go => {}
+                NextAction::Edit => self.edit(&run, inputs).await?,
+                NextAction::Stop => return Ok(()),
             }
             self.ask()?;
-            if let Next::Stop = self.take_lines(&run).await? {
+            if let NextAction::Stop = self.take_lines(&run).await? {
                 return Ok(());
             }
             if !answers && !self.stopping && !self.state.reviews.is_empty() {
@@ -384,14 +383,14 @@ impl<'a> Viewer<'a> {
         self.state.at_ms = self.state.at_ms.max(elapsed);
     }
 
-    fn note(&mut self, note: &RunNote) -> anyhow::Result<Next> {
+    fn note(&mut self, note: &RunNote) -> anyhow::Result<NextAction> {
         if let (Some(ended), RunNote::Event(params)) = (&mut self.ended, note)
             && ended.is_earlier(params, &mut self.state)
         {
             if ended.asks(params) {
                 self.screen.note(note, &self.state, &self.prompt)?;
             }
-            return Ok(Next::Go);
+            return Ok(NextAction::Go);
         }
         match note {
             RunNote::Event(params) => self.state.take(params.at_ms, &params.event),
@@ -399,17 +398,17 @@ impl<'a> Viewer<'a> {
         }
         self.screen.note(note, &self.state, &self.prompt)?;
         match self.state.finished {
-            Some(_) => Ok(Next::Stop),
+            Some(_) => Ok(NextAction::Stop),
             None => Ok(self.through()),
         }
     }
 
     /// Stops after the last answer about a completed run, even if some proposals were skipped.
-    fn through(&self) -> Next {
-        let nothing_left = |ended: &Ended| ended.is_through(&self.state);
+    fn through(&self) -> NextAction {
+        let nothing_left = |ended: &EndedRun| ended.is_through(&self.state);
         match self.ended.as_ref().is_some_and(nothing_left) {
-            true => Next::Stop,
-            false => Next::Go,
+            true => NextAction::Stop,
+            false => NextAction::Go,
         }
     }
 
@@ -472,7 +471,11 @@ impl<'a> Viewer<'a> {
 
     /// Handles keys that came together. What follows the first key that is not used is dropped with
     /// it, as the rest of a word.
-    fn burst(&mut self, keys: &[KeyEvent], asked: Asked) -> io::Result<Option<Said>> {
+    fn burst(
+        &mut self,
+        keys: &[KeyEvent],
+        asked: PendingQuestion,
+    ) -> io::Result<Option<UserCommand>> {
         for key in keys {
             if self.is_too_early(*key) {
                 self.drop_key(EARLY)?;
@@ -488,15 +491,15 @@ impl<'a> Viewer<'a> {
     }
 
     /// Returns the kind of question that waits for an answer.
-    fn awaited(&self) -> Asked {
+    fn awaited(&self) -> PendingQuestion {
         match self.state.reviews.is_empty() {
-            true => Asked::Nothing,
-            false if self.state.agents_are_gone => Asked::OfEnded,
-            false => Asked::Waiting,
+            true => PendingQuestion::Nothing,
+            false if self.state.agents_are_gone => PendingQuestion::OfEnded,
+            false => PendingQuestion::Waiting,
         }
     }
 
-    async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<Next> {
+    async fn input(&mut self, input: Input, run: &HeadlessRun) -> anyhow::Result<NextAction> {
         let asked = self.awaited();
         let said = match input {
             Input::Key(key) if self.is_too_early(key) => {
@@ -509,14 +512,14 @@ impl<'a> Viewer<'a> {
                 self.prompt.paste(&text);
                 None
             }
-            Input::Interrupt => Some(Said::Quit),
+            Input::Interrupt => Some(UserCommand::Quit),
             // Quitting takes effect at once, unless earlier lines wait for their questions.
             Input::Line(line)
                 if self.lines.is_empty()
                     && self.next_line.is_none()
-                    && prompt::line(&line) == Said::Quit =>
+                    && prompt::line(&line) == UserCommand::Quit =>
             {
-                Some(Said::Quit)
+                Some(UserCommand::Quit)
             }
             Input::Line(line) => {
                 self.lines.push_back(line);
@@ -528,33 +531,36 @@ impl<'a> Viewer<'a> {
             Some(said) => self.follow(said, run).await,
             None => {
                 self.screen.draw(&self.state, &self.prompt)?;
-                Ok(Next::Go)
+                Ok(NextAction::Go)
             }
         }
     }
 
     /// Answers questions with the entered lines in order. Early lines wait for their questions.
-    async fn take_lines(&mut self, run: &HeadlessRun) -> anyhow::Result<Next> {
+    async fn take_lines(&mut self, run: &HeadlessRun) -> anyhow::Result<NextAction> {
         while !self.state.reviews.is_empty()
             && let Some(line) = self.lines.pop_front()
         {
             let Some(said) = self.said_by_line(&line)? else {
                 continue;
             };
-            if let Next::Stop = self.follow(said, run).await? {
-                return Ok(Next::Stop);
+            if let NextAction::Stop = self.follow(said, run).await? {
+                return Ok(NextAction::Stop);
             }
             self.ask()?;
         }
-        Ok(Next::Go)
+        Ok(NextAction::Go)
     }
 
     /// Returns the answer that a line completes. A line that names an answer without its text makes
     /// the next line that text, whatever it says.
-    fn said_by_line(&mut self, line: &str) -> io::Result<Option<Said>> {
+    fn said_by_line(&mut self, line: &str) -> io::Result<Option<UserCommand>> {
         if let Some((next, review)) = self.next_line.take() {
             if self.state.reviews.front() != Some(&review) {
-                let why = format!("line ignored, because its question is no longer open: {}", line.trim());
+                let why = format!(
+                    "line ignored, because its question is no longer open: {}",
+                    line.trim()
+                );
                 self.screen.say(&[Line::of(Style::Warning, &why)])?;
                 return Ok(None);
             }
@@ -574,33 +580,33 @@ impl<'a> Viewer<'a> {
     }
 
     /// Parses an answer that was entered as a line.
-    fn said(&self, line: &str) -> Said {
+    fn said(&self, line: &str) -> UserCommand {
         match self.ended {
             Some(_) => prompt::line_of_ended(line),
             None => prompt::line(line),
         }
     }
 
-    async fn follow(&mut self, said: Said, run: &HeadlessRun) -> anyhow::Result<Next> {
+    async fn follow(&mut self, said: UserCommand, run: &HeadlessRun) -> anyhow::Result<NextAction> {
         match said {
-            Said::Quit if self.stopping => return Ok(Next::Stop),
+            UserCommand::Quit if self.stopping => return Ok(NextAction::Stop),
             // Open reviews stay open.
-            Said::Quit if self.ended.is_some() => {
+            UserCommand::Quit if self.ended.is_some() => {
                 self.stopping = true;
-                return Ok(Next::Stop);
+                return Ok(NextAction::Stop);
             }
-            Said::Quit => self.stop(run).await?,
-            Said::Verdict(verdict) => self.answer(run, verdict).await?,
-            Said::Edit => return Ok(Next::Edit),
-            Said::Skip => {
+            UserCommand::Quit => self.stop(run).await?,
+            UserCommand::Verdict(verdict) => self.answer(run, verdict).await?,
+            UserCommand::Edit => return Ok(NextAction::Edit),
+            UserCommand::Skip => {
                 if let (Some(_), Some(ended)) = (self.state.answered(), &mut self.ended) {
                     ended.skipped += 1;
                 }
-                if let Next::Stop = self.through() {
-                    return Ok(Next::Stop);
+                if let NextAction::Stop = self.through() {
+                    return Ok(NextAction::Stop);
                 }
             }
-            Said::Help => {
+            UserCommand::Help => {
                 let keys = prompt::keys(self.awaited()).iter();
                 let mut keys: Vec<Line> = keys.map(|line| Line::of(Style::Dim, line)).collect();
                 // The live view shows the choices anyway.
@@ -611,7 +617,7 @@ impl<'a> Viewer<'a> {
             }
         }
         self.screen.draw(&self.state, &self.prompt)?;
-        Ok(Next::Go)
+        Ok(NextAction::Go)
     }
 
     async fn answer(&mut self, run: &HeadlessRun, verdict: Verdict) -> anyhow::Result<()> {

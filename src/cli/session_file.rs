@@ -32,7 +32,10 @@ impl SessionFile {
             ))
         };
         if path.file_name().is_none() {
-            let what = format!("the session path {} is not the name of a file", path.display());
+            let what = format!(
+                "the session path {} is not the name of a file",
+                path.display()
+            );
             return Err(WrongUse(what));
         }
         try_to_write(path).map_err(wrong)?;
@@ -46,7 +49,8 @@ impl SessionFile {
     /// # Errors
     /// [`WrongUse`] if the file is not a valid session.
     pub fn read(&self, files: &Snapshot) -> Result<Session, WrongUse> {
-        let wrong = |what: String| WrongUse(format!("session file {}: {what}", self.path.display()));
+        let wrong =
+            |what: String| WrongUse(format!("session file {}: {what}", self.path.display()));
         let text = match read_text(&self.path, MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -55,8 +59,11 @@ impl SessionFile {
         if text.trim().is_empty() {
             return Ok(Session::new(files));
         }
-        let session: Session = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("this file is not a session of `starling ask`: {error}")))?;
+        let session: Session = serde_json::from_str(&text).map_err(|error| {
+            wrong(format!(
+                "this file is not a session of `starling ask`: {error}"
+            ))
+        })?;
         session
             .resumed(files)
             .map_err(|error| wrong(error.to_string()))

@@ -28,10 +28,10 @@ pub fn is_traced(metadata: &Metadata<'_>) -> bool {
 /// which the format allows, so the file is whole at any time.
 pub struct Trace {
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<TraceState>,
 }
 
-struct State {
+struct TraceState {
     /// Empty after a failed write.
     file: Option<File>,
     lanes: Lanes,
@@ -63,7 +63,7 @@ impl Lanes {
 }
 
 /// What is remembered of an open span.
-struct Open {
+struct OpenSpan {
     lane: usize,
     label: String,
     /// Fields that were recorded after the begin.
@@ -85,14 +85,14 @@ impl Trace {
         file.write_all(format!("[\n{name},\n").as_bytes())?;
         Ok(Trace {
             began: Instant::now(),
-            state: Mutex::new(State {
+            state: Mutex::new(TraceState {
                 file: Some(file),
                 lanes: Lanes::default(),
             }),
         })
     }
 
-    fn write(&self, state: &mut State, phase: &str, open: (&str, &str, usize), args: &Value) {
+    fn write(&self, state: &mut TraceState, phase: &str, open: (&str, &str, usize), args: &Value) {
         let (kind, label, lane) = open;
         let micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let line = json!({
@@ -105,10 +105,7 @@ impl Trace {
         if let Err(error) = file.write_all(format!("{line},\n").as_bytes()) {
             state.file = None;
             // A log message here would come back to this layer.
-            let _ = writeln!(
-                io::stderr(),
-                "starling: cannot write the log file: {error}"
-            );
+            let _ = writeln!(io::stderr(), "starling: cannot write the log file: {error}");
         }
     }
 }
@@ -118,7 +115,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         let Some(span) = context.span(id) else {
             return;
         };
-        let mut fields = Fields::default();
+        let mut fields = SpanFields::default();
         attributes.record(&mut fields);
         let kind = span.name();
         let label = match &fields.first {
@@ -127,7 +124,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         };
         let parent = span.parent().and_then(|parent| {
             let extensions = parent.extensions();
-            let lane = extensions.get::<Open>()?.lane;
+            let lane = extensions.get::<OpenSpan>()?.lane;
             Some((parent.id().into_u64(), lane))
         });
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +132,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         let args = Value::Object(fields.values);
         self.write(&mut state, "B", (kind, &label, lane), &args);
         drop(state);
-        span.extensions_mut().insert(Open {
+        span.extensions_mut().insert(OpenSpan {
             lane,
             label,
             later: Map::new(),
@@ -146,9 +143,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         let Some(span) = context.span(id) else {
             return;
         };
-        let mut fields = Fields::default();
+        let mut fields = SpanFields::default();
         values.record(&mut fields);
-        if let Some(open) = span.extensions_mut().get_mut::<Open>() {
+        if let Some(open) = span.extensions_mut().get_mut::<OpenSpan>() {
             open.later.extend(fields.values);
         }
     }
@@ -157,7 +154,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
         let Some(span) = context.span(&id) else {
             return;
         };
-        let Some(open) = span.extensions_mut().remove::<Open>() else {
+        let Some(open) = span.extensions_mut().remove::<OpenSpan>() else {
             return;
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,13 +171,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Trace {
 
 /// The fields of a span as JSON.
 #[derive(Default)]
-struct Fields {
+struct SpanFields {
     values: Map<String, Value>,
     /// The first value as text.
     first: Option<String>,
 }
 
-impl Fields {
+impl SpanFields {
     fn add(&mut self, field: &Field, value: Value) {
         self.first.get_or_insert_with(|| match &value {
             Value::String(text) => text.clone(),
@@ -190,7 +187,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for SpanFields {
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.add(field, value.into());
     }

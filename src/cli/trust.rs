@@ -38,7 +38,10 @@ pub fn run(args: &TrustArgs) -> anyhow::Result<Outcome> {
     }
     let file = ProjectFile::of(&root);
     let Some(fingerprint) = file.fingerprint() else {
-        let message = format!("cannot read {}, so the project was not trusted", file.path().display());
+        let message = format!(
+            "cannot read {}, so the project was not trusted",
+            file.path().display()
+        );
         return Err(WrongUse(message).into());
     };
     list.decide(&root, Some(TrustDecision::Trusted(fingerprint)))?;
@@ -63,8 +66,7 @@ fn programs(file: &ProjectFile) -> Vec<String> {
     };
     let mut lines: Vec<String> = file.starters().iter().map(line).collect();
     lines.push(
-        "Language servers in the project (.venv, venv) are started outside the sandbox."
-            .to_owned(),
+        "Language servers in the project (.venv, venv) are started outside the sandbox.".to_owned(),
     );
     lines
 }
@@ -115,8 +117,8 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
     let asked = match list.decision(root)? {
         _ if replayed => return Ok(()),
         Some(TrustDecision::Refused) => return Ok(()),
-        Some(TrustDecision::Trusted(_)) => Asked::Again,
-        None => Asked::First,
+        Some(TrustDecision::Trusted(_)) => TrustQuestion::Again,
+        None => TrustQuestion::First,
     };
     // Trust exactly the text that is shown, even if the file changes meanwhile.
     let file = ProjectFile::of(root);
@@ -129,7 +131,7 @@ pub fn ask_once(root: &Path, args: &RunArgs) -> anyhow::Result<()> {
 
 /// Whether the user has already been asked to trust this project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum TrustQuestion {
     First,
     /// The user was asked about an earlier version of the file.
     Again,
@@ -138,7 +140,7 @@ enum Asked {
 /// Shows the file and asks. Returns `None` if there is no answer.
 fn ask(
     file: &ProjectFile,
-    asked: Asked,
+    asked: TrustQuestion,
     heard: &mut impl BufRead,
     shown: &mut impl Write,
 ) -> io::Result<Option<TrustDecision>> {
@@ -155,7 +157,7 @@ fn ask(
         writeln!(shown, "    … {} more", words::count(more as u64, "line"))?;
     }
     writeln!(shown)?;
-    if asked == Asked::Again {
+    if asked == TrustQuestion::Again {
         writeln!(shown, "It changed since you trusted it.")?;
     }
     for line in programs(file) {
@@ -187,7 +189,7 @@ mod tests {
 
     fn asked(
         text: &str,
-        asked: Asked,
+        asked: TrustQuestion,
         answers: &str,
     ) -> (Option<TrustDecision>, String, ProjectFile) {
         let dir = tempfile::tempdir().unwrap();
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn trust_question_shows_the_file_and_repeats_until_answered() {
         let text = "[tests]\ncommand = \"make\"\n[language]\nservers = [\"./serve\"]\n";
-        let (decision, shown, file) = asked(text, Asked::First, "\nperhaps\nYes\n");
+        let (decision, shown, file) = asked(text, TrustQuestion::First, "\nperhaps\nYes\n");
         let trusted = TrustDecision::Trusted(file.fingerprint().unwrap());
         assert_eq!(decision, Some(trusted), "what was shown is trusted");
         assert!(shown.contains("    command = \"make\"\n"), "{shown}");
@@ -217,17 +219,17 @@ mod tests {
         }
         assert!(!shown.contains("It changed"), "{shown}");
         assert_eq!(shown.matches("Trust this project?").count(), 3, "{shown}");
-        let refused = asked(text, Asked::Again, "n\n");
+        let refused = asked(text, TrustQuestion::Again, "n\n");
         assert_eq!(refused.0, Some(TrustDecision::Refused));
         assert!(refused.1.contains("It changed since you trusted it."));
-        let silent = asked(text, Asked::First, "").0;
+        let silent = asked(text, TrustQuestion::First, "").0;
         assert_eq!(silent, None, "no answer is no decision");
     }
 
     #[test]
     fn trust_question_shows_only_the_start_of_a_long_file() {
         let text = "# more\n".repeat(LINES + 5);
-        let (_, shown, _) = asked(&text, Asked::First, "n\n");
+        let (_, shown, _) = asked(&text, TrustQuestion::First, "n\n");
         assert_eq!(shown.matches("    # more\n").count(), LINES);
         assert!(shown.contains("… 5 lines more"), "{shown}");
     }

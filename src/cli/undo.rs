@@ -33,11 +33,10 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         return list(&trajectories, &root, args.json).await;
     }
     if args.json && !args.yes {
-        let message =
-            "--json cannot ask for confirmation: add --yes to take the changes back, or use --list to list the runs";
+        let message = "--json cannot ask for confirmation: add --yes to take the changes back, or use --list to list the runs";
         return Err(WrongUse(message.to_owned()).into());
     }
-    let wish = Wish::of(&args)?;
+    let wish = UndoRequest::of(&args)?;
     let editor: Arc<dyn Editor> = Arc::new(DiskEditor::new(&root));
     let chosen = choose(&trajectories, &root, wish.run.as_deref(), editor.as_ref());
     let Some(found) = chosen.await? else {
@@ -49,7 +48,7 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
             )],
         )?;
         if args.json {
-            print_json(&Taken::of(None, &UndoOutcome::default()))?;
+            print_json(&UndoOutput::of(None, &UndoOutcome::default()))?;
         }
         return Ok(Outcome::NotSettled);
     };
@@ -59,7 +58,10 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
     let interrupted = open.interrupted.take();
     let chosen = match &interrupted {
         Some(interrupted) if wish.run.is_none() && wish.proposal.is_none() => {
-            let line = format!("run {}: an undo was interrupted; it continues now", found.id.0);
+            let line = format!(
+                "run {}: an undo was interrupted; it continues now",
+                found.id.0
+            );
             say(args.json, &[Line::of(Style::Warning, &line)])?;
             interrupted.clone()
         }
@@ -110,24 +112,28 @@ pub fn told(error: HistoryError) -> anyhow::Error {
 }
 
 /// The run and proposal to undo, as requested by the user.
-struct Wish {
+struct UndoRequest {
     run: Option<String>,
     proposal: Option<ProposalId>,
 }
 
-impl Wish {
+impl UndoRequest {
     /// Parses the arguments. `#3` in place of a run selects a proposal of the newest run.
-    fn of(args: &UndoArgs) -> Result<Wish, WrongUse> {
+    fn of(args: &UndoArgs) -> Result<UndoRequest, WrongUse> {
         match args.run.as_deref().and_then(|run| run.strip_prefix('#')) {
             Some(number) => {
-                let wrong = || WrongUse(format!("#{number} is not the number of a proposal; expected a number such as #3"));
+                let wrong = || {
+                    WrongUse(format!(
+                        "#{number} is not the number of a proposal; expected a number such as #3"
+                    ))
+                };
                 let number = number.parse().map_err(|_| wrong())?;
-                Ok(Wish {
+                Ok(UndoRequest {
                     run: None,
                     proposal: Some(ProposalId(number)),
                 })
             }
-            None => Ok(Wish {
+            None => Ok(UndoRequest {
                 run: args.run.clone(),
                 proposal: args.proposal,
             }),
@@ -195,7 +201,7 @@ fn nothing_left(
     };
     say(args.json, &[Line::plain(&line)])?;
     if args.json {
-        print_json(&Taken::of(Some(&run.id), &UndoOutcome::default()))?;
+        print_json(&UndoOutput::of(Some(&run.id), &UndoOutcome::default()))?;
     }
     Ok(Outcome::NotSettled)
 }
@@ -209,9 +215,9 @@ fn ended(
     (planned, warning): (usize, Option<String>),
 ) -> anyhow::Result<Outcome> {
     match args.json {
-        true => print_json(&Taken {
+        true => print_json(&UndoOutput {
             warning,
-            ..Taken::of(Some(&run.id), outcome)
+            ..UndoOutput::of(Some(&run.id), outcome)
         })?,
         false => say(false, &summary(run, outcome, planned))?,
     }
@@ -487,20 +493,20 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// The outcome of an undo, as JSON.
 #[derive(Serialize)]
-struct Taken<'a> {
+struct UndoOutput<'a> {
     /// `None` if there is no run to undo.
     run: Option<&'a RunId>,
     undone: Vec<ProposalId>,
     /// Proposals whose changes were no longer in the files, so that nothing was reverted.
     absent: Vec<ProposalId>,
-    refused: Vec<Stays<'a>>,
+    refused: Vec<RefusedOutput<'a>>,
     /// A warning about code that may be broken, because related proposals stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Stays<'a> {
+struct RefusedOutput<'a> {
     proposal: ProposalId,
     file: Option<&'a str>,
     lines: Option<(usize, usize)>,
@@ -510,16 +516,16 @@ struct Stays<'a> {
     why: &'a str,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> UndoOutput<'a> {
     fn of(run: Option<&'a RunId>, outcome: &'a UndoOutcome) -> Self {
-        let stays = |one: &'a UndoRefusal| Stays {
+        let stays = |one: &'a UndoRefusal| RefusedOutput {
             proposal: one.proposal,
             file: one.file.as_ref().map(|file| file.as_str()),
             lines: one.lines,
             held_by: one.held.map(|held| held.by),
             why: &one.why,
         };
-        Taken {
+        UndoOutput {
             run,
             undone: outcome.taken_back(),
             absent: outcome.absent.clone(),
@@ -531,7 +537,7 @@ impl<'a> Taken<'a> {
 
 /// A run in the list.
 #[derive(Serialize)]
-struct Listed {
+struct RunListEntry {
     run: RunId,
     started: Option<String>,
     task: String,
@@ -546,13 +552,13 @@ struct Listed {
     damaged: Option<String>,
 }
 
-impl Listed {
-    async fn of(found: &RunFile, editor: &dyn Editor) -> Listed {
+impl RunListEntry {
+    async fn of(found: &RunFile, editor: &dyn Editor) -> RunListEntry {
         match PastRun::read(&found.path) {
             Ok(mut run) => {
                 run.settle(editor).await;
                 let undone = |one: &&ChangeRecord| one.state == ChangeState::Undone;
-                Listed {
+                RunListEntry {
                     started: run.started().map(moment),
                     running: run.is_running(),
                     applied: run.changes.len(),
@@ -562,7 +568,7 @@ impl Listed {
                     damaged: None,
                 }
             }
-            Err(error) => Listed {
+            Err(error) => RunListEntry {
                 run: found.id.clone(),
                 started: None,
                 task: String::new(),
@@ -601,13 +607,13 @@ async fn list(trajectories: &Path, root: &Path, json: bool) -> anyhow::Result<Ou
     let editor = DiskEditor::new(root);
     let mut listed = Vec::new();
     for found in starling_history::newest_first(trajectories, root) {
-        listed.push(Listed::of(&found, &editor).await);
+        listed.push(RunListEntry::of(&found, &editor).await);
     }
     if json {
         print_json(&listed)?;
         return Ok(Outcome::Settled);
     }
-    let lines: Vec<Line> = listed.iter().map(Listed::line).collect();
+    let lines: Vec<Line> = listed.iter().map(RunListEntry::line).collect();
     match lines.is_empty() {
         true => say(false, &[Line::plain("no run of this project is recorded")])?,
         false => say(false, &lines)?,

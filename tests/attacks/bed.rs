@@ -37,18 +37,18 @@ const SECRETS: [&str; 16] = [
 const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Paths with their times, modes and contents.
-type State = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
+type TreeState = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
 
-pub struct Bed {
+pub struct AttackFixture {
     root: PathBuf,
     canary: String,
     /// Removes the directory when dropped, if this process created it.
     _made: Option<tempfile::TempDir>,
-    ends: Option<Ends>,
+    ends: Option<HostListeners>,
 }
 
 /// Listeners on the host that must not receive anything.
-struct Ends {
+struct HostListeners {
     port: u16,
     tcp: TcpListener,
     udp: UdpSocket,
@@ -57,15 +57,15 @@ struct Ends {
     name: String,
 }
 
-impl Bed {
+impl AttackFixture {
     /// Creates a host directory that is visible to commands, owned by `user` if given.
-    pub fn new(user: Option<u32>) -> Bed {
+    pub fn new(user: Option<u32>) -> AttackFixture {
         let made = tempfile::Builder::new()
             .prefix("starling-attacks-")
             .tempdir_in("/var/lib")
             .or_else(|_| tempfile::tempdir_in(std::env::home_dir().unwrap()))
             .unwrap();
-        let bed = Bed {
+        let bed = AttackFixture {
             root: made.path().canonicalize().unwrap(),
             canary: canary_of(made.path()),
             _made: Some(made),
@@ -99,7 +99,7 @@ impl Bed {
     }
 
     /// Opens a host directory that another process created, and starts its listeners.
-    pub fn at(root: PathBuf) -> Bed {
+    pub fn at(root: PathBuf) -> AttackFixture {
         let root = root.canonicalize().unwrap();
         let stream = |path: &str| {
             let path = root.join(path);
@@ -128,10 +128,10 @@ impl Bed {
         for listener in &streams {
             listener.set_nonblocking(true).unwrap();
         }
-        Bed {
+        AttackFixture {
             canary: canary_of(&root),
             _made: None,
-            ends: Some(Ends {
+            ends: Some(HostListeners {
                 port: tcp.local_addr().unwrap().port(),
                 tcp,
                 udp,
@@ -225,8 +225,8 @@ impl Bed {
         calls
     }
 
-    pub fn state(&self) -> State {
-        let mut found = State::new();
+    pub fn state(&self) -> TreeState {
+        let mut found = TreeState::new();
         for path in all_below(&self.root) {
             let own = ["cache/shadows", "attacks"].map(|name| self.root.join(name));
             if own.iter().any(|own| path.starts_with(own)) || path.ends_with("cache") {
@@ -248,7 +248,7 @@ impl Bed {
     }
 
     /// Returns changed paths, received connections, and processes that are still running.
-    pub fn harm_since(&self, before: &State) -> Vec<String> {
+    pub fn harm_since(&self, before: &TreeState) -> Vec<String> {
         let mut harm = self.calls();
         let now = self.state();
         let names = before.keys().chain(now.keys());
@@ -278,7 +278,7 @@ impl Bed {
     }
 
     /// Restores files, so that later attacks find them.
-    pub fn repair(&self, before: &State) {
+    pub fn repair(&self, before: &TreeState) {
         if self.state() == *before {
             return;
         }
@@ -317,7 +317,7 @@ impl Bed {
 }
 
 /// Returns a command that searches for secrets and writes wherever it can.
-pub fn readable_line(bed: &Bed) -> String {
+pub fn readable_line(bed: &AttackFixture) -> String {
     let root = bed.root.display();
     format!(
         "cat {root}/home/.ssh/id_ed25519 {root}/home/.netrc {root}/cache/trajectories/run.jsonl 2>/dev/null; \

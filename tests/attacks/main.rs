@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bed::Bed;
+use bed::AttackFixture;
 use list::{Attack, Proof};
 use starling_core::{TestOutcome, TestRequest, TestRunner};
 use starling_runner::{ProjectTests, TestSettings};
@@ -51,7 +51,7 @@ static TAKE_PART: extern "C" fn() = {
 #[test]
 fn no_attack_escapes_the_sandbox() {
     match std::env::var_os(BED) {
-        Some(bed) => attack_all(&Bed::at(bed.into())),
+        Some(bed) => attack_all(&AttackFixture::at(bed.into())),
         None => start_attackers(),
     }
 }
@@ -65,7 +65,7 @@ fn start_attackers() {
     // The program is copied before any thread starts a process. A child process that is started
     // during the copy would hold the copy open for writing, so that it could not be executed.
     let beds = users.into_iter().map(|(name, user)| {
-        let bed = Bed::new(user);
+        let bed = AttackFixture::new(user);
         std::fs::copy(std::env::current_exe().unwrap(), bed.path("attacks")).unwrap();
         (name, user, bed)
     });
@@ -90,7 +90,7 @@ fn start_attackers() {
 }
 
 /// Attacks as one user. Returns the rows of the table, and whether all attacks were held.
-fn start_attacker(name: &str, user: Option<u32>, bed: &Bed) -> (String, bool) {
+fn start_attacker(name: &str, user: Option<u32>, bed: &AttackFixture) -> (String, bool) {
     let program = bed.path("attacks");
     let mut attacker = match user {
         None => Command::new(&program),
@@ -133,13 +133,13 @@ fn start_attacker(name: &str, user: Option<u32>, bed: &Bed) -> (String, bool) {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct AttackCounts {
     held: u32,
     escaped: Vec<String>,
     unclear: Vec<String>,
 }
 
-fn attack_all(bed: &Bed) {
+fn attack_all(bed: &AttackFixture) {
     let attacks = list::read();
     bed.control(&attacks);
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -172,7 +172,7 @@ fn attack_all(bed: &Bed) {
 }
 
 /// Returns a kind of sandbox, or `None` if this machine does not support it.
-async fn shadows(bed: &Bed, kind: &str) -> Option<Shadows> {
+async fn shadows(bed: &AttackFixture, kind: &str) -> Option<Shadows> {
     let policy = Policy {
         bounds: BOUNDS,
         ..Policy::default()
@@ -189,8 +189,8 @@ async fn shadows(bed: &Bed, kind: &str) -> Option<Shadows> {
     }
 }
 
-async fn attack(bed: &Bed, shadows: &Shadows, attacks: &[Attack]) -> Tally {
-    let mut tally = Tally::default();
+async fn attack(bed: &AttackFixture, shadows: &Shadows, attacks: &[Attack]) -> AttackCounts {
+    let mut tally = AttackCounts::default();
     let (alone, together): (Vec<&Attack>, Vec<&Attack>) = attacks.iter().partition(|a| a.alone);
     for some in together.chunks(TOGETHER) {
         try_some(bed, shadows, some, &mut tally).await;
@@ -211,7 +211,12 @@ async fn attack(bed: &Bed, shadows: &Shadows, attacks: &[Attack]) -> Tally {
     tally
 }
 
-async fn try_some(bed: &Bed, shadows: &Shadows, attacks: &[&Attack], tally: &mut Tally) {
+async fn try_some(
+    bed: &AttackFixture,
+    shadows: &Shadows,
+    attacks: &[&Attack],
+    tally: &mut AttackCounts,
+) {
     let before = bed.state();
     let overlay = Overlay::from([
         (
@@ -264,7 +269,7 @@ async fn try_some(bed: &Bed, shadows: &Shadows, attacks: &[&Attack], tally: &mut
 }
 
 async fn run(
-    bed: &Bed,
+    bed: &AttackFixture,
     shadows: &Shadows,
     line: &str,
     readable: Vec<std::path::PathBuf>,
@@ -292,7 +297,7 @@ async fn run(
 }
 
 /// Runs the ordinary programs that are installed, and returns the failures.
-async fn ordinary_programs_work(bed: &Bed, shadows: &Shadows) -> Vec<String> {
+async fn ordinary_programs_work(bed: &AttackFixture, shadows: &Shadows) -> Vec<String> {
     let mut failures = Vec::new();
     for (name, needs, line) in list::ORDINARY {
         let is_here = Command::new("sh")

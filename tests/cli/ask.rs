@@ -4,7 +4,7 @@ use super::*;
 
 /// Writes a recording in which the model replies with these texts in order, and returns its model
 /// name.
-pub fn told(bed: &Bed, texts: &[&str]) -> String {
+pub fn told(bed: &TestProject, texts: &[&str]) -> String {
     let exchange = |(ordinal, text): (usize, &&str)| {
         let reply = json!({
             "model": "recorded", "text": text, "tool_calls": [], "finish": "stop",
@@ -23,7 +23,7 @@ pub fn told(bed: &Bed, texts: &[&str]) -> String {
 
 #[test]
 fn ask_answers_without_changing_files() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let claim = "`f` gives one [work.py:2]; `gone` is not there [gone.py:1].";
     let model = told(&bed, &[claim, &format!("1: {claim}")]);
     let said = bed.say(&["ask", "--model", &model, "What does `f` return in work.py?"]);
@@ -60,7 +60,7 @@ fn ask_answers_without_changing_files() {
 
 #[test]
 fn ask_session_is_saved_and_continued() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = told(&bed, &["`f` gives one [work.py:2]."]);
     for turns in 1..=2 {
         let said = bed.say(&[
@@ -93,7 +93,7 @@ fn ask_session_is_saved_and_continued() {
 
 #[test]
 fn invalid_ask_arguments_are_usage_errors() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.say(&["ask", " "]).is_wrong_use("the question is empty");
     bed.say(&["ask", "--allow-write", "[", "x"])
         .is_wrong_use("[: not a valid .gitignore glob");
@@ -116,11 +116,11 @@ fn invalid_ask_arguments_are_usage_errors() {
 
 #[test]
 fn question_can_be_read_from_stdin() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = told(&bed, &["`f` gives one [work.py:2]."]);
     let mut command = bed.starling();
     command.args(["ask", "--model", &model, "-"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.write("What does `f` return?");
     drop(talk.child.stdin.take());
     let said = talk.end();
@@ -132,7 +132,7 @@ fn question_can_be_read_from_stdin() {
 
     let mut command = bed.starling();
     command.args(["ask", "--model", &model, "-"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.child
         .stdin
         .as_mut()
@@ -145,7 +145,7 @@ fn question_can_be_read_from_stdin() {
 
 #[test]
 fn answer_says_that_the_budget_is_used_up() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = told(&bed, &["x"]);
     let said = bed.say(&[
         "ask",

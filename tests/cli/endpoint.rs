@@ -28,10 +28,10 @@ impl Endpoint {
         Endpoint { url, asked }
     }
 
-    fn starling(&self, bed: &Bed, args: &[&str]) -> Said {
+    fn starling(&self, bed: &TestProject, args: &[&str]) -> CommandResult {
         let mut command = bed.starling();
         command.env("OPENAI_BASE_URL", &self.url).args(args);
-        Said::of(&command.output().unwrap())
+        CommandResult::of(&command.output().unwrap())
     }
 }
 
@@ -92,7 +92,7 @@ fn model_without_tool_calls_is_used_with_the_text_protocol() {
             false => says("work.py::f"),
         }
     });
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let said = endpoint.starling(
         &bed,
         &[
@@ -149,7 +149,7 @@ fn error_message_of_the_provider_is_quoted() {
             _ => ("404 Not Found", error("The model does not exist")),
         }
     });
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let run = |model: &str| {
         let model = format!("openai:{model}");
         let args = ["run", "--approve", "auto", "--model", &model, "Simplify f."];
@@ -176,11 +176,11 @@ fn error_message_of_the_provider_is_quoted() {
 
 #[test]
 fn unused_api_key_is_reported_and_init_configures_a_model() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let say = |args: &[&str]| {
         let mut command = bed.starling();
         command.env("OPENAI_API_KEY", "sk-very-secret").args(args);
-        Said::of(&command.output().unwrap())
+        CommandResult::of(&command.output().unwrap())
     };
     let note = "note: OPENAI_API_KEY is set, but no model is configured, so the local one is used";
     let said = say(&["run", "--approve", "auto", "x"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::ask::told;
-use super::{Bed, Said, Talk};
+use super::{CommandResult, RunningProgram, TestProject};
 
 /// Stands in the task, in the code, in replies, in the output of tests and in a file of secrets.
 const CANARY: &str = "canary-7f3a9";
@@ -49,13 +49,13 @@ fn around<'a>(events: &'a [Value], kind: &str) -> Vec<Vec<&'a str>> {
 
 #[test]
 fn trace_of_a_run_contains_spans_but_no_text_of_the_project() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let note = format!("\n\n# {CANARY}\nprint('{CANARY}')\n");
     std::fs::write(bed.root().join("work.py"), format!("{}{note}", super::OLD)).unwrap();
     bed.write("project/.env", &format!("TOKEN={CANARY}\n"));
     let model = bed.tape(&[&format!("def f():\n    return 2 - 1  # {CANARY}\n")]);
     let log = bed.dir.path().join("run.json");
-    let said = Said::of(
+    let said = CommandResult::of(
         &bed.starling()
             .args(["run", "--approve", "auto", "--json", "--model", &model])
             .args(["--log-file", log.to_str().unwrap()])
@@ -88,7 +88,7 @@ fn trace_of_a_run_contains_spans_but_no_text_of_the_project() {
 
 #[test]
 fn trace_of_a_question_contains_spans_but_no_text() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let log = bed.dir.path().join("ask.json");
     let model = told(&bed, &[&format!("`f` gives {CANARY} [work.py:2].")]);
     let question = format!("What does `f` return in work.py? {CANARY}");
@@ -102,11 +102,11 @@ fn trace_of_a_question_contains_spans_but_no_text() {
 
 #[test]
 fn trace_of_a_killed_language_server_contains_its_requests() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let log = bed.dir.path().join("lsp.json");
     let mut command = bed.starling();
     command.args(["lsp", "--log-file"]).arg(&log);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}},
     });
@@ -124,7 +124,7 @@ fn trace_of_a_killed_language_server_contains_its_requests() {
 
 #[test]
 fn unwritable_log_file_is_a_usage_error() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let said = bed.say(&["--log-file", "missing/run.json", "symbols", "f"]);
     said.is_wrong_use("--log-file missing/run.json: ");
 }

@@ -18,13 +18,13 @@ const OLD: &str = "def f():\n    return 1\n";
 const NEW: &str = "def f():\n    return 2 - 1\n";
 
 /// A separate home directory with a small project.
-struct Bed {
+struct TestProject {
     dir: tempfile::TempDir,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        let bed = Bed {
+impl TestProject {
+    fn new() -> TestProject {
+        let bed = TestProject {
             dir: tempfile::tempdir().unwrap(),
         };
         let root = bed.root();
@@ -71,8 +71,8 @@ impl Bed {
         command
     }
 
-    fn say(&self, args: &[&str]) -> Said {
-        Said::of(&self.starling().args(args).output().unwrap())
+    fn say(&self, args: &[&str]) -> CommandResult {
+        CommandResult::of(&self.starling().args(args).output().unwrap())
     }
 
     /// Writes a recording in which `f` proposes these texts in order, and returns its model name.
@@ -110,15 +110,15 @@ fn exchange(conversation: &str, role: &str, ordinal: usize, tool: &str, given: &
 
 /// The result of a command.
 #[derive(Debug)]
-struct Said {
+struct CommandResult {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Said {
-    fn of(output: &Output) -> Said {
-        Said {
+impl CommandResult {
+    fn of(output: &Output) -> CommandResult {
+        CommandResult {
             code: output.status.code(),
             out: String::from_utf8(output.stdout.clone()).unwrap(),
             err: String::from_utf8(output.stderr.clone()).unwrap(),
@@ -140,14 +140,14 @@ impl Said {
 }
 
 /// A program that the test communicates with through pipes.
-struct Talk {
+struct RunningProgram {
     child: Child,
     out: BufReader<ChildStdout>,
     heard: String,
 }
 
-impl Talk {
-    fn begin(mut command: Command) -> Talk {
+impl RunningProgram {
+    fn begin(mut command: Command) -> RunningProgram {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -156,7 +156,7 @@ impl Talk {
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let heard = String::new();
-        Talk { child, out, heard }
+        RunningProgram { child, out, heard }
     }
 
     /// Reads up to a line that contains `wanted`.
@@ -193,21 +193,21 @@ impl Talk {
         stdin.flush().unwrap();
     }
 
-    fn end(mut self) -> Said {
+    fn end(mut self) -> CommandResult {
         let mut out = self.heard;
         self.out.read_to_string(&mut out).unwrap();
         drop(self.child.stdin.take());
         let rest = self.child.wait_with_output().unwrap();
-        Said {
+        CommandResult {
             out,
-            ..Said::of(&rest)
+            ..CommandResult::of(&rest)
         }
     }
 }
 
 #[test]
 fn help_and_version_exit_with_status_0() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let help = bed.say(&["--help"]);
     assert_eq!(help.code, Some(0));
     for command in [
@@ -237,7 +237,7 @@ fn help_and_version_exit_with_status_0() {
 
 #[test]
 fn invalid_run_arguments_are_usage_errors() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     for (args, because) in [
         (&[] as &[&str], "Usage"),
         (&["fly"], "fly"),
@@ -246,8 +246,14 @@ fn invalid_run_arguments_are_usage_errors() {
         (&["run", "x", "y"], "'y'"),
         (&["run", "x", "--approve", "maybe"], "ask, proxy, auto"),
         (&["run", "x", "--driver", "herd"], "swarm, single"),
-        (&["run", "x", "--budget-usd", "0"], "in US dollars greater than 0"),
-        (&["run", "x", "--budget-usd", "much"], "in US dollars greater than 0"),
+        (
+            &["run", "x", "--budget-usd", "0"],
+            "in US dollars greater than 0",
+        ),
+        (
+            &["run", "x", "--budget-usd", "much"],
+            "in US dollars greater than 0",
+        ),
         (&["run", "x", "--budget-tokens", "-5"], "-5"),
         (&["run", "x", "--budget-seconds", "1.5"], "1.5"),
         (&["demo", "--replay", "--model", "local"], "--model"),
@@ -260,7 +266,7 @@ fn invalid_run_arguments_are_usage_errors() {
 
 #[test]
 fn repo_option_that_is_not_a_directory_is_a_usage_error() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let run = |repo: &str| bed.say(&["run", "--repo", repo, "x"]);
     run("no/such/folder").is_wrong_use("no/such/folder: No such file");
     run("work.py").is_wrong_use("work.py: not a directory");
@@ -268,7 +274,7 @@ fn repo_option_that_is_not_a_directory_is_a_usage_error() {
 
 #[test]
 fn empty_task_is_a_usage_error() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.say(&["run", " \n"]).is_wrong_use("the task is empty");
     // Standard input is empty.
     let tape = bed.tape(&[NEW]);
@@ -278,7 +284,7 @@ fn empty_task_is_a_usage_error() {
 
 #[test]
 fn invalid_configuration_is_a_usage_error_with_file_and_line() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let with = |option: &str| bed.say(&["run", "-c", option, "x"]);
     with("limits.cals=3").is_wrong_use("no such key: limits.cals; did you mean limits.calls?");
     with("limits.calls").is_wrong_use("write it as key=value");
@@ -289,7 +295,7 @@ fn invalid_configuration_is_a_usage_error_with_file_and_line() {
     command
         .env("STARLING_LIMITS_CALLS", "many")
         .args(["run", "x"]);
-    Said::of(&command.output().unwrap())
+    CommandResult::of(&command.output().unwrap())
         .is_wrong_use("environment variable STARLING_LIMITS_CALLS: limits.calls: invalid type");
     let file = bed.write("config/starling/config.toml", "[limits]\n\ncalls = \"x\"\n");
     let place = format!("{}:3: invalid type", file.display());
@@ -306,7 +312,7 @@ fn invalid_configuration_is_a_usage_error_with_file_and_line() {
 
 #[test]
 fn doctor_reports_models_tests_and_sandbox() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let doctor = bed.say(&["doctor", "--json", "--model", &tape]);
     let findings: Vec<Value> = serde_json::from_str(&doctor.out).unwrap();
@@ -337,7 +343,7 @@ fn doctor_reports_models_tests_and_sandbox() {
 
 #[test]
 fn config_explain_shows_value_source_and_default() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let user = bed.write("config/starling/config.toml", "[limits]\ncalls = 7\n");
     let explain = |args: &[&str]| bed.say(&[&["config", "explain"], args].concat());
     let one = explain(&["limits.calls"]);
@@ -359,7 +365,7 @@ fn config_explain_shows_value_source_and_default() {
 
 #[test]
 fn project_configuration_is_ignored_until_trusted_and_never_sets_models() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.write(
         "project/.starling/config.toml",
         "[limits]\ncalls = 5\n[models.evil]\nbase_url = \"http://evil\"\n",
@@ -381,7 +387,7 @@ fn project_configuration_is_ignored_until_trusted_and_never_sets_models() {
 
 #[test]
 fn trust_is_stored_per_project_until_removed() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.write("project/.starling/config.toml", "[limits]\ncalls = 5\n");
     let calls = || bed.say(&["config", "explain", "limits.calls"]);
     assert!(calls().out.starts_with("limits.calls = 60\n"));
@@ -428,7 +434,7 @@ fn trust_is_stored_per_project_until_removed() {
 
 #[test]
 fn models_command_lists_known_weights_and_rejects_unknown_ones() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let list = bed.say(&["models", "list"]);
     assert_eq!(list.code, Some(0), "{list:?}");
     assert!(
@@ -448,7 +454,7 @@ fn models_command_lists_known_weights_and_rejects_unknown_ones() {
 
 #[test]
 fn json_run_prints_events_changes_the_file_and_can_be_undone() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let args = ["run", "--json", "--approve", "auto", "--model", &tape];
     let said = bed.say(&[&args[..], &["tidy f up"]].concat());
@@ -477,7 +483,7 @@ fn json_run_prints_events_changes_the_file_and_can_be_undone() {
 #[test]
 fn exit_status_depends_on_whether_tests_prove_the_change() {
     let run = |test: Option<&str>, options: &[&str]| {
-        let bed = Bed::new();
+        let bed = TestProject::new();
         let path = bed.root().join("test_work.py");
         match test {
             Some(test) => std::fs::write(path, test).unwrap(),
@@ -526,7 +532,11 @@ fn exit_status_depends_on_whether_tests_prove_the_change() {
 
 /// Runs a recording without a person. Returns the exit status, the headline, and the texts of code
 /// and test.
-fn ends(bed: &Bed, exchanges: &[String], args: &[&str]) -> (Option<i32>, String, String, String) {
+fn ends(
+    bed: &TestProject,
+    exchanges: &[String],
+    args: &[&str],
+) -> (Option<i32>, String, String, String) {
     let path = bed.write("tape.jsonl", &exchanges.join("\n"));
     let tape = format!("replay:{}", path.display());
     let said = bed.say(&[&["run", "--json", "--model", &tape][..], args].concat());
@@ -561,7 +571,7 @@ fn test_that_passes_only_after_being_changed_does_not_prove_the_change() {
     let accepts = exchange(&format!("proxy {TEST}"), "proxy", 0, "decide", &accept);
     let rewrites = [picks(&[TEST]), proposes(TEST, 0, other), accepts];
     for (approve, status) in [("auto", 1), ("proxy", 3)] {
-        let bed = Bed::new();
+        let bed = TestProject::new();
         bed.write("project/work.py", red);
         let before = std::fs::read_to_string(bed.root().join("test_work.py")).unwrap();
         let args = ["--approve", approve, "Make the tests pass"];
@@ -574,7 +584,7 @@ fn test_that_passes_only_after_being_changed_does_not_prove_the_change() {
         }
     }
     // One agent weakens the test, another breaks the code.
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let breaks = [
         picks(&[TEST, "work.py::f"]),
         proposes(TEST, 0, other),
@@ -589,7 +599,7 @@ fn test_that_passes_only_after_being_changed_does_not_prove_the_change() {
 #[test]
 fn test_script_changed_by_the_run_is_also_run_in_its_original_version() {
     let script = "import sys\nsys.path.insert(0, '.')\nimport work\n\n\ndef main():\n    assert work.f() == 1\n\n\nmain()\n";
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.write("project/work.py", "def f():\n    return 2\n");
     let path = bed.write("project/smoke/run.py", script);
     let symbol = "smoke/run.py::main";
@@ -615,7 +625,7 @@ fn printed_results_and_commands_without_results_do_not_prove_the_change() {
         ]
     };
     let auto = ["--approve", "auto", "refactor f"];
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let (code, headline, work, _) = ends(&bed, &lies(&ends_itself), &auto);
     assert_eq!((code, work.as_str()), (Some(1), OLD), "{headline}");
     for (command, expected) in [
@@ -629,7 +639,7 @@ fn printed_results_and_commands_without_results_do_not_prove_the_change() {
             "Done, but 1 test passes only by what `cat results.txt` printed".to_owned(),
         ),
     ] {
-        let bed = Bed::new();
+        let bed = TestProject::new();
         bed.write("project/results.txt", &format!("{lie}\n"));
         let args = [&["--test", command][..], &auto].concat();
         let (code, headline, work, _) = ends(&bed, &lies(NEW), &args);
@@ -637,7 +647,7 @@ fn printed_results_and_commands_without_results_do_not_prove_the_change() {
         assert_eq!(headline, expected);
     }
     // A command of the user that fails before and passes after the change is evidence.
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let args = [&["--test", "grep -q '2 - 1' work.py"][..], &auto].concat();
     let (code, headline, work, _) = ends(&bed, &lies(NEW), &args);
     assert_eq!((code, work.as_str()), (Some(0), NEW), "{headline}");
@@ -647,7 +657,7 @@ fn printed_results_and_commands_without_results_do_not_prove_the_change() {
 
 #[test]
 fn run_help_lists_the_exit_statuses() {
-    let help = Bed::new().say(&["run", "--help"]);
+    let help = TestProject::new().say(&["run", "--help"]);
     assert_eq!(help.code, Some(0), "{help:?}");
     for line in ["Exit status:", "  1  not done", "  3  changes were made"] {
         assert!(help.out.contains(line), "{help:?}");
@@ -656,11 +666,11 @@ fn run_help_lists_the_exit_statuses() {
 
 #[test]
 fn task_can_be_read_from_stdin() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
     command.args(["run", "--json", "--approve", "auto", "--model", &tape, "-"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.answer("tidy f up,\nbut not slower");
     drop(talk.child.stdin.take());
     let said = talk.end();
@@ -672,11 +682,11 @@ fn task_can_be_read_from_stdin() {
 
 #[test]
 fn run_is_stopped_if_its_question_cannot_be_answered() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
     command.args(["run", "--model", &tape, "tidy f up"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     drop(talk.child.stdin.take());
     let said = talk.end();
     assert_eq!(said.code, Some(1), "{said:?}");
@@ -690,11 +700,11 @@ fn run_is_stopped_if_its_question_cannot_be_answered() {
 
 #[test]
 fn answers_are_read_as_lines() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
     let mut command = bed.starling();
     command.args(["run", "--model", &tape, "tidy f up"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.hear("[a]ccept");
     talk.answer("what?");
     talk.hear("[a]ccept");
@@ -723,14 +733,14 @@ fn answers_are_read_as_lines() {
 
 #[test]
 fn run_in_a_subdirectory_covers_the_whole_project() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.write("project/pyproject.toml", "[project]\nname = \"work\"\n");
     let file = bed.write("project/sub/notes.py", "def g():\n    return 1\n\n\ng()\n");
     let tape = bed.tape(&[NEW]);
     let there = |args: &[&str]| {
         let mut command = bed.starling();
         command.current_dir(file.parent().unwrap()).args(args);
-        Said::of(&command.output().unwrap())
+        CommandResult::of(&command.output().unwrap())
     };
     let run = ["run", "--approve", "auto", "--model", &tape, "tidy f up"];
     let said = there(&run);
@@ -763,11 +773,11 @@ fn run_in_a_subdirectory_covers_the_whole_project() {
 
 #[test]
 fn answers_piped_ahead_of_their_questions_are_kept() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&["def f():\n    return 3 - 2\n", NEW]);
     let mut command = bed.starling();
     command.args(["run", "--model", &tape, "tidy f up"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.write("r too clever\ny\n");
     drop(talk.child.stdin.take());
     let said = talk.end();
@@ -778,11 +788,11 @@ fn answers_piped_ahead_of_their_questions_are_kept() {
 
 #[test]
 fn answers_are_read_as_lines_with_json_output() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
     command.args(["run", "--json", "--model", &tape, "tidy f up"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.hear("\"event\":\"review_asked\"");
     talk.answer("q");
     let said = talk.end();
@@ -795,7 +805,7 @@ fn answers_are_read_as_lines_with_json_output() {
 
 #[test]
 fn unusable_model_is_a_usage_error() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let with = |args: &[&str]| {
         let run = ["run", "--json", "--approve", "auto", "x", "--model"];
         bed.say(&[&run, args].concat())
@@ -815,7 +825,7 @@ fn unusable_model_is_a_usage_error() {
 
 #[test]
 fn test_command_that_cannot_run_ends_the_run_before_any_model_call() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     for (command, because) in [
         ("no-such-tool -q", "`no-such-tool -q` (exit status 127)"),
@@ -841,7 +851,7 @@ fn test_command_that_cannot_run_ends_the_run_before_any_model_call() {
 
 #[test]
 fn run_in_an_empty_directory_makes_no_model_call() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let empty = bed.dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
@@ -858,7 +868,7 @@ fn run_in_an_empty_directory_makes_no_model_call() {
 
 #[test]
 fn language_server_fails_if_the_client_exits_without_shutdown() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let said = bed.say(&["lsp"]);
     assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
     let frame = |message: Value| {
@@ -867,7 +877,7 @@ fn language_server_fails_if_the_client_exits_without_shutdown() {
     };
     let mut command = bed.starling();
     command.arg("lsp");
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     let hello = json!({"capabilities": {}});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
     talk.write(&frame(hello));
@@ -886,14 +896,14 @@ fn language_server_fails_if_the_client_exits_without_shutdown() {
 
 #[test]
 fn demo_replays_in_a_temporary_directory() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let demo = |args: &[&str]| {
         let mut command = bed.starling();
         command
             .args(["demo", "--replay"])
             .args(args)
             .env("TMPDIR", bed.dir.path());
-        let said = Said::of(&command.output().unwrap());
+        let said = CommandResult::of(&command.output().unwrap());
         let place = said
             .err
             .lines()
@@ -956,7 +966,7 @@ fn run_with_approval_ask_and_no_stdin_is_rejected_before_any_model_call() {
 
 #[test]
 fn file_created_by_a_run_is_deleted_on_undo() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let picked = json!({"symbols": [{"symbol": "work.py::f", "why": "recorded"}]});
     let source = "def g():\n    return 1\n";
     let made = json!({"reason": "r", "symbol": "pkg/help.py", "source": source});
@@ -998,7 +1008,7 @@ fn file_created_by_a_run_is_deleted_on_undo() {
 
 #[test]
 fn untrusted_project_gives_a_warning_but_no_question_without_a_terminal() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.write(
         "project/.starling/config.toml",
         "[tests]\ncommand = \"exit 7\"\n",
@@ -1019,7 +1029,7 @@ fn untrusted_project_gives_a_warning_but_no_question_without_a_terminal() {
 
 #[test]
 fn file_with_a_declared_encoding_is_read_and_changed() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let old =
         b"# -*- coding: latin-1 -*-\r\nNAME = 'Ren\xe9'\r\n\r\ndef f():\r\n\treturn 2  # \xe9\r\n";
     std::fs::write(bed.root().join("work.py"), old).unwrap();
@@ -1070,7 +1080,7 @@ fn file_with_a_declared_encoding_is_read_and_changed() {
 #[test]
 fn line_endings_tabs_and_byte_order_marks_are_kept() {
     for (mark, end) in [("\u{feff}", "\r\n"), ("", "\r\n"), ("\u{feff}", "\n")] {
-        let bed = Bed::new();
+        let bed = TestProject::new();
         let text = |value: u8| {
             let lines = [
                 "x = '\t'  # \r",
@@ -1099,7 +1109,7 @@ fn line_endings_tabs_and_byte_order_marks_are_kept() {
 #[test]
 #[cfg(not(feature = "bench"))]
 fn build_without_bench_feature_reports_it() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let help = bed.say(&["--help"]);
     assert!(help.out.contains("Not in this build: "), "{help:?}");
     assert!(
@@ -1115,7 +1125,7 @@ fn build_without_bench_feature_reports_it() {
 #[test]
 #[cfg(feature = "bench")]
 fn build_with_bench_feature_lists_swebench() {
-    let help = Bed::new().say(&["--help"]);
+    let help = TestProject::new().say(&["--help"]);
     assert!(help.out.contains("\n  swebench "), "{help:?}");
     assert!(!help.out.contains("feature bench"), "{help:?}");
 }

@@ -28,7 +28,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 /// Runs `script`, which starts Starling with `args` in a pseudo terminal and types `typed`.
-fn python(bed: &Bed, script: &str, typed: &[&str], args: &[&str]) -> Command {
+fn python(bed: &TestProject, script: &str, typed: &[&str], args: &[&str]) -> Command {
     let mut command = Command::new("python3");
     let starling = bed.starling();
     for (name, value) in starling.get_envs() {
@@ -47,14 +47,14 @@ fn python(bed: &Bed, script: &str, typed: &[&str], args: &[&str]) -> Command {
     command
 }
 
-fn in_terminal(bed: &Bed, term: &str, typed: &str, args: &[&str]) -> Said {
+fn in_terminal(bed: &TestProject, term: &str, typed: &str, args: &[&str]) -> CommandResult {
     let mut command = python(bed, IN_TERMINAL, &[typed], args);
-    Said::of(&command.env("TERM", term).output().unwrap())
+    CommandResult::of(&command.env("TERM", term).output().unwrap())
 }
 
 #[test]
 fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
     let said = in_terminal(&bed, "dumb", "?\na\n", &args);
@@ -76,7 +76,7 @@ fn dumb_terminal_uses_plain_lines_for_output_and_answers() {
 
 #[test]
 fn in_a_dumb_terminal_a_reason_that_starts_with_a_still_rejects() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
     let said = in_terminal(&bed, "dumb", "r\na plain 1 is nicer\nq\n", &args);
@@ -96,14 +96,14 @@ fn terminal_replies_accept_nothing() {
         "\u{1b}a",
         "\u{1b}[200~x\u{1b}[201~a",
     ] {
-        let bed = Bed::new();
+        let bed = TestProject::new();
         let model = bed.tape(&[NEW]);
         let args = ["run", "--model", model.as_str(), "Simplify f."];
         // Sent one second after the question, then Ctrl-C three seconds later.
         let output = python(&bed, LATE, &[string, "\u{3}"], &args)
             .env("TERM", "xterm")
             .output();
-        let said = Said::of(&output.unwrap());
+        let said = CommandResult::of(&output.unwrap());
         assert_eq!(bed.work(), OLD, "{string:?}: {said:?}");
         assert!(said.out.contains("Stopped by you"), "{string:?}: {said:?}");
     }
@@ -111,7 +111,7 @@ fn terminal_replies_accept_nothing() {
 
 #[test]
 fn terminal_without_a_size_is_treated_as_80_columns() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = [
         "run",
@@ -132,7 +132,7 @@ fn terminal_without_a_size_is_treated_as_80_columns() {
 
 #[test]
 fn keys_typed_as_the_question_appears_are_ignored_but_control_c_stops() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let args = ["run", "--model", model.as_str(), "Simplify f."];
     let said = in_terminal(&bed, "xterm", "bad\r\u{3}", &args);
@@ -207,7 +207,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 #[test]
 fn proposal_edited_in_the_users_editor_is_accepted_with_the_edits() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let script = bed.root().join("../edit.sh");
     std::fs::write(&script, "printf '# Mine.\\n' >> \"$1\"\n").unwrap();
@@ -218,14 +218,14 @@ fn proposal_edited_in_the_users_editor_is_accepted_with_the_edits() {
         .env_remove("VISUAL")
         .env("EDITOR", format!("sh {}", script.display()))
         .output();
-    let said = Said::of(&output.unwrap());
+    let said = CommandResult::of(&output.unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(bed.work(), format!("{NEW}# Mine.\n"), "{said:?}");
 }
 
 #[test]
 fn edits_of_a_proposal_are_kept_if_they_are_rejected() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let model = bed.tape(&[NEW]);
     let script = bed.root().join("../edit.sh");
     let mends =
@@ -238,7 +238,7 @@ fn edits_of_a_proposal_are_kept_if_they_are_rejected() {
         .env_remove("VISUAL")
         .env("EDITOR", format!("sh {}", script.display()))
         .output();
-    let said = Said::of(&output.unwrap());
+    let said = CommandResult::of(&output.unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(bed.work(), format!("{NEW}# Mine.\n"), "{said:?}");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-impl Bed {
+impl TestProject {
     /// Runs a task that applies a new text of `f`, and returns the id of the run.
     fn applied(&self, source: &str) -> String {
         let tape = self.tape(&[source]);
@@ -23,11 +23,11 @@ impl Bed {
     }
 
     /// Runs a task that ends while its only proposal waits for review.
-    fn waits(&self, source: &str) -> Said {
+    fn waits(&self, source: &str) -> CommandResult {
         let tape = self.tape(&[source]);
         let mut command = self.starling();
         command.args(["run", "--model", &tape, "tidy f up"]);
-        let mut talk = Talk::begin(command);
+        let mut talk = RunningProgram::begin(command);
         talk.hear("[a]ccept");
         drop(talk.child.stdin.take());
         talk.end()
@@ -42,10 +42,10 @@ impl Bed {
     }
 
     /// Runs a command and types these lines as answers.
-    fn answered(&self, args: &[&str], lines: &[&str]) -> Said {
+    fn answered(&self, args: &[&str], lines: &[&str]) -> CommandResult {
         let mut command = self.starling();
         command.args(args);
-        let mut talk = Talk::begin(command);
+        let mut talk = RunningProgram::begin(command);
         for line in lines {
             talk.answer(line);
         }
@@ -56,7 +56,7 @@ impl Bed {
 
 #[test]
 fn undo_restores_an_untouched_file_byte_for_byte() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let path = bed.root().join("work.py");
     let old = "\u{feff}def f():\r\n    return 1\r\n";
     std::fs::write(&path, old).unwrap();
@@ -95,11 +95,11 @@ fn undo_restores_an_untouched_file_byte_for_byte() {
 
 #[test]
 fn run_in_progress_is_listed_as_running() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
     command.args(["run", "--model", &tape, "make f longer"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.hear("[a]ccept");
     let list = bed.say(&["undo", "--list"]).out;
     assert!(
@@ -121,7 +121,7 @@ fn run_in_progress_is_listed_as_running() {
 
 #[test]
 fn undo_keeps_edits_of_other_lines() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.applied(NEW);
     bed.type_text("# mine\ndef f():  # mine\n    return 2 - 1\n\n\nX = 1\n");
     let said = bed.say(&["undo", "--yes"]);
@@ -134,7 +134,7 @@ fn undo_keeps_edits_of_other_lines() {
 
 #[test]
 fn undo_refuses_edited_lines_and_names_them() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let run = bed.applied(NEW);
     let typed = "# mine\ndef f():\n    return 2 - 1 + 0\n";
     bed.type_text(typed);
@@ -165,7 +165,7 @@ fn undo_refuses_edited_lines_and_names_them() {
 
 #[test]
 fn undo_asks_for_confirmation() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.applied(NEW);
     for (lines, code) in [(&["what", "n"] as &[&str], 1), (&[], 1)] {
         let said = bed.answered(&["undo"], lines);
@@ -184,7 +184,7 @@ fn undo_asks_for_confirmation() {
 
 #[test]
 fn undo_names_the_later_run_that_blocks_it() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let first = bed.applied(NEW);
     let second = bed.applied("def f():\n    return 3 - 2\n");
     let said = bed.say(&["undo", "--yes", &first]);
@@ -201,7 +201,7 @@ fn undo_names_the_later_run_that_blocks_it() {
 }
 
 /// Runs a task that creates a file in a new directory and changes other files.
-fn run_over_files(bed: &Bed, proposals: &[(&str, &str, &str)]) -> String {
+fn run_over_files(bed: &TestProject, proposals: &[(&str, &str, &str)]) -> String {
     let picked: Vec<Value> = proposals
         .iter()
         .map(|(owner, _, _)| json!({"symbol": owner, "why": "recorded"}))
@@ -237,7 +237,7 @@ fn run_over_files(bed: &Bed, proposals: &[(&str, &str, &str)]) -> String {
 
 #[test]
 fn undo_removes_a_created_file_and_its_empty_directories() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let proposals = [("work.py::f", "pkg/sub/help.py", "def g():\n    return 1\n")];
     run_over_files(&bed, &proposals);
     assert!(bed.root().join("pkg/sub/help.py").is_file());
@@ -253,7 +253,7 @@ fn undo_removes_a_created_file_and_its_empty_directories() {
     assert!(!bed.root().join("pkg/sub").exists());
 }
 
-impl Bed {
+impl TestProject {
     /// Marks the applied proposals in a trajectory as accepted in one set. Returns the numbers of
     /// the proposals with the files that they change, in order.
     fn accepted_as_a_set(&self, run: &str) -> Vec<(u64, String)> {
@@ -284,7 +284,7 @@ impl Bed {
 
 #[test]
 fn undo_reverts_a_set_completely_or_not_at_all() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let proposals = [
         ("work.py::f", "work.py::f", NEW),
         ("work.py::", "one.py", "def one():\n    return 1\n"),
@@ -336,7 +336,7 @@ fn undo_reverts_a_set_completely_or_not_at_all() {
 
 #[test]
 fn unknown_run_is_a_usage_error() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let nothing = bed.say(&["undo"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
     bed.say(&["undo", "17"])
@@ -357,7 +357,7 @@ fn unknown_run_is_a_usage_error() {
 
 #[test]
 fn undo_reports_a_damaged_trajectory() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let run = bed.applied(NEW);
     let path = bed.trajectory(&run);
     let whole = std::fs::read_to_string(&path).unwrap();
@@ -406,7 +406,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 fn killed_undo_leaves_no_partial_files_and_the_next_undo_completes_it() {
     const FILES: usize = 8;
     const KILLS: usize = 16;
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let name = |at: usize| format!("f{at}.py");
     let old = |at: usize| format!("def f{at}():\n    return {at}\n");
     let new = |at: usize| format!("def f{at}():\n    x = {at}\n    return x\n");
@@ -480,7 +480,7 @@ fn killed_undo_leaves_no_partial_files_and_the_next_undo_completes_it() {
 
 #[test]
 fn proposal_waiting_at_the_end_of_a_run_can_be_reviewed_later_and_undone() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let said = bed.waits(NEW);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
@@ -492,7 +492,7 @@ fn proposal_waiting_at_the_end_of_a_run_can_be_reviewed_later_and_undone() {
     for line in ["s", "q", ""] {
         let mut command = bed.starling();
         command.arg("review");
-        let mut talk = Talk::begin(command);
+        let mut talk = RunningProgram::begin(command);
         talk.hear("[s]kip");
         if !line.is_empty() {
             talk.answer(line);
@@ -529,7 +529,7 @@ fn proposal_waiting_at_the_end_of_a_run_can_be_reviewed_later_and_undone() {
 
 #[test]
 fn later_review_is_rebased_on_newer_edits_and_reports_conflicts() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.waits(NEW);
     bed.type_text("def f():\n    return 1 + 0\n");
     let said = bed.answered(&["review"], &["a", "r no longer wanted"]);
@@ -574,7 +574,7 @@ fn later_review_is_rebased_on_newer_edits_and_reports_conflicts() {
 
 #[test]
 fn review_reports_that_its_file_was_deleted_or_became_a_link() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.waits(NEW);
     let file = bed.root().join("work.py");
     std::fs::rename(&file, bed.root().join("moved.py")).unwrap();
@@ -598,11 +598,11 @@ fn review_reports_that_its_file_was_deleted_or_became_a_link() {
 
 #[test]
 fn proposals_of_a_killed_run_can_still_be_reviewed() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let tape = bed.tape(&[NEW]);
     let mut command = bed.starling();
     command.args(["run", "--model", &tape, "tidy f up"]);
-    let mut talk = Talk::begin(command);
+    let mut talk = RunningProgram::begin(command);
     talk.hear("[a]ccept");
     // The screen can be slightly ahead of the disk.
     let runs = bed.dir.path().join("cache/runs");
@@ -619,7 +619,7 @@ fn proposals_of_a_killed_run_can_still_be_reviewed() {
     assert_eq!(bed.work(), NEW);
 }
 
-impl Bed {
+impl TestProject {
     /// Truncates a run's trajectory as if the run had been killed before it could record that a
     /// change was applied.
     fn forget_after_applying(&self, run: &str) {
@@ -643,7 +643,7 @@ impl Bed {
 
 #[test]
 fn undo_reverts_unrecorded_changes_of_a_killed_run() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let old = bed.work();
     let run = bed.applied(NEW);
     bed.forget_after_applying(&run);
@@ -668,7 +668,7 @@ fn undo_reverts_unrecorded_changes_of_a_killed_run() {
 
 #[test]
 fn undo_deletes_an_unrecorded_file_of_a_killed_run() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let proposals = [("work.py::f", "pkg/help.py", "def g():\n    return 1\n")];
     let run = run_over_files(&bed, &proposals);
     bed.forget_after_applying(&run);
@@ -679,7 +679,7 @@ fn undo_deletes_an_unrecorded_file_of_a_killed_run() {
 
 #[test]
 fn undo_does_not_claim_to_revert_changes_that_are_already_gone() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let old = bed.work();
     for json in [false, true] {
         bed.applied(NEW);
@@ -711,7 +711,7 @@ fn undo_does_not_claim_to_revert_changes_that_are_already_gone() {
 
 #[test]
 fn review_offers_a_change_again_if_a_killed_review_did_not_apply_it() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let old = bed.work();
     for arrived in [true, false] {
         bed.waits(NEW);
@@ -738,7 +738,7 @@ fn review_offers_a_change_again_if_a_killed_review_did_not_apply_it() {
 
 #[test]
 fn review_names_the_program_that_has_the_run_open() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     bed.waits(NEW);
     let runs = bed.dir.path().join("cache/runs");
     let trajectory = std::fs::read_dir(&runs)
@@ -763,7 +763,7 @@ fn review_names_the_program_that_has_the_run_open() {
 
 #[test]
 fn undo_reports_that_a_created_file_no_longer_exists() {
-    let bed = Bed::new();
+    let bed = TestProject::new();
     let proposals = [("work.py::f", "fresh.py", "def g():\n    return 1\n")];
     let run = run_over_files(&bed, &proposals);
     std::fs::rename(bed.root().join("fresh.py"), bed.root().join("renamed.py")).unwrap();

@@ -2,11 +2,11 @@
 
 use std::os::unix::fs::symlink;
 
-use super::{Bed, output, pipe, text};
+use super::{HostProject, output, pipe, text};
 
 #[test]
 fn ignore_files_that_are_devices_or_pipes_are_skipped_with_a_warning() {
-    let bed = Bed::new();
+    let bed = HostProject::new();
     bed.write("project/inner/inner.py", "def g():\n    return 1\n");
     symlink("/dev/zero", bed.path("project/.gitignore")).unwrap();
     pipe(&bed.path("project/inner/.gitignore"));
@@ -24,7 +24,7 @@ fn ignore_files_that_are_devices_or_pipes_are_skipped_with_a_warning() {
 
 #[test]
 fn configuration_file_that_is_a_pipe_is_an_error() {
-    let bed = Bed::new();
+    let bed = HostProject::new();
     std::fs::create_dir(bed.path("project/.starling")).unwrap();
     pipe(&bed.path("project/.starling/config.toml"));
     let said = output(&mut bed.starling(&["config", "explain", "--trust"]));
@@ -35,7 +35,7 @@ fn configuration_file_that_is_a_pipe_is_an_error() {
 
 #[test]
 fn text_can_be_read_from_dev_stdin() {
-    let bed = Bed::new();
+    let bed = HostProject::new();
     let mut locate = bed.starling(&["locate", "--file", "/dev/stdin"]);
     let (read, mut write) = std::io::pipe().unwrap();
     locate.stdin(read);

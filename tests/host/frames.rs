@@ -5,18 +5,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use super::Bed;
+use super::HostProject;
 
 struct Client {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    bed: Bed,
+    bed: HostProject,
 }
 
 impl Client {
     fn start() -> Client {
-        let bed = Bed::new();
+        let bed = HostProject::new();
         let mut child = bed
             .starling(&["lsp"])
             .stdin(Stdio::piped())

@@ -19,13 +19,13 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const ADDRESS_SPACE: u64 = 4 << 30;
 
 /// A project, with a home directory beside it.
-struct Bed {
+struct HostProject {
     folder: tempfile::TempDir,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        let bed = Bed {
+impl HostProject {
+    fn new() -> HostProject {
+        let bed = HostProject {
             folder: tempfile::tempdir().unwrap(),
         };
         for name in ["project", "home"] {

@@ -1,13 +1,13 @@
 //! Programs of a project are not executed instead of the host's programs.
 
-use super::{Bed, output, text};
+use super::{HostProject, output, text};
 
 /// An address without a listener, so that requests for packages fail immediately.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
 fn model_download_runs_no_program_of_the_current_directory() {
-    let bed = Bed::new();
+    let bed = HostProject::new();
     let marker = bed.ran();
     let module = format!("open({:?}, 'w').write('pip')\n", marker);
     for name in ["pip.py", "pip/__init__.py", "runpy.py", "zipfile.py"] {
@@ -33,7 +33,7 @@ fn model_download_runs_no_program_of_the_current_directory() {
 
 #[test]
 fn doctor_runs_no_program_of_the_project() {
-    let bed = Bed::new();
+    let bed = HostProject::new();
     for name in ["git", "python3", "bwrap", "docker"] {
         bed.program(&format!("project/{name}"));
     }

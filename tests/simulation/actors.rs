@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use starling_core::{ChatRequest, Message, Role, ToolCall};
 
 use super::models::{call, finish};
-use super::project::{Law, UNDEFINED, Unit, WRONG, is_marked, own_source, version_in};
+use super::project::{ProjectRule, UNDEFINED, Unit, WRONG, is_marked, own_source, version_in};
 use super::world::World;
 
 /// A model's reply.
@@ -419,7 +419,7 @@ fn work(turn: &Turn<'_>, unit: &Unit, is_own: bool, replies: usize) -> Reply {
     let version = project.version(&unit.name, &texts);
     let is_done = version.is_some_and(|version| version >= unit.goal && version != WRONG);
     let fits = unit.calls.as_ref().is_none_or(|callee| {
-        let law = Law::Fits(unit.name.clone(), callee.clone());
+        let law = ProjectRule::Fits(unit.name.clone(), callee.clone());
         let fails = project.failures(&texts);
         !project.laws.contains(&law) || fails.iter().all(|(id, _)| !id.contains("_calls_"))
     });

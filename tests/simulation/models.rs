@@ -144,11 +144,11 @@ impl Failure {
 }
 
 /// Reports to the judge, when dropped, that a request is over.
-struct InFlight {
+struct RequestGuard {
     world: Arc<World>,
 }
 
-impl Drop for InFlight {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.world.judge().request_ends();
     }
@@ -177,7 +177,7 @@ impl ChatModel for Provider {
             prompt,
             dollars: self.cost(prompt, Tokens(0)),
         });
-        let _in_flight = InFlight {
+        let _in_flight = RequestGuard {
             world: Arc::clone(world),
         };
         world.wait(&key, world.plan.latencies.model).await;

@@ -46,7 +46,7 @@ impl Unit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Law {
+pub enum ProjectRule {
     /// Both symbols have the same version.
     Same(String, String),
     AtLeast(String, i64),
@@ -56,21 +56,26 @@ pub enum Law {
     Fits(String, String),
 }
 
-impl Law {
+impl ProjectRule {
     fn id(&self) -> String {
         match self {
-            Law::Same(one, other) => format!("tests/test_all.py::test_same_{one}_{other}"),
-            Law::AtLeast(name, least) => format!("tests/test_all.py::test_{name}_at_least_{least}"),
-            Law::Sound(name) => format!("tests/test_all.py::test_{name}_sound"),
-            Law::Fits(caller, callee) => format!("tests/test_all.py::test_{caller}_calls_{callee}"),
+            ProjectRule::Same(one, other) => format!("tests/test_all.py::test_same_{one}_{other}"),
+            ProjectRule::AtLeast(name, least) => {
+                format!("tests/test_all.py::test_{name}_at_least_{least}")
+            }
+            ProjectRule::Sound(name) => format!("tests/test_all.py::test_{name}_sound"),
+            ProjectRule::Fits(caller, callee) => {
+                format!("tests/test_all.py::test_{caller}_calls_{callee}")
+            }
         }
     }
 
     fn about(&self) -> &str {
         match self {
-            Law::Same(name, _) | Law::AtLeast(name, _) | Law::Sound(name) | Law::Fits(name, _) => {
-                name
-            }
+            ProjectRule::Same(name, _)
+            | ProjectRule::AtLeast(name, _)
+            | ProjectRule::Sound(name)
+            | ProjectRule::Fits(name, _) => name,
         }
     }
 }
@@ -78,7 +83,7 @@ impl Law {
 #[derive(Debug, Clone)]
 pub struct Project {
     pub units: Vec<Unit>,
-    pub laws: Vec<Law>,
+    pub laws: Vec<ProjectRule>,
 }
 
 /// A failing test: its id, and its message with a traceback.
@@ -149,8 +154,8 @@ impl Project {
 
     /// Returns the tests that fail on these texts.
     pub fn failures(&self, texts: &Texts) -> Vec<Failure> {
-        let fails = |law: &&Law| !self.holds(law, texts);
-        let failure = |law: &Law| {
+        let fails = |law: &&ProjectRule| !self.holds(law, texts);
+        let failure = |law: &ProjectRule| {
             let name = law.about();
             let unit = self.units.iter().find(|unit| unit.name == name);
             let place = unit.map(|unit| {
@@ -173,16 +178,20 @@ impl Project {
     }
 
     pub fn test_ids(&self) -> Vec<String> {
-        self.laws.iter().map(Law::id).collect()
+        self.laws.iter().map(ProjectRule::id).collect()
     }
 
-    fn holds(&self, law: &Law, texts: &Texts) -> bool {
+    fn holds(&self, law: &ProjectRule, texts: &Texts) -> bool {
         let version = |name: &str| self.version(name, texts);
         match law {
-            Law::Same(one, other) => version(one).is_some() && version(one) == version(other),
-            Law::AtLeast(name, least) => version(name).is_some_and(|version| version >= *least),
-            Law::Sound(name) => version(name).is_some_and(|version| version != WRONG),
-            Law::Fits(caller, callee) => {
+            ProjectRule::Same(one, other) => {
+                version(one).is_some() && version(one) == version(other)
+            }
+            ProjectRule::AtLeast(name, least) => {
+                version(name).is_some_and(|version| version >= *least)
+            }
+            ProjectRule::Sound(name) => version(name).is_some_and(|version| version != WRONG),
+            ProjectRule::Fits(caller, callee) => {
                 let taken = self.taken(callee, texts);
                 taken.is_some() && taken == self.passed(caller, callee, texts)
             }
@@ -240,21 +249,21 @@ impl Project {
     }
 }
 
-fn laws(choices: &Choices, units: &[Unit]) -> Vec<Law> {
-    let mut laws: Vec<Law> = Vec::new();
+fn laws(choices: &Choices, units: &[Unit]) -> Vec<ProjectRule> {
+    let mut laws: Vec<ProjectRule> = Vec::new();
     for (at, unit) in units.iter().enumerate() {
         let key = |what: &str| format!("project law {at} {what}");
-        laws.push(Law::Sound(unit.name.clone()));
+        laws.push(ProjectRule::Sound(unit.name.clone()));
         if let Some(callee) = &unit.calls {
-            laws.push(Law::Fits(unit.name.clone(), callee.clone()));
+            laws.push(ProjectRule::Fits(unit.name.clone(), callee.clone()));
         }
         if choices.number(&key("goal"), 2) == 0 {
-            laws.push(Law::AtLeast(unit.name.clone(), unit.goal));
+            laws.push(ProjectRule::AtLeast(unit.name.clone(), unit.goal));
         }
         if at > 0 && choices.number(&key("same"), 3) == 0 {
             let other = choices.number(&key("other"), at as u64);
             let other = &units[usize::try_from(other).expect("an index fits")];
-            laws.push(Law::Same(unit.name.clone(), other.name.clone()));
+            laws.push(ProjectRule::Same(unit.name.clone(), other.name.clone()));
         }
     }
     laws

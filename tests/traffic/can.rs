@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 /// The capabilities of a client.
-pub struct Can(pub Value);
+pub struct ClientCapabilities(pub Value);
 
-impl Can {
+impl ClientCapabilities {
     fn has(&self, path: &str) -> bool {
         self.0
             .pointer(path)

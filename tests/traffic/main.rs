@@ -11,7 +11,7 @@ mod replay;
 mod wire;
 
 use buffers::Sync;
-use replay::{AS_RECORDED, Replay, Twist};
+use replay::{AS_RECORDED, ClientVariation, Replay};
 use serde_json::{Value, json};
 
 /// Replays the small recordings with a modification, each as a separate test.
@@ -36,8 +36,8 @@ macro_rules! twisted {
     )*};
 }
 
-fn hello(change: fn(&mut Value)) -> Twist {
-    Twist {
+fn hello(change: fn(&mut Value)) -> ClientVariation {
+    ClientVariation {
         hello: change,
         ..AS_RECORDED
     }
@@ -95,30 +95,30 @@ twisted!(
     no_lenses
 );
 
-fn utf_8_alone() -> Twist {
+fn utf_8_alone() -> ClientVariation {
     hello(|hello| encodings(json!(["utf-8"]))(hello))
 }
 
-fn utf_32_first() -> Twist {
+fn utf_32_first() -> ClientVariation {
     hello(|hello| encodings(json!(["utf-32", "utf-16"]))(hello))
 }
 
-fn no_word_about_encodings() -> Twist {
+fn no_word_about_encodings() -> ClientVariation {
     hello(|hello| without(&mut hello["capabilities"], "general"))
 }
 
-fn the_whole_text_each_time() -> Twist {
-    Twist {
+fn the_whole_text_each_time() -> ClientVariation {
+    ClientVariation {
         sync: Sync::Full,
         ..AS_RECORDED
     }
 }
 
-fn nothing_is_registered_dynamically() -> Twist {
+fn nothing_is_registered_dynamically() -> ClientVariation {
     hello(|hello| without(&mut hello["capabilities"], "dynamicRegistration"))
 }
 
-fn no_workspace_folders() -> Twist {
+fn no_workspace_folders() -> ClientVariation {
     hello(|hello| {
         without(hello, "workspaceFolders");
         without(&mut hello["capabilities"], "workspaceFolders");
@@ -131,7 +131,7 @@ fn no_workspace_folders() -> Twist {
     })
 }
 
-fn a_root_path_alone() -> Twist {
+fn a_root_path_alone() -> ClientVariation {
     hello(|hello| {
         without(hello, "workspaceFolders");
         let path = hello["rootUri"]
@@ -157,13 +157,13 @@ const NO_RUN: &[&str] = &[
     "window/showDocument",
 ];
 
-fn no_root_at_all() -> Twist {
+fn no_root_at_all() -> ClientVariation {
     let change = |hello: &mut Value| {
         for name in ["workspaceFolders", "rootUri", "rootPath"] {
             hello[name] = Value::Null;
         }
     };
-    Twist {
+    ClientVariation {
         hello: change,
         never: NO_RUN,
         ..AS_RECORDED
@@ -178,47 +178,47 @@ const NO_EDIT: &[&str] = &[
     "workspace/applyEdit",
 ];
 
-fn no_versioned_edits() -> Twist {
+fn no_versioned_edits() -> ClientVariation {
     let change = |hello: &mut Value| {
         without(hello, "clientInfo");
         without(&mut hello["capabilities"], "documentChanges");
     };
-    Twist {
+    ClientVariation {
         hello: change,
         never: NO_EDIT,
         ..AS_RECORDED
     }
 }
 
-fn edits_are_not_taken() -> Twist {
+fn edits_are_not_taken() -> ClientVariation {
     let change = |hello: &mut Value| hello["capabilities"]["workspace"]["applyEdit"] = json!(false);
-    Twist {
+    ClientVariation {
         hello: change,
         never: NO_EDIT,
         ..AS_RECORDED
     }
 }
 
-fn actions_are_commands_and_hovers_are_plain() -> Twist {
+fn actions_are_commands_and_hovers_are_plain() -> ClientVariation {
     hello(|hello| {
         without(&mut hello["capabilities"], "codeActionLiteralSupport");
         hello["capabilities"]["textDocument"]["hover"] = json!({"contentFormat": ["plaintext"]});
     })
 }
 
-fn no_windows_and_no_progress() -> Twist {
+fn no_windows_and_no_progress() -> ClientVariation {
     let change = |hello: &mut Value| without(&mut hello["capabilities"], "window");
     let never = &["window/workDoneProgress/create", "window/showDocument"];
-    Twist {
+    ClientVariation {
         hello: change,
         never,
         ..AS_RECORDED
     }
 }
 
-fn no_lenses() -> Twist {
+fn no_lenses() -> ClientVariation {
     let change = |hello: &mut Value| without(&mut hello["capabilities"], "codeLens");
-    Twist {
+    ClientVariation {
         hello: change,
         ..AS_RECORDED
     }

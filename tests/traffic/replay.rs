@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::buffers::{Buffers, Sync, encoding_of};
-use super::can::Can;
+use super::can::ClientCapabilities;
 use super::fixture::{Fixture, Step};
 use super::wire::Server;
 
 /// A difference from the recorded client.
-pub struct Twist {
+pub struct ClientVariation {
     pub hello: fn(&mut Value),
     pub sync: Sync,
     /// Facts that do not occur for the modified client.
     pub never: &'static [&'static str],
 }
 
-pub const AS_RECORDED: Twist = Twist {
+pub const AS_RECORDED: ClientVariation = ClientVariation {
     hello: |_| {},
     sync: Sync::AsRecorded,
     never: &[],
@@ -27,7 +27,7 @@ pub const AS_RECORDED: Twist = Twist {
 
 pub struct Replay {
     server: Server,
-    can: Can,
+    can: ClientCapabilities,
     buffers: Buffers,
     /// Methods of requests that have no response yet, by id.
     waiting: BTreeMap<String, String>,
@@ -52,7 +52,7 @@ pub struct Replay {
 
 impl Replay {
     /// Replays a whole recording and shuts the server down.
-    pub fn play(client: &str, twist: &Twist) {
+    pub fn play(client: &str, twist: &ClientVariation) {
         let bed = tempfile::tempdir().unwrap();
         let bed = bed.path().canonicalize().unwrap();
         let root = bed.join("project");
@@ -73,7 +73,7 @@ impl Replay {
             .iter()
             .any(|name| !hello[name].is_null());
         let mut replies: BTreeMap<String, VecDeque<Value>> = BTreeMap::new();
-        let can = Can(hello["capabilities"].clone());
+        let can = ClientCapabilities(hello["capabilities"].clone());
         for step in &fixture.steps {
             if let Step::Asked { asked, answer } = step {
                 replies

@@ -76,6 +76,8 @@ fn file(change: &FileChange) -> Result<(), String> {
             .map_err(|error| error.to_string()),
         // A new file is proposed as a whole.
         (None, Some(_)) | (None, None) => Ok(()),
-        (Some(_), None) => Err(format!("{path}: the reference change deletes this file, but a proposal cannot delete files")),
+        (Some(_), None) => Err(format!(
+            "{path}: the reference change deletes this file, but a proposal cannot delete files"
+        )),
     }
 }

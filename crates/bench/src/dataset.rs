@@ -244,10 +244,7 @@ mod tests {
         let error = read(&format!("{ROW}\n{{\"repo\": 1}}\n")).unwrap_err();
         assert!(error.to_string().contains("row 2"), "{error}");
         let error = read(&format!("{ROW}\n{ROW}\n")).unwrap_err();
-        assert!(
-            error.to_string().contains("a__b-1 occurs twice"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("a__b-1 occurs twice"), "{error}");
         let error = read_instances(Path::new("/nowhere/set.jsonl")).unwrap_err();
         assert!(error.to_string().contains("/nowhere/set.jsonl"), "{error}");
     }

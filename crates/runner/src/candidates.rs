@@ -113,7 +113,10 @@ fn ran_none(report: &TestReport) -> String {
     let complaint = complaint(&report.output);
     let complaint = complaint.map(|complaint| format!(" ({complaint})"));
     let complaint = complaint.unwrap_or_default();
-    format!("no test ran: `{}` found no tests{complaint}", report.command)
+    format!(
+        "no test ran: `{}` found no tests{complaint}",
+        report.command
+    )
 }
 
 /// Returns the last error in the output of a runner that did not reach a test:

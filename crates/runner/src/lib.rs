@@ -180,7 +180,10 @@ impl ProjectTests {
             let is_own = matches!(suite, Suite::Own { .. });
             if is_own && did_report && report.outcome == TestOutcome::Passed {
                 let runner = runner_of(reporters);
-                fail(&mut report, &format!("{runner} did not start its test session"));
+                fail(
+                    &mut report,
+                    &format!("{runner} did not start its test session"),
+                );
             }
             return Some(report);
         };
@@ -446,8 +449,7 @@ fn runner_of(reporters: Reporters) -> &'static str {
 fn fail(report: &mut TestReport, why: &str) {
     report.outcome = TestOutcome::Failed;
     let output = report.output.trim_end();
-    report.output =
-        format!("{output}\nnote: {why}: the tested code may have ended the process\n");
+    report.output = format!("{output}\nnote: {why}: the tested code may have ended the process\n");
 }
 
 fn millis(elapsed: Duration) -> u64 {

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::DefinitionArgs;
-use super::output::{Place, note, print_json, print_lines};
+use super::output::{SymbolLocation, note, print_json, print_lines};
 use super::{file_of, open_for_question};
 use starling_index::{Definitions, Position};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct DefinitionOutput {
     name: String,
-    definitions: Vec<Place>,
+    definitions: Vec<SymbolLocation>,
     /// Whether the definition is certainly in this list.
     certain: bool,
     /// Remarks about the definitions; empty if there are none.
@@ -33,8 +33,10 @@ pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
     let found = index.definition_at(&position);
     let found = found.map_err(|error| WrongUse(error.to_string()))?;
     let definitions = found.found.iter();
-    let answer = Answer {
-        definitions: definitions.map(|one| Place::of(one, &index)).collect(),
+    let answer = DefinitionOutput {
+        definitions: definitions
+            .map(|one| SymbolLocation::of(one, &index))
+            .collect(),
         certain: found.certain,
         notes: notes(&found),
         name: found.name,
@@ -43,7 +45,11 @@ pub fn definition(args: &DefinitionArgs) -> anyhow::Result<Outcome> {
     if args.code.json {
         return print_json(&answer);
     }
-    let lines: Vec<Line> = answer.definitions.iter().map(Place::line).collect();
+    let lines: Vec<Line> = answer
+        .definitions
+        .iter()
+        .map(SymbolLocation::line)
+        .collect();
     let printed = print_lines(&lines);
     answer.notes.iter().for_each(|text| note(text));
     printed
@@ -56,7 +62,9 @@ fn notes(found: &Definitions) -> Vec<String> {
             "{name} has no definition in this project: it may be a variable, or be defined in a library"
         )],
         (_, true) => Vec::new(),
-        (1, false) => vec![format!("found only by its name: {name} may refer to another definition")],
+        (1, false) => vec![format!(
+            "found only by its name: {name} may refer to another definition"
+        )],
         (_, false) => vec![format!(
             "found only by its name: {name} refers to one of these or to another definition"
         )],

@@ -13,7 +13,7 @@ use super::{Cache, open};
 use starling_index::Index;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct IndexOutput {
     files: usize,
     symbols: u64,
     references: u64,
@@ -41,7 +41,7 @@ pub fn index(args: &IndexArgs) -> anyhow::Result<Outcome> {
     };
     let index = open(&args.code, cache)?;
     let report = index.report();
-    let answer = Answer {
+    let answer = IndexOutput {
         files: report.files,
         symbols: report.symbols,
         references: report.references,
@@ -74,7 +74,7 @@ fn skipped(index: &Index) -> Vec<String> {
     lines
 }
 
-fn in_words(answer: &Answer) -> String {
+fn in_words(answer: &IndexOutput) -> String {
     let origin = if answer.from_cache {
         ", from the cache"
     } else {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn index_summary_is_formatted_as_one_line() {
-        let mut answer = Answer {
+        let mut answer = IndexOutput {
             files: 1_200,
             symbols: 3,
             references: 4_000,

@@ -7,27 +7,27 @@ use serde::Serialize;
 use super::super::Outcome;
 use super::super::view::text::{Line, Style};
 use super::args::LocateArgs;
-use super::output::{Place, kind_name, note, note_languages, print_json, print_lines};
+use super::output::{SymbolLocation, kind_name, note, note_languages, print_json, print_lines};
 use super::{open_for_question, text};
 use starling_index::{Index, Located, LocatedFile};
 
 #[derive(Debug, Serialize)]
-struct Answer {
-    symbols: Vec<Symbol>,
-    files: Vec<File>,
+struct LocateOutput {
+    symbols: Vec<RankedSymbol>,
+    files: Vec<RankedFile>,
     seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
-struct Symbol {
+struct RankedSymbol {
     #[serde(flatten)]
-    place: Place,
+    place: SymbolLocation,
     score: f64,
     why: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct File {
+struct RankedFile {
     path: String,
     score: f64,
 }
@@ -40,14 +40,14 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     let top = args.top as usize;
     let located = index.locate(&text, top);
     let files = files(&index, &text, top);
-    let symbols: Vec<Symbol> = located
+    let symbols: Vec<RankedSymbol> = located
         .into_iter()
         .take(top)
         .filter_map(|found| symbol(found, &index))
         .collect();
     let seconds = began.elapsed().as_secs_f64();
     if args.code.json {
-        return print_json(&Answer {
+        return print_json(&LocateOutput {
             symbols,
             files,
             seconds,
@@ -60,28 +60,28 @@ pub fn locate(args: &LocateArgs) -> anyhow::Result<Outcome> {
     print_lines(&lines(&symbols, &files))
 }
 
-fn symbol(found: Located, index: &Index) -> Option<Symbol> {
+fn symbol(found: Located, index: &Index) -> Option<RankedSymbol> {
     let description = index.describe(&found.symbol)?;
-    Some(Symbol {
-        place: Place::at(&found.symbol, description),
+    Some(RankedSymbol {
+        place: SymbolLocation::at(&found.symbol, description),
         score: found.score,
         why: found.why,
     })
 }
 
-fn files(index: &Index, text: &str, top: usize) -> Vec<File> {
+fn files(index: &Index, text: &str, top: usize) -> Vec<RankedFile> {
     let located = index.locate_files(text, top).into_iter();
-    let file = |found: LocatedFile| File {
+    let file = |found: LocatedFile| RankedFile {
         path: found.file.to_string(),
         score: found.score,
     };
     located.map(file).collect()
 }
 
-fn lines(symbols: &[Symbol], files: &[File]) -> Vec<Line> {
+fn lines(symbols: &[RankedSymbol], files: &[RankedFile]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (number, symbol) in (1..).zip(symbols) {
-        let Place {
+        let SymbolLocation {
             path,
             symbol: name,
             kind,

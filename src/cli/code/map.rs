@@ -14,26 +14,26 @@ use starling_index::{MapFile, MapSymbol, RepositoryMap, Seed};
 use starling_syntax::SymbolKind;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct MapOutput {
     /// The map as printed without `--json`.
     map: String,
     tokens: usize,
-    files: Vec<File>,
+    files: Vec<MapOutputFile>,
     /// Number of files that did not fit.
     left_out: usize,
     seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
-struct File {
+struct MapOutputFile {
     path: String,
     score: f64,
-    symbols: Vec<Symbol>,
+    symbols: Vec<MapOutputSymbol>,
     left_out: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct Symbol {
+struct MapOutputSymbol {
     symbol: String,
     kind: SymbolKind,
     line: u32,
@@ -69,8 +69,8 @@ pub fn map(args: &MapArgs) -> anyhow::Result<Outcome> {
     printed
 }
 
-fn answer(map: RepositoryMap, seconds: f64) -> Answer {
-    Answer {
+fn answer(map: RepositoryMap, seconds: f64) -> MapOutput {
+    MapOutput {
         map: map.to_string(),
         tokens: map.tokens,
         left_out: map.left_out,
@@ -79,8 +79,8 @@ fn answer(map: RepositoryMap, seconds: f64) -> Answer {
     }
 }
 
-fn file(file: MapFile) -> File {
-    File {
+fn file(file: MapFile) -> MapOutputFile {
+    MapOutputFile {
         path: file.file.to_string(),
         score: file.score,
         symbols: file.symbols.into_iter().map(symbol).collect(),
@@ -88,8 +88,8 @@ fn file(file: MapFile) -> File {
     }
 }
 
-fn symbol(symbol: MapSymbol) -> Symbol {
-    Symbol {
+fn symbol(symbol: MapSymbol) -> MapOutputSymbol {
+    MapOutputSymbol {
         symbol: symbol.symbol.name,
         kind: symbol.kind,
         line: symbol.line,

@@ -19,7 +19,7 @@ pub fn note_languages(index: &Index) {
 
 /// A symbol in a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct SymbolLocation {
     pub path: String,
     /// The name of the symbol; empty for the module body.
     pub symbol: String,
@@ -32,13 +32,13 @@ pub struct Place {
     pub doc: String,
 }
 
-impl Place {
+impl SymbolLocation {
     /// Creates a place from a definition, with the description of its symbol.
-    pub fn of(definition: &Definition, index: &Index) -> Place {
+    pub fn of(definition: &Definition, index: &Index) -> SymbolLocation {
         let description = index.describe(&definition.symbol);
         let (signature, doc) =
             description.map_or_else(Default::default, |it| (it.signature, it.doc));
-        Place {
+        SymbolLocation {
             path: definition.symbol.file.to_string(),
             symbol: definition.symbol.name.clone(),
             kind: definition.kind,
@@ -48,8 +48,8 @@ impl Place {
         }
     }
 
-    pub fn at(symbol: &SymbolPath, description: Description) -> Place {
-        Place {
+    pub fn at(symbol: &SymbolPath, description: Description) -> SymbolLocation {
+        SymbolLocation {
             path: symbol.file.to_string(),
             symbol: symbol.name.clone(),
             kind: description.kind,

@@ -21,7 +21,7 @@ const NEAR: usize = 3;
 const STRINGS: usize = 5;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ReferencesOutput {
     symbol: SymbolPath,
     references: Vec<Reference>,
     /// Whether the list is complete.
@@ -57,7 +57,7 @@ pub fn references(args: &ReferencesArgs) -> anyhow::Result<Outcome> {
     let mut notes = notes(&symbol, &usages, limit);
     notes.extend(in_strings(&index, &symbol));
     let snapshot = index.snapshot();
-    let answer = Answer {
+    let answer = ReferencesOutput {
         references: usages
             .found
             .into_iter()
@@ -185,8 +185,9 @@ fn in_strings(index: &Index, symbol: &SymbolPath) -> Option<String> {
     }
     let name = symbol.base_name();
     let places = places.join(", ");
-    (!found.is_empty())
-        .then(|| format!("`{name}` also occurs in strings that may refer to it at run time: {places}"))
+    (!found.is_empty()).then(|| {
+        format!("`{name}` also occurs in strings that may refer to it at run time: {places}")
+    })
 }
 
 fn is_unsure(usage: &Usage) -> bool {

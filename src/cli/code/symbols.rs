@@ -8,11 +8,11 @@ use super::super::view::text::Line;
 use super::super::{Outcome, WrongUse};
 use super::args::SymbolsArgs;
 use super::open_for_question;
-use super::output::{Place, note, note_languages, print_json, print_lines};
+use super::output::{SymbolLocation, note, note_languages, print_json, print_lines};
 
 #[derive(Debug, Serialize)]
-struct Answer {
-    symbols: Vec<Place>,
+struct SymbolsOutput {
+    symbols: Vec<SymbolLocation>,
     /// Total number of matching symbols, including those in `symbols`.
     total: usize,
     /// Whether the list is complete.
@@ -29,23 +29,29 @@ pub fn symbols(args: &SymbolsArgs) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let index = open_for_question(&args.code)?;
     let (found, total) = index.symbols(&args.query, args.top as usize);
-    let answer = Answer {
+    let answer = SymbolsOutput {
         complete: found.len() == total,
-        symbols: found.iter().map(|one| Place::of(one, &index)).collect(),
+        symbols: found
+            .iter()
+            .map(|one| SymbolLocation::of(one, &index))
+            .collect(),
         total,
         seconds: began.elapsed().as_secs_f64(),
     };
     if args.code.json {
         return print_json(&answer);
     }
-    let lines: Vec<Line> = answer.symbols.iter().map(Place::line).collect();
+    let lines: Vec<Line> = answer.symbols.iter().map(SymbolLocation::line).collect();
     let printed = print_lines(&lines);
     match (answer.total, answer.complete) {
         (0, _) => {
             note(&format!("no symbol has a name similar to {}", args.query));
             note_languages(&index);
         }
-        (total, false) => note(&format!("showing the best {} of {total} symbols", lines.len())),
+        (total, false) => note(&format!(
+            "showing the best {} of {total} symbols",
+            lines.len()
+        )),
         (_, true) => {}
     }
     printed

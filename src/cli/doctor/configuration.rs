@@ -16,8 +16,12 @@ pub(super) fn examine(loaded: &Result<LoadedConfig, ConfigError>) -> Vec<Finding
         let said = match state {
             FileState::Read => "read",
             FileState::Absent => "does not exist; the defaults are used",
-            FileState::NotTrusted => "not read, because the project is not trusted (`starling trust`)",
-            FileState::Changed => "not read, because it changed after the project was trusted (`starling trust`)",
+            FileState::NotTrusted => {
+                "not read, because the project is not trusted (`starling trust`)"
+            }
+            FileState::Changed => {
+                "not read, because it changed after the project was trusted (`starling trust`)"
+            }
         };
         Finding::ok(WHAT, format!("{}: {said}", path.display()))
     });

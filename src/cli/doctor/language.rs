@@ -17,7 +17,10 @@ pub(super) async fn examine(
     let mut findings = Vec::new();
     let looked_for = [
         (&config.servers, "checks every proposal"),
-        (&config.thorough, "checks proposals a second time, more thoroughly"),
+        (
+            &config.thorough,
+            "checks proposals a second time, more thoroughly",
+        ),
     ];
     for (entries, job) in looked_for {
         let mut used = false;
@@ -36,7 +39,8 @@ pub(super) async fn examine(
             let path = program.path.display();
             let finding = match starling_lang::version(&program, places, cache).await {
                 Ok(tool) if used => {
-                    let why = "not used, because another server comes before it in language.servers";
+                    let why =
+                        "not used, because another server comes before it in language.servers";
                     Finding::ok(WHAT, format!("{tool} ({path}): {why}"))
                 }
                 Ok(tool) => Finding::ok(WHAT, format!("{tool} ({path}): {job}")),

@@ -35,7 +35,10 @@ pub(super) async fn examine(
             ModelKind::Openai => endpoint(source, variables).await,
             ModelKind::Gguf => local(source),
             ModelKind::Replay | ModelKind::Oracle => read_answers(source),
-            ModelKind::Socket => Finding::ok(title(source), "the replies come from another process (a socket)".to_owned()),
+            ModelKind::Socket => Finding::ok(
+                title(source),
+                "the replies come from another process (a socket)".to_owned(),
+            ),
         });
         findings.extend(unpriced(source, config.limits.dollars));
     }
@@ -168,7 +171,10 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
         // Only a warning: the weights can be downloaded.
         Err(WeightsError::Missing { name, path }) => Finding::warn(
             what,
-            format!("its weights are not downloaded yet: {} is missing", path.display()),
+            format!(
+                "its weights are not downloaded yet: {} is missing",
+                path.display()
+            ),
             format!("`starling models pull {name}` downloads them"),
         ),
         Err(error) => Finding::fail(
@@ -183,7 +189,10 @@ pub(super) fn of_weights(what: String, found: Result<PathBuf, WeightsError>) -> 
 fn read_answers(source: &ModelSource) -> Finding {
     let path = source.settings.path.as_deref().unwrap_or_default();
     match Path::new(path).is_file() {
-        true => Finding::ok(title(source), format!("replies are read from the recording {path}")),
+        true => Finding::ok(
+            title(source),
+            format!("replies are read from the recording {path}"),
+        ),
         false => Finding::fail(
             title(source),
             format!("{path} is not a file"),

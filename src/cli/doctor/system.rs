@@ -56,7 +56,10 @@ pub(super) async fn examine(root: &Path, config: Config) -> Vec<Finding> {
         Ok(found) => findings.extend(found),
         Err(_) => findings.push(Finding::warn(
             "tests",
-            format!("the project could not be examined within {} s", PROJECT_DEADLINE.as_secs()),
+            format!(
+                "the project could not be examined within {} s",
+                PROJECT_DEADLINE.as_secs()
+            ),
             "set tests.command",
         )),
     }
@@ -193,9 +196,10 @@ async fn tests_findings(tests: &ProjectTests) -> Vec<Finding> {
                 ),
             }
         }
-        Collection::Uncounted { command } => {
-            Finding::ok(WHAT, format!("{command}{python}: its tests are counted only in a run"))
-        }
+        Collection::Uncounted { command } => Finding::ok(
+            WHAT,
+            format!("{command}{python}: its tests are counted only in a run"),
+        ),
         Collection::Nothing { reason } => Finding::warn(
             WHAT,
             reason,
@@ -223,7 +227,8 @@ fn withheld(snapshot: &Snapshot, tests: &ProjectTests) -> Vec<Finding> {
         }
     }
     let finding = |(name, (why, file)): (String, (&str, &FilePath))| {
-        let detail = format!("{file} uses the environment variable {name}, which is set, but {why}");
+        let detail =
+            format!("{file} uses the environment variable {name}, which is set, but {why}");
         let advice = format!("set sandbox.environment = [\"{name}\"] to pass it to the tests");
         Finding::warn("tests", detail, advice)
     };

@@ -242,7 +242,10 @@ fn missing_weights_that_can_be_downloaded_are_only_a_warning() {
         path: "/cache/coder.gguf".into(),
     });
     assert_eq!(missing.health, Health::Warn);
-    assert_eq!(missing.advice, "`starling models pull coder` downloads them");
+    assert_eq!(
+        missing.advice,
+        "`starling models pull coder` downloads them"
+    );
     let unknown = of(WeightsError::Unknown {
         name: "coder".to_owned(),
         known: Vec::new(),

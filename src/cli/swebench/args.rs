@@ -248,10 +248,15 @@ fn kind(text: &str) -> Result<SampleSettings, String> {
             Some(("model", model)) => kind.model = Some(model.to_owned()),
             Some(("driver", name)) => {
                 let driver = serde_json::from_value(name.into());
-                kind.driver = Some(driver.map_err(|_| format!("{name} is not a driver: expected swarm or single"))?);
+                kind.driver =
+                    Some(driver.map_err(|_| {
+                        format!("{name} is not a driver: expected swarm or single")
+                    })?);
             }
             Some(("temperature", value)) => {
-                let value: f64 = value.parse().map_err(|_| format!("temperature {value} is not a number"))?;
+                let value: f64 = value
+                    .parse()
+                    .map_err(|_| format!("temperature {value} is not a number"))?;
                 kind.temperature = Some(value);
             }
             Some(_) | None => {

@@ -28,7 +28,8 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
             environments: environments.clone(),
             containers: args.containers.containers(),
             cache: cache.clone(),
-            program: std::env::current_exe().context("cannot find the path of the starling executable")?,
+            program: std::env::current_exe()
+                .context("cannot find the path of the starling executable")?,
             arguments: arguments(args),
             hidden: [&args.data.dataset]
                 .into_iter()
@@ -55,7 +56,10 @@ pub(super) async fn serve(args: &EnvArgs) -> anyhow::Result<Outcome> {
     match env.serve(input, tokio::io::stdout()).await? {
         Farewell::Closed => Ok(Outcome::Settled),
         Farewell::Idle => {
-            eprintln!("no request was received for {} s; exiting", args.idle_seconds);
+            eprintln!(
+                "no request was received for {} s; exiting",
+                args.idle_seconds
+            );
             Ok(Outcome::NotSettled)
         }
     }

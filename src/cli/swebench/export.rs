@@ -109,7 +109,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct ExportLine {
         #[command(flatten)]
         args: ExportArgs,
     }
@@ -132,7 +132,7 @@ mod tests {
                 words.push("--graded".into());
                 words.extend(graded.iter().map(|path| (*path).clone()));
             }
-            sources(&Line::parse_from(words).args)
+            sources(&ExportLine::parse_from(words).args)
         };
         let told: Vec<(PathBuf, bool)> = (found(&[&given]).unwrap().into_iter())
             .map(|source| (source.root, source.graded.is_some()))

@@ -80,7 +80,10 @@ pub(super) async fn grade(args: &GradeArgs, instances: &[Instance]) -> anyhow::R
         .stdout(Stdio::from(std::io::stderr()))
         .kill_on_drop(true);
     let status = harness.status().await?;
-    anyhow::ensure!(status.success(), "the grader of the package swebench failed: {status}");
+    anyhow::ensure!(
+        status.success(),
+        "the grader of the package swebench failed: {status}"
+    );
     let grades = read(&report_in(folder.path())?)?;
     print_grades(&grades, args)
 }
@@ -110,7 +113,8 @@ fn report_in(folder: &Path) -> anyhow::Result<PathBuf> {
 
 fn read(path: &Path) -> anyhow::Result<Grades> {
     let text = std::fs::read_to_string(path)?;
-    let report: Report = serde_json::from_str(&text).context("cannot read the report of the package swebench")?;
+    let report: Report =
+        serde_json::from_str(&text).context("cannot read the report of the package swebench")?;
     let mut grades = Grades::default();
     let mut add = |ids: Vec<String>, grade: Grade| {
         for id in ids {

@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(300);
 
 /// A message of the driver about one instance.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct RayMessage {
     id: String,
     record: Option<Record>,
     story: Option<String>,
@@ -71,9 +71,19 @@ pub(super) async fn run(
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| WrongUse(format!("{python}: {error}; choose a Python with --ray-python")))?;
-    let mut stdin = child.stdin.take().context("the Ray driver has no standard input")?;
-    let stdout = child.stdout.take().context("the Ray driver has no standard output")?;
+        .map_err(|error| {
+            WrongUse(format!(
+                "{python}: {error}; choose a Python with --ray-python"
+            ))
+        })?;
+    let mut stdin = child
+        .stdin
+        .take()
+        .context("the Ray driver has no standard input")?;
+    let stdout = child
+        .stdout
+        .take()
+        .context("the Ray driver has no standard output")?;
     stdin.write_all(format!("{wanted}\n").as_bytes()).await?;
     let mut lines = BufReader::new(stdout).lines();
     let mut missing = left.len();
@@ -88,7 +98,7 @@ pub(super) async fn run(
                 "the Ray driver ended with {missing} instances missing: does {python} have the package ray, and is there a cluster at {address}?"
             );
         };
-        let Ok(said) = serde_json::from_str::<Said>(&line) else {
+        let Ok(said) = serde_json::from_str::<RayMessage>(&line) else {
             continue;
         };
         let (record, story) = said.kept(folder.path())?;
@@ -101,13 +111,15 @@ pub(super) async fn run(
     Ok(())
 }
 
-impl Said {
+impl RayMessage {
     /// Returns the record and the file to which the trajectory was written.
     fn kept(self, folder: &Path) -> anyhow::Result<(Record, Option<PathBuf>)> {
         let record = self.record.unwrap_or_else(|| Record {
             instance_id: self.id,
             outcome: bench::Outcome::Failed {
-                why: self.error.unwrap_or_else(|| "the Ray task returned nothing".into()),
+                why: self
+                    .error
+                    .unwrap_or_else(|| "the Ray task returned nothing".into()),
                 dollars: Dollars::default(),
             },
             seconds: 0.0,
@@ -125,7 +137,8 @@ impl Said {
 /// Returns this program with this run's arguments, as every node can start it. The instances are
 /// appended later.
 fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
-    let program = std::env::current_exe().context("cannot find the path of the starling executable")?;
+    let program =
+        std::env::current_exe().context("cannot find the path of the starling executable")?;
     let mut words: Vec<OsString> = vec![program.into(), "swebench".into(), "run".into()];
     let mut add = |name: &str, value: OsString| words.extend([name.into(), value]);
     add("--dataset", whole(&args.data.dataset)?);
@@ -156,8 +169,13 @@ fn command(args: &RunArgs) -> anyhow::Result<Vec<String>> {
         add("-c", set.into());
     }
     let text = |word: OsString| {
-        word.into_string()
-            .map_err(|word| WrongUse(format!("{}: this argument is not UTF-8 text", word.display())).into())
+        word.into_string().map_err(|word| {
+            WrongUse(format!(
+                "{}: this argument is not UTF-8 text",
+                word.display()
+            ))
+            .into()
+        })
     };
     words.into_iter().map(text).collect()
 }

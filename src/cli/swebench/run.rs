@@ -64,7 +64,8 @@ pub(super) async fn solve(
         environments,
         containers: args.containers.containers(),
         cache: cache_dir().context("no cache directory was found: set STARLING_CACHE_DIR")?,
-        program: std::env::current_exe().context("cannot find the path of the starling executable")?,
+        program: std::env::current_exe()
+            .context("cannot find the path of the starling executable")?,
         arguments: arguments(args),
         hidden: hidden(args),
         oracle: oracle(args, instances).await,
@@ -126,7 +127,8 @@ fn settings(args: &RunArgs) -> anyhow::Result<Settings> {
 /// Returns the version of this program with a hash of its file, because two builds can have the
 /// same version.
 fn program() -> anyhow::Result<String> {
-    let file = std::env::current_exe().context("cannot find the path of the starling executable")?;
+    let file =
+        std::env::current_exe().context("cannot find the path of the starling executable")?;
     let hash = file_hash(&file)?;
     Ok(format!("starling {}, {hash}", env!("CARGO_PKG_VERSION")))
 }
@@ -283,7 +285,9 @@ fn told(report: &Report, ended: Ended, args: &RunArgs) -> String {
         args.out.join("report.html").display(),
     );
     if ended == Ended::BudgetSpent {
-        text.push_str("\nthe budget for all instances is spent: pass a larger --budget-usd-all to continue");
+        text.push_str(
+            "\nthe budget for all instances is spent: pass a larger --budget-usd-all to continue",
+        );
     }
     text
 }

@@ -36,7 +36,7 @@ const TEMPERATURE: f64 = 0.8;
 
 /// Summary of all samples.
 #[derive(Debug, Serialize)]
-struct Sampled {
+struct SampleSummary {
     instances: usize,
     samples: Vec<Report>,
     /// Number of instances with a chosen sample.
@@ -61,7 +61,7 @@ pub(super) async fn run(args: &RunArgs, instances: &[Instance]) -> anyhow::Resul
         .map(|verifier| judge(args, instances, verifier, spent))
         .transpose()?;
     let choices = choose_all(args, instances, judge.as_ref()).await?;
-    let sampled = Sampled {
+    let sampled = SampleSummary {
         instances: instances.len(),
         samples: reports,
         chosen: choices.len(),

@@ -7,7 +7,7 @@ use starling_core::Verdict;
 
 /// A command of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum UserCommand {
     /// The verdict on the first review.
     Verdict(Verdict),
     /// Edit the first review's proposal.
@@ -45,9 +45,9 @@ const CHOICES_WITH_TEXT: &str =
     "[r]eject with it  [s]teer with it  [a]ccept  [q]uit  Esc drops it  [?] keys";
 
 /// Returns the description of each key.
-pub fn keys(asked: Asked) -> &'static [&'static str] {
+pub fn keys(asked: PendingQuestion) -> &'static [&'static str] {
     match asked {
-        Asked::Waiting => &[
+        PendingQuestion::Waiting => &[
             "  a, y    accept the proposal: it is written into your files",
             "  r       reject it: type a reason for the agent, then Enter",
             "  s       steer: type what to do instead, then Enter",
@@ -56,7 +56,7 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
             "  Esc     cancel the text that you are typing",
             "  ?       show these keys",
         ],
-        Asked::OfEnded => &[
+        PendingQuestion::OfEnded => &[
             "  a, y    accept the proposal: it is written into your files",
             "  r       reject it: type a reason, then Enter",
             "  s       skip it: it keeps waiting for review",
@@ -64,7 +64,7 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
             "  Esc     cancel the text that you are typing",
             "  ?       show these keys",
         ],
-        Asked::Nothing => &[
+        PendingQuestion::Nothing => &[
             "  text    is kept for the next question; Esc discards it",
             "  q Enter stop the run, like Ctrl-C; again: quit immediately",
             "  ?       show these keys",
@@ -74,10 +74,10 @@ pub fn keys(asked: Asked) -> &'static [&'static str] {
 
 impl Prompt {
     /// Handles a key and returns a command once it is complete.
-    pub fn key(&mut self, key: KeyEvent, asked: Asked) -> Option<Said> {
+    pub fn key(&mut self, key: KeyEvent, asked: PendingQuestion) -> Option<UserCommand> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             let quit = matches!(key.code, KeyCode::Char('c' | 'd'));
-            return quit.then_some(Said::Quit);
+            return quit.then_some(UserCommand::Quit);
         }
         match std::mem::take(self) {
             Prompt::Choosing => self.choose(key.code, asked, ""),
@@ -102,23 +102,28 @@ impl Prompt {
 
     /// Handles a key that came together with others. Such keys begin or continue a text and stop a
     /// run, but nothing else: they accept nothing. The second value is whether the key was used.
-    pub fn key_of_burst(&mut self, key: KeyEvent, asked: Asked) -> (Option<Said>, bool) {
+    pub fn key_of_burst(
+        &mut self,
+        key: KeyEvent,
+        asked: PendingQuestion,
+    ) -> (Option<UserCommand>, bool) {
         let is_stop = key.modifiers.contains(KeyModifiers::CONTROL);
-        let chooses = matches!(self, Prompt::Choosing | Prompt::Kept(_)) && asked != Asked::Nothing;
+        let chooses =
+            matches!(self, Prompt::Choosing | Prompt::Kept(_)) && asked != PendingQuestion::Nothing;
         if !is_stop && chooses && !self.opens_text(key, asked) {
             return (None, false);
         }
         match self.key(key, asked) {
-            Some(Said::Verdict(Verdict::Accept)) => (None, false),
+            Some(UserCommand::Verdict(Verdict::Accept)) => (None, false),
             said => (said, true),
         }
     }
 
     /// Whether a key begins a text of the answer, so that the keys that follow are no answers.
-    pub fn opens_text(&self, key: KeyEvent, asked: Asked) -> bool {
+    pub fn opens_text(&self, key: KeyEvent, asked: PendingQuestion) -> bool {
         match key.code {
-            KeyCode::Char('r' | 'R') => asked != Asked::Nothing,
-            KeyCode::Char('s' | 'S') => asked == Asked::Waiting,
+            KeyCode::Char('r' | 'R') => asked != PendingQuestion::Nothing,
+            KeyCode::Char('s' | 'S') => asked == PendingQuestion::Waiting,
             _ => false,
         }
     }
@@ -144,7 +149,7 @@ impl Prompt {
     }
 
     /// Handles the first key of an answer. `kept` is the text typed before.
-    fn choose(&mut self, code: KeyCode, asked: Asked, kept: &str) -> Option<Said> {
+    fn choose(&mut self, code: KeyCode, asked: PendingQuestion, kept: &str) -> Option<UserCommand> {
         let char = match code {
             KeyCode::Char(char) => char,
             KeyCode::Esc => {
@@ -154,28 +159,30 @@ impl Prompt {
             _ => return None,
         };
         match (char.to_ascii_lowercase(), asked) {
-            ('?', _) => return Some(Said::Help),
-            (_, Asked::Nothing) => *self = Prompt::Ahead(format!("{kept}{char}")),
-            ('q', _) => return Some(Said::Quit),
-            ('a' | 'y', Asked::Waiting | Asked::OfEnded) => {
+            ('?', _) => return Some(UserCommand::Help),
+            (_, PendingQuestion::Nothing) => *self = Prompt::Ahead(format!("{kept}{char}")),
+            ('q', _) => return Some(UserCommand::Quit),
+            ('a' | 'y', PendingQuestion::Waiting | PendingQuestion::OfEnded) => {
                 *self = Prompt::Choosing;
-                return Some(Said::Verdict(Verdict::Accept));
+                return Some(UserCommand::Verdict(Verdict::Accept));
             }
-            ('r', Asked::Waiting | Asked::OfEnded) => *self = Prompt::Rejecting(kept.to_owned()),
-            ('s', Asked::Waiting) => *self = Prompt::Steering(kept.to_owned()),
-            ('s', Asked::OfEnded) => return Some(Said::Skip),
-            ('e', Asked::Waiting) => {
+            ('r', PendingQuestion::Waiting | PendingQuestion::OfEnded) => {
+                *self = Prompt::Rejecting(kept.to_owned())
+            }
+            ('s', PendingQuestion::Waiting) => *self = Prompt::Steering(kept.to_owned()),
+            ('s', PendingQuestion::OfEnded) => return Some(UserCommand::Skip),
+            ('e', PendingQuestion::Waiting) => {
                 *self = Prompt::Choosing;
-                return Some(Said::Edit);
+                return Some(UserCommand::Edit);
             }
-            (_, Asked::Waiting | Asked::OfEnded) => {}
+            (_, PendingQuestion::Waiting | PendingQuestion::OfEnded) => {}
         }
         None
     }
 
     /// Handles text that was started before a question. It is parsed like a line; if it is not an
     /// answer, it is kept.
-    fn ahead(&mut self, typed: Typed, asked: Asked) -> Option<Said> {
+    fn ahead(&mut self, typed: Typed, asked: PendingQuestion) -> Option<UserCommand> {
         let text = match typed {
             Typed::More(text) if text.is_empty() => return None,
             Typed::More(text) => {
@@ -185,20 +192,20 @@ impl Prompt {
             Typed::Done(text) => text,
         };
         let said = match asked {
-            Asked::OfEnded => line_of_ended(&text),
-            Asked::Waiting | Asked::Nothing => line(&text),
+            PendingQuestion::OfEnded => line_of_ended(&text),
+            PendingQuestion::Waiting | PendingQuestion::Nothing => line(&text),
         };
         match (said, asked) {
-            (Said::Quit, _) => Some(Said::Quit),
-            (Said::Help, Asked::Waiting | Asked::OfEnded) => {
+            (UserCommand::Quit, _) => Some(UserCommand::Quit),
+            (UserCommand::Help, PendingQuestion::Waiting | PendingQuestion::OfEnded) => {
                 *self = Prompt::Kept(text.trim().to_owned());
                 None
             }
-            (_, Asked::Nothing) => {
+            (_, PendingQuestion::Nothing) => {
                 *self = Prompt::Ahead(text);
                 None
             }
-            (said, Asked::Waiting | Asked::OfEnded) => Some(said),
+            (said, PendingQuestion::Waiting | PendingQuestion::OfEnded) => Some(said),
         }
     }
 
@@ -207,12 +214,12 @@ impl Prompt {
         text: Typed,
         go_on: fn(String) -> Prompt,
         done: fn(String) -> Verdict,
-    ) -> Option<Said> {
+    ) -> Option<UserCommand> {
         match text {
             Typed::More(text) => *self = go_on(text),
             // A rejection without a reason would not help the agent.
             Typed::Done(text) if text.trim().is_empty() => *self = go_on(String::new()),
-            Typed::Done(text) => return Some(Said::Verdict(done(text.trim().to_owned()))),
+            Typed::Done(text) => return Some(UserCommand::Verdict(done(text.trim().to_owned()))),
         }
         None
     }
@@ -251,7 +258,7 @@ impl Prompt {
 
 /// Whether a question waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum PendingQuestion {
     Waiting,
     /// A proposal of a completed run.
     OfEnded,
@@ -294,16 +301,18 @@ fn typing(label: &str, text: &str, keys: &str, width: usize) -> Vec<Line> {
 }
 
 /// Parses an answer that was entered as a line. Only a line that is nothing else accepts or quits.
-pub fn line(text: &str) -> Said {
+pub fn line(text: &str) -> UserCommand {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().to_owned();
     match word.to_ascii_lowercase().as_str() {
-        "a" | "accept" | "y" | "yes" if rest.is_empty() => Said::Verdict(Verdict::Accept),
-        "r" | "reject" if !rest.is_empty() => Said::Verdict(Verdict::Reject { reason: rest }),
-        "s" | "steer" if !rest.is_empty() => Said::Verdict(Verdict::Steer { text: rest }),
-        "q" | "quit" if rest.is_empty() => Said::Quit,
-        _ => Said::Help,
+        "a" | "accept" | "y" | "yes" if rest.is_empty() => UserCommand::Verdict(Verdict::Accept),
+        "r" | "reject" if !rest.is_empty() => {
+            UserCommand::Verdict(Verdict::Reject { reason: rest })
+        }
+        "s" | "steer" if !rest.is_empty() => UserCommand::Verdict(Verdict::Steer { text: rest }),
+        "q" | "quit" if rest.is_empty() => UserCommand::Quit,
+        _ => UserCommand::Help,
     }
 }
 
@@ -316,10 +325,10 @@ pub enum NextLine {
 
 impl NextLine {
     /// Returns the text that a line asks for by naming an answer without its text.
-    pub fn after(text: &str, asked: Asked) -> Option<NextLine> {
+    pub fn after(text: &str, asked: PendingQuestion) -> Option<NextLine> {
         match text.trim().to_ascii_lowercase().as_str() {
             "r" | "reject" => Some(NextLine::Reason),
-            "s" | "steer" if asked != Asked::OfEnded => Some(NextLine::Instruction),
+            "s" | "steer" if asked != PendingQuestion::OfEnded => Some(NextLine::Instruction),
             _ => None,
         }
     }
@@ -337,11 +346,11 @@ impl NextLine {
     }
 
     /// Returns the answer with its text, if there is one.
-    pub fn said(self, text: &str) -> Option<Said> {
+    pub fn said(self, text: &str) -> Option<UserCommand> {
         let text = Some(text.trim())
             .filter(|text| !text.is_empty())?
             .to_owned();
-        Some(Said::Verdict(match self {
+        Some(UserCommand::Verdict(match self {
             NextLine::Reason => Verdict::Reject { reason: text },
             NextLine::Instruction => Verdict::Steer { text },
         }))
@@ -349,11 +358,11 @@ impl NextLine {
 }
 
 /// Like [`line()`], for a completed run, which has no agents to steer.
-pub fn line_of_ended(text: &str) -> Said {
+pub fn line_of_ended(text: &str) -> UserCommand {
     match text.trim().to_ascii_lowercase().as_str() {
-        "s" | "skip" => Said::Skip,
+        "s" | "skip" => UserCommand::Skip,
         _ => match line(text) {
-            Said::Verdict(Verdict::Steer { .. }) => Said::Help,
+            UserCommand::Verdict(Verdict::Steer { .. }) => UserCommand::Help,
             said => said,
         },
     }
@@ -363,11 +372,15 @@ pub fn line_of_ended(text: &str) -> Said {
 mod tests {
     use super::*;
 
-    fn keys(text: &str, asked: Asked) -> (Prompt, Vec<Said>) {
+    fn keys(text: &str, asked: PendingQuestion) -> (Prompt, Vec<UserCommand>) {
         type_into(Prompt::default(), text, asked)
     }
 
-    fn type_into(mut prompt: Prompt, text: &str, asked: Asked) -> (Prompt, Vec<Said>) {
+    fn type_into(
+        mut prompt: Prompt,
+        text: &str,
+        asked: PendingQuestion,
+    ) -> (Prompt, Vec<UserCommand>) {
         let code = |char| match char {
             '\n' => KeyCode::Enter,
             '\u{1b}' => KeyCode::Esc,
@@ -409,70 +422,77 @@ mod tests {
             said.collect::<Vec<_>>()
         };
         for text in ["a", "ya", "q", "e", "?", "xa"] {
-            assert_eq!(burst(Prompt::Choosing, text, Asked::Waiting), [], "{text}");
+            assert_eq!(
+                burst(Prompt::Choosing, text, PendingQuestion::Waiting),
+                [],
+                "{text}"
+            );
             let kept = Prompt::Kept("x".to_owned());
-            assert_eq!(burst(kept, text, Asked::OfEnded), [], "{text}");
+            assert_eq!(burst(kept, text, PendingQuestion::OfEnded), [], "{text}");
         }
         let ahead = Prompt::Ahead("a".to_owned());
-        assert_eq!(burst(ahead, "\n", Asked::Waiting), []);
+        assert_eq!(burst(ahead, "\n", PendingQuestion::Waiting), []);
         let reason = "a b".to_owned();
         assert_eq!(
-            burst(Prompt::Choosing, "ra b\n", Asked::Waiting),
-            [Said::Verdict(Verdict::Reject { reason })]
+            burst(Prompt::Choosing, "ra b\n", PendingQuestion::Waiting),
+            [UserCommand::Verdict(Verdict::Reject { reason })]
         );
     }
 
     #[test]
     fn typed_keys_give_verdicts() {
         let reject = |reason: &str| {
-            Said::Verdict(Verdict::Reject {
+            UserCommand::Verdict(Verdict::Reject {
                 reason: reason.to_owned(),
             })
         };
-        let said = |text: &str| keys(text, Asked::Waiting).1;
-        assert_eq!(said("a"), [Said::Verdict(Verdict::Accept)]);
-        assert_eq!(said("Y"), [Said::Verdict(Verdict::Accept)]);
+        let said = |text: &str| keys(text, PendingQuestion::Waiting).1;
+        assert_eq!(said("a"), [UserCommand::Verdict(Verdict::Accept)]);
+        assert_eq!(said("Y"), [UserCommand::Verdict(Verdict::Accept)]);
         assert_eq!(said("rtoo lang\u{8}\u{8}\u{8}ong \n"), [reject("too long")]);
         let text = "use a set".to_owned();
         assert_eq!(
             said("suse a set\n"),
-            [Said::Verdict(Verdict::Steer { text })]
+            [UserCommand::Verdict(Verdict::Steer { text })]
         );
-        assert_eq!(said("q"), [Said::Quit]);
-        assert_eq!(said("rno\u{1b}a"), [Said::Verdict(Verdict::Accept)]);
+        assert_eq!(said("q"), [UserCommand::Quit]);
+        assert_eq!(said("rno\u{1b}a"), [UserCommand::Verdict(Verdict::Accept)]);
     }
 
     #[test]
     fn rejection_needs_a_reason() {
-        let (prompt, said) = keys("r \n", Asked::Waiting);
+        let (prompt, said) = keys("r \n", PendingQuestion::Waiting);
         assert_eq!(said, []);
         assert_eq!(prompt, Prompt::Rejecting(String::new()));
     }
 
     #[test]
     fn keys_without_a_pending_question_give_no_answer() {
-        let (prompt, said) = keys("ars", Asked::Nothing);
+        let (prompt, said) = keys("ars", PendingQuestion::Nothing);
         assert_eq!((prompt, said), (Prompt::Ahead("ars".to_owned()), vec![]));
         // `q` may be the first letter of a word.
-        assert_eq!(keys("q", Asked::Nothing).1, []);
-        assert_eq!(keys("q\n", Asked::Nothing).1, [Said::Quit]);
-        assert_eq!(keys("ab\u{1b}", Asked::Nothing), (Prompt::Choosing, vec![]));
+        assert_eq!(keys("q", PendingQuestion::Nothing).1, []);
+        assert_eq!(keys("q\n", PendingQuestion::Nothing).1, [UserCommand::Quit]);
+        assert_eq!(
+            keys("ab\u{1b}", PendingQuestion::Nothing),
+            (Prompt::Choosing, vec![])
+        );
     }
 
     /// Types keys before a question, then keys after it.
-    fn asked_meanwhile(before: &str, after: &str) -> (Prompt, Vec<Said>) {
-        let (mut prompt, said) = keys(before, Asked::Nothing);
+    fn asked_meanwhile(before: &str, after: &str) -> (Prompt, Vec<UserCommand>) {
+        let (mut prompt, said) = keys(before, PendingQuestion::Nothing);
         assert_eq!(said, []);
         prompt.asked();
-        type_into(prompt, after, Asked::Waiting)
+        type_into(prompt, after, PendingQuestion::Waiting)
     }
 
     #[test]
     fn text_typed_before_a_question_answers_it_only_after_enter() {
-        let reject = Said::Verdict(Verdict::Reject {
+        let reject = UserCommand::Verdict(Verdict::Reject {
             reason: "not like this".to_owned(),
         });
-        let steer = Said::Verdict(Verdict::Steer {
+        let steer = UserCommand::Verdict(Verdict::Steer {
             text: "use a set".to_owned(),
         });
         // The question appears in the middle of a word, so later letters are not answers.
@@ -488,54 +508,64 @@ mod tests {
         assert_eq!(dropped, (Prompt::Choosing, vec![]));
         assert_eq!(
             asked_meanwhile("x", "\u{1b}a").1,
-            [Said::Verdict(Verdict::Accept)]
+            [UserCommand::Verdict(Verdict::Accept)]
         );
     }
 
     #[test]
     fn question_mark_lists_the_keys_in_every_state() {
-        for asked in [Asked::Waiting, Asked::OfEnded, Asked::Nothing] {
-            assert_eq!(keys("?", asked), (Prompt::Choosing, vec![Said::Help]));
+        for asked in [
+            PendingQuestion::Waiting,
+            PendingQuestion::OfEnded,
+            PendingQuestion::Nothing,
+        ] {
+            assert_eq!(
+                keys("?", asked),
+                (Prompt::Choosing, vec![UserCommand::Help])
+            );
             assert!(super::keys(asked).iter().any(|line| line.contains("?  ")));
         }
-        let (prompt, said) = keys("rwhy?", Asked::Waiting);
+        let (prompt, said) = keys("rwhy?", PendingQuestion::Waiting);
         assert_eq!(
             (prompt, said),
             (Prompt::Rejecting("why?".to_owned()), vec![])
         );
-        assert_eq!(line("?"), Said::Help);
+        assert_eq!(line("?"), UserCommand::Help);
     }
 
     #[test]
     fn proposal_of_an_ended_run_can_be_skipped_but_not_steered() {
-        assert_eq!(keys("s", Asked::OfEnded).1, [Said::Skip]);
+        assert_eq!(keys("s", PendingQuestion::OfEnded).1, [UserCommand::Skip]);
         assert_eq!(
-            keys("a", Asked::OfEnded).1,
-            [Said::Verdict(Verdict::Accept)]
+            keys("a", PendingQuestion::OfEnded).1,
+            [UserCommand::Verdict(Verdict::Accept)]
         );
-        assert_eq!(line_of_ended(" Skip "), Said::Skip);
-        assert_eq!(line_of_ended("s shorter"), Said::Help);
-        assert_eq!(line_of_ended("y"), Said::Verdict(Verdict::Accept));
+        assert_eq!(line_of_ended(" Skip "), UserCommand::Skip);
+        assert_eq!(line_of_ended("s shorter"), UserCommand::Help);
+        assert_eq!(line_of_ended("y"), UserCommand::Verdict(Verdict::Accept));
     }
 
     #[test]
     fn control_c_quits_even_while_typing() {
         let mut prompt = Prompt::Steering("half".to_owned());
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(prompt.key(key, Asked::Waiting), Some(Said::Quit));
+        assert_eq!(
+            prompt.key(key, PendingQuestion::Waiting),
+            Some(UserCommand::Quit)
+        );
     }
 
     #[test]
     fn entered_lines_give_verdicts() {
         for yes in [" a ", "accept", "y", "YES"] {
-            assert_eq!(line(yes), Said::Verdict(Verdict::Accept), "{yes}");
+            assert_eq!(line(yes), UserCommand::Verdict(Verdict::Accept), "{yes}");
         }
         let reason = "not like this".to_owned();
         assert_eq!(
             line("r not like this"),
-            Said::Verdict(Verdict::Reject { reason })
+            UserCommand::Verdict(Verdict::Reject { reason })
         );
-        assert_eq!(line("quit"), Said::Quit);
+        assert_eq!(line("quit"), UserCommand::Quit);
         for unclear in [
             "r",
             "steer ",
@@ -545,7 +575,7 @@ mod tests {
             "y, but",
             "quit using it",
         ] {
-            assert_eq!(line(unclear), Said::Help, "{unclear:?}");
+            assert_eq!(line(unclear), UserCommand::Help, "{unclear:?}");
         }
     }
 

@@ -341,7 +341,9 @@ fn noticed(notice: &ModelNotice) -> String {
             error,
             ..
         } => format!("the request to {model} is retried (attempt {attempt}): {error}"),
-        ModelNotice::FellBack { from, to, error } => format!("{to} is used instead of {from}: {error}"),
+        ModelNotice::FellBack { from, to, error } => {
+            format!("{to} is used instead of {from}: {error}")
+        }
         ModelNotice::Continued { model, joined } => {
             format!("the answer of {model} was cut and is continued ({joined} characters so far)")
         }

@@ -50,10 +50,7 @@ pub fn summary(state: &RunState, traces: Traces<'_>) -> Vec<Line> {
     lines.push(field("changed", &words::few(&changed)));
     let tests = state.tests.as_deref().unwrap_or("none were run");
     lines.push(match state.tests.is_some() && state.tests_are_old {
-        true => field(
-            "tests",
-            &format!("{tests}, before the last change"),
-        ),
+        true => field("tests", &format!("{tests}, before the last change")),
         false => field("tests", tests),
     });
     if !state.not_woken.is_empty() {

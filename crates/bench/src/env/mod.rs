@@ -14,7 +14,7 @@ use super::grade::{Grade, Grader};
 use super::predictions::Prediction;
 use super::run::{Finished, Runs};
 use episode::{Episode, Turn};
-use wire::{Said, Wanted};
+use wire::{TrainerRequest, TrainerResponse};
 
 /// The instances, the settings of their runs, and the grader.
 #[derive(Debug, Clone)]
@@ -62,10 +62,10 @@ impl Env {
                 continue;
             }
             let wanted = serde_json::from_str(&line);
-            let is_last = matches!(wanted, Ok(Wanted::Close));
+            let is_last = matches!(wanted, Ok(TrainerRequest::Close));
             let said = match wanted {
                 Ok(wanted) => trainer.answer(wanted).await,
-                Err(error) => Said::error(format!("invalid request: {error}")),
+                Err(error) => TrainerResponse::error(format!("invalid request: {error}")),
             };
             let mut line = serde_json::to_vec(&said)?;
             line.push(b'\n');
@@ -87,31 +87,33 @@ struct Trainer<'e> {
 }
 
 impl Trainer<'_> {
-    async fn answer(&mut self, wanted: Wanted) -> Said {
+    async fn answer(&mut self, wanted: TrainerRequest) -> TrainerResponse {
         match wanted {
-            Wanted::Instances {} => {
+            TrainerRequest::Instances {} => {
                 let instances = self.env.instances.iter();
-                Said::instances(instances.map(|one| one.task.id.clone()).collect())
+                TrainerResponse::instances(instances.map(|one| one.task.id.clone()).collect())
             }
-            Wanted::Close => {
+            TrainerRequest::Close => {
                 self.episode = None;
-                Said::closed()
+                TrainerResponse::closed()
             }
-            Wanted::Reset { instance_id } => self.reset(instance_id.as_deref()).await,
-            Wanted::Step { action } => {
+            TrainerRequest::Reset { instance_id } => self.reset(instance_id.as_deref()).await,
+            TrainerRequest::Step { action } => {
                 let Some((_, episode)) = &mut self.episode else {
-                    return Said::error("no episode is running: send a reset request first");
+                    return TrainerResponse::error(
+                        "no episode is running: send a reset request first",
+                    );
                 };
                 match action.reply() {
                     Ok(reply) => episode.answer(reply),
-                    Err(why) => return Said::error(why),
+                    Err(why) => return TrainerResponse::error(why),
                 }
                 self.turn().await
             }
         }
     }
 
-    async fn reset(&mut self, id: Option<&str>) -> Said {
+    async fn reset(&mut self, id: Option<&str>) -> TrainerResponse {
         // The current episode ends first, including its processes.
         self.episode = None;
         let instances = &self.env.instances;
@@ -121,30 +123,32 @@ impl Trainer<'_> {
         };
         let Some(instance) = found else {
             let id = id.unwrap_or("of any name");
-            return Said::error(format!("the data set has no instance {id}"));
+            return TrainerResponse::error(format!("the data set has no instance {id}"));
         };
         self.next += usize::from(id.is_none());
         match Episode::begin(&self.env.runs, &instance.task, &self.env.grader.checkouts) {
             Ok(episode) => self.episode = Some((instance, episode)),
-            Err(error) => return Said::error(format!("cannot start an episode: {error}")),
+            Err(error) => {
+                return TrainerResponse::error(format!("cannot start an episode: {error}"));
+            }
         }
         self.turn().await
     }
 
     /// Continues until the next request or the end of the episode.
-    async fn turn(&mut self) -> Said {
+    async fn turn(&mut self) -> TrainerResponse {
         let Some((instance, mut episode)) = self.episode.take() else {
-            return Said::error("no episode is running: send a reset request first");
+            return TrainerResponse::error("no episode is running: send a reset request first");
         };
         match episode.turn().await {
             Turn::Asked(request) => {
                 self.episode = Some((instance, episode));
-                Said::asked(&instance.task.id, &request)
+                TrainerResponse::asked(&instance.task.id, &request)
             }
-            Turn::Failed(why) => Said::failed(&instance.task.id, &why),
+            Turn::Failed(why) => TrainerResponse::failed(&instance.task.id, &why),
             Turn::Finished(finished) => {
                 let grade = self.grade(instance, &finished).await;
-                Said::finished(&instance.task.id, &finished, &grade)
+                TrainerResponse::finished(&instance.task.id, &finished, &grade)
             }
         }
     }

@@ -171,7 +171,10 @@ async fn invalid_trainer_requests_return_an_error_and_change_nothing() {
         .map(|one| one["error"].as_str().unwrap())
         .collect();
     assert!(errors[0].contains("invalid request"), "{errors:?}");
-    assert!(errors[1].contains("send a reset request first"), "{errors:?}");
+    assert!(
+        errors[1].contains("send a reset request first"),
+        "{errors:?}"
+    );
     assert!(errors[2].contains("no instance other"), "{errors:?}");
 }
 

@@ -11,7 +11,7 @@ use starling_core::{ChatReply, ChatRequest, Dollars, Finish, Tokens, ToolCall, U
 /// A request of a trainer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Wanted {
+pub(super) enum TrainerRequest {
     /// Lists the ids of all instances.
     Instances {},
     /// Starts an episode of this instance, or of the next one.
@@ -95,20 +95,20 @@ fn call((at, call): (usize, Call)) -> ToolCall {
 /// A response to the trainer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(super) struct Said(Value);
+pub(super) struct TrainerResponse(Value);
 
-impl Said {
+impl TrainerResponse {
     /// The request failed and changed nothing.
     pub(super) fn error(why: impl Into<String>) -> Self {
-        Said(json!({"error": why.into()}))
+        TrainerResponse(json!({"error": why.into()}))
     }
 
     pub(super) fn instances(ids: Vec<String>) -> Self {
-        Said(json!({"instances": ids}))
+        TrainerResponse(json!({"instances": ids}))
     }
 
     pub(super) fn closed() -> Self {
-        Said(json!({"closed": true}))
+        TrainerResponse(json!({"closed": true}))
     }
 
     /// The policy must answer a model request.
@@ -119,7 +119,7 @@ impl Said {
             "tools": chat::specs(&request.tools),
             "max_output": request.max_output,
         });
-        Said(json!({
+        TrainerResponse(json!({
             "observation": observation, "reward": 0.0, "done": false, "info": {"instance_id": id},
         }))
     }
@@ -135,7 +135,7 @@ impl Said {
             Grade::Resolved => 1.0,
             Grade::Unresolved(_) | Grade::Error(_) => 0.0,
         };
-        Said(json!({
+        TrainerResponse(json!({
             "observation": null, "reward": reward, "done": true,
             "info": {
                 "instance_id": id, "grade": word, "why": why, "patch": finished.patch,
@@ -146,7 +146,7 @@ impl Said {
 
     /// The run did not finish.
     pub(super) fn failed(id: &str, why: &str) -> Self {
-        Said(json!({
+        TrainerResponse(json!({
             "observation": null, "reward": 0.0, "done": true,
             "info": {"instance_id": id, "grade": "error", "why": why},
         }))
@@ -161,8 +161,10 @@ mod tests {
     fn reply(action: &str) -> Result<ChatReply, String> {
         let line = format!(r#"{{"op":"step","action":{action}}}"#);
         match serde_json::from_str(&line).map_err(|error| error.to_string())? {
-            Wanted::Step { action } => action.reply(),
-            Wanted::Instances {} | Wanted::Reset { .. } | Wanted::Close => panic!("{line}"),
+            TrainerRequest::Step { action } => action.reply(),
+            TrainerRequest::Instances {} | TrainerRequest::Reset { .. } | TrainerRequest::Close => {
+                panic!("{line}")
+            }
         }
     }
 
@@ -185,7 +187,7 @@ mod tests {
         assert!(reply("{}").unwrap_err().contains("content or tool_calls"));
         assert!(reply("7").is_err());
         assert!(reply(r#"{"tool_calls":[{}]}"#).is_err());
-        assert!(serde_json::from_str::<Wanted>(r#"{"op":"dance"}"#).is_err());
-        assert!(serde_json::from_str::<Wanted>(r#"{"op":"reset","seed":1}"#).is_err());
+        assert!(serde_json::from_str::<TrainerRequest>(r#"{"op":"dance"}"#).is_err());
+        assert!(serde_json::from_str::<TrainerRequest>(r#"{"op":"reset","seed":1}"#).is_err());
     }
 }

@@ -14,12 +14,12 @@ pub(super) struct Conversation {
 
 /// Returns all conversations, in the order in which they started.
 pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenConversation> = Vec::new();
     let mut done = Vec::new();
     for exchange in exchanges {
         let known = open.iter().position(|one| one.is_of(exchange));
         let at = known.unwrap_or_else(|| {
-            open.push(Open::new(exchange, done.len()));
+            open.push(OpenConversation::new(exchange, done.len()));
             // Reserves the conversation's position, because others can start before it ends.
             done.push(Vec::new());
             open.len() - 1
@@ -34,16 +34,16 @@ pub(super) fn of(exchanges: &[Exchange]) -> Vec<Conversation> {
 }
 
 /// A conversation that may continue.
-struct Open {
+struct OpenConversation {
     place: usize,
     talk: Conversation,
     /// The last reply, which is not part of a prompt yet.
     reply: Option<Message>,
 }
 
-impl Open {
+impl OpenConversation {
     fn new(exchange: &Exchange, place: usize) -> Self {
-        Open {
+        OpenConversation {
             place,
             talk: Conversation {
                 name: exchange.conversation.clone(),

@@ -98,7 +98,9 @@ pub enum ExportError {
     },
     #[error("{} has no grades: run `starling swebench grade --json` on it, and pass the output with --graded", .0.display())]
     Ungraded(PathBuf),
-    #[error("the split {0} is reserved for evaluation: pass --allow-held-out to export it as training data anyway")]
+    #[error(
+        "the split {0} is reserved for evaluation: pass --allow-held-out to export it as training data anyway"
+    )]
     MeasuringSplit(String),
     #[error(
         "{count} instances are held out for evaluation, for example {first}: leave them out, or pass \
@@ -155,7 +157,7 @@ impl Outcome {
 }
 
 /// One instance of one run.
-struct Told {
+struct InstanceConversations {
     record: Record,
     settings: Settings,
     outcome: Outcome,
@@ -177,7 +179,7 @@ impl Export {
                 let resolved = told.iter().filter(|one| one.outcome == Outcome::Resolved);
                 exported.other_outcomes = told.len() - resolved.clone().count();
                 let mut seen = BTreeSet::new();
-                for (one, talk) in resolved.flat_map(Told::conversations) {
+                for (one, talk) in resolved.flat_map(InstanceConversations::conversations) {
                     let messages = chat::messages(&talk.messages);
                     if !seen.insert(messages.to_string()) {
                         exported.duplicates += 1;
@@ -207,7 +209,7 @@ impl Export {
     }
 
     /// Returns the fields with which every line starts.
-    fn heading(&self, one: &Told) -> Value {
+    fn heading(&self, one: &InstanceConversations) -> Value {
         json!({
             "instance_id": one.record.instance_id,
             "split": self.split,
@@ -216,7 +218,7 @@ impl Export {
         })
     }
 
-    fn told(&self, exported: &mut Exported) -> Result<Vec<Told>, ExportError> {
+    fn told(&self, exported: &mut Exported) -> Result<Vec<InstanceConversations>, ExportError> {
         let mut all = Vec::new();
         for source in &self.sources {
             if source.graded.is_none() && self.format != Format::Raw {
@@ -230,7 +232,7 @@ impl Export {
                     continue;
                 }
                 let graded = source.graded.as_ref();
-                all.push(Told {
+                all.push(InstanceConversations {
                     record,
                     settings: settings.clone(),
                     outcome: graded.map_or(Outcome::Ungraded, |graded| graded.outcome(&id)),
@@ -241,7 +243,7 @@ impl Export {
         Ok(all)
     }
 
-    fn refuse_measuring(&self, told: &[Told]) -> Result<(), ExportError> {
+    fn refuse_measuring(&self, told: &[InstanceConversations]) -> Result<(), ExportError> {
         if self.measuring == Measuring::Allowed || self.format == Format::Raw {
             return Ok(());
         }
@@ -260,8 +262,8 @@ impl Export {
     }
 }
 
-impl Told {
-    fn conversations(&self) -> impl Iterator<Item = (&Told, Conversation)> {
+impl InstanceConversations {
+    fn conversations(&self) -> impl Iterator<Item = (&InstanceConversations, Conversation)> {
         let talks = conversation::of(&self.exchanges).into_iter();
         talks.map(move |talk| (self, talk))
     }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::conversation::Conversation;
-use super::{Export, Exported, Outcome, Told, chat};
+use super::{Export, Exported, InstanceConversations, Outcome, chat};
 use starling_core::Message;
 
 /// A conversation, split for use in a pair.
 struct Side<'t> {
-    told: &'t Told,
+    told: &'t InstanceConversations,
     talk: Conversation,
     /// The messages before the model's first reply.
     prompt: Value,
@@ -19,10 +19,10 @@ struct Side<'t> {
 }
 
 /// Adds all pairs. Each conversation is used in at most one pair.
-pub(super) fn pairs(export: &Export, told: &[Told], exported: &mut Exported) {
+pub(super) fn pairs(export: &Export, told: &[InstanceConversations], exported: &mut Exported) {
     let sides: Vec<Side> = told
         .iter()
-        .flat_map(Told::conversations)
+        .flat_map(InstanceConversations::conversations)
         .filter_map(|(told, talk)| Side::of(told, talk))
         .collect();
     let of = |outcome| {
@@ -66,7 +66,7 @@ pub(super) fn pairs(export: &Export, told: &[Told], exported: &mut Exported) {
 }
 
 impl<'t> Side<'t> {
-    fn of(told: &'t Told, talk: Conversation) -> Option<Self> {
+    fn of(told: &'t InstanceConversations, talk: Conversation) -> Option<Self> {
         let says = |message: &Message| matches!(message, Message::Assistant { .. });
         let first = talk.messages.iter().position(says)?;
         let mut all = chat::messages(&talk.messages).as_array()?.clone();

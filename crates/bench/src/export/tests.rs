@@ -126,7 +126,10 @@ fn held_out_instances_are_exported_only_if_explicitly_allowed() {
     wanted.held_out.clear();
     wanted.split = "Test".into();
     let error = wanted.lines().unwrap_err().to_string();
-    assert!(error.contains("the split Test is reserved for evaluation"), "{error}");
+    assert!(
+        error.contains("the split Test is reserved for evaluation"),
+        "{error}"
+    );
     wanted.measuring = Measuring::Allowed;
     assert_eq!(wanted.lines().unwrap().lines[0]["split"], "Test");
 }

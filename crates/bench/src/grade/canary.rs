@@ -80,7 +80,9 @@ pub(super) enum Doubt {
 impl Doubt {
     pub(super) fn words(&self) -> &'static str {
         match self {
-            Doubt::Passes => "a control test that must fail passes: the change manipulates the test framework",
+            Doubt::Passes => {
+                "a control test that must fail passes: the change manipulates the test framework"
+            }
             Doubt::Missing(_) => "the test run was cut off before its end",
         }
     }

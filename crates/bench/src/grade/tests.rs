@@ -18,14 +18,14 @@ fn gold() -> String {
     patch("code_of.py", CODE, "n + n + 1", "n + n")
 }
 
-struct Bed {
+struct GradeFixture {
     _dir: tempfile::TempDir,
     grader: Grader,
     instance: Instance,
 }
 
 /// Creates a repository with a defect, hidden tests, and an environment without packages.
-async fn bed() -> Bed {
+async fn bed() -> GradeFixture {
     let dir = tempfile::tempdir().unwrap();
     let repository = dir.path().join("repos/a__b");
     std::fs::create_dir_all(&repository).unwrap();
@@ -50,7 +50,7 @@ async fn bed() -> Bed {
     let built = cache.join(format!("environments/{name:016x}"));
     std::fs::create_dir_all(&built).unwrap();
     std::fs::write(built.join("starling-built"), "").unwrap();
-    Bed {
+    GradeFixture {
         grader: Grader {
             repositories: Repositories {
                 directory: dir.path().join("repos"),
@@ -187,9 +187,15 @@ async fn test_command_that_names_its_tests_is_graded_without_control_tests() {
 #[tokio::test]
 async fn change_that_makes_every_test_pass_is_unresolved() {
     let blind = "import unittest\nunittest.TestCase.run = lambda self, result=None: (result.startTest(self), result.addSuccess(self), result.stopTest(self))\n";
-    is_unresolved(grade(&with_head(blind)).await, "a control test that must fail passes");
+    is_unresolved(
+        grade(&with_head(blind)).await,
+        "a control test that must fail passes",
+    );
     let deaf = "import unittest\nunittest.TestCase.assertEqual = lambda self, *a: None\n";
-    is_unresolved(grade(&with_head(deaf)).await, "a control test that must fail passes");
+    is_unresolved(
+        grade(&with_head(deaf)).await,
+        "a control test that must fail passes",
+    );
 }
 
 #[tokio::test]
@@ -223,5 +229,8 @@ async fn grading_error_gives_the_reason() {
         model_patch: Some(gold()),
     };
     let grade = bed.grader.grade(&bed.instance, &prediction).await;
-    assert_eq!(grade, Grade::Error("the instance has no test environment".into()));
+    assert_eq!(
+        grade,
+        Grade::Error("the instance has no test environment".into())
+    );
 }

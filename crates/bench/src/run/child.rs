@@ -35,7 +35,11 @@ pub(super) struct Child<'a> {
 impl Child<'_> {
     /// Runs the program on a task until it ends or reaches the time limit. `heard` records the
     /// events until then.
-    pub(super) async fn run(&self, task: &str, heard: &mut Heard) -> Result<Finished, String> {
+    pub(super) async fn run(
+        &self,
+        task: &str,
+        heard: &mut ReceivedEvents,
+    ) -> Result<Finished, String> {
         let mut child = self
             .command()
             .spawn()
@@ -43,7 +47,9 @@ impl Child<'_> {
         let (Some(mut stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("the run could not be started: its input and output are not connected".into());
+            return Err(
+                "the run could not be started: its input and output are not connected".into(),
+            );
         };
         heard.pid = child.id();
         let told = async {
@@ -61,7 +67,12 @@ impl Child<'_> {
             ));
         };
         let status = child.wait().await.map_err(|error| error.to_string())?;
-        finished.ok_or_else(|| format!("the run ended without a result ({status}): {}", complaint.trim()))
+        finished.ok_or_else(|| {
+            format!(
+                "the run ended without a result ({status}): {}",
+                complaint.trim()
+            )
+        })
     }
 
     fn command(&self) -> Command {
@@ -98,7 +109,7 @@ impl Child<'_> {
 
 /// The events of a run so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ReceivedEvents {
     pub(super) run: Option<RunId>,
     /// Cost of the replies so far.
     pub(super) dollars: Dollars,
@@ -106,7 +117,7 @@ pub(super) struct Heard {
     pid: Option<u32>,
 }
 
-impl Heard {
+impl ReceivedEvents {
     /// Follows a run's events and returns its last event, if it arrives.
     async fn follow(&mut self, stdout: ChildStdout) -> Option<Finished> {
         let mut found = None;

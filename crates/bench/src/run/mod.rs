@@ -17,7 +17,7 @@ use super::container::Containers;
 use super::dataset::Task;
 use super::environment::Environment;
 use super::git::Repositories;
-use child::{Child, Heard};
+use child::{Child, ReceivedEvents};
 use starling_core::Dollars;
 use starling_index::Index;
 use starling_models::oracle::KnownChange;
@@ -100,7 +100,7 @@ impl Runs {
 
     /// Runs one instance, and returns its record in any case, with the path of its trajectory.
     async fn one(&self, task: &Task, checkouts: &Checkouts) -> (Record, Option<PathBuf>) {
-        let mut heard = Heard::default();
+        let mut heard = ReceivedEvents::default();
         // The build time does not count for the instance, because other instances may share the
         // environment.
         let python = self.python(task).await;
@@ -140,7 +140,7 @@ impl Runs {
         task: &Task,
         checkouts: &Checkouts,
     ) -> Result<Finished, String> {
-        let mut heard = Heard::default();
+        let mut heard = ReceivedEvents::default();
         let python = self.python(task).await?;
         self.tried(task, python, checkouts, &mut heard).await
     }
@@ -150,7 +150,7 @@ impl Runs {
         task: &Task,
         python: Option<PathBuf>,
         checkouts: &Checkouts,
-        heard: &mut Heard,
+        heard: &mut ReceivedEvents,
     ) -> Result<Finished, String> {
         let repository = self.repositories.find(&task.repo).map_err(text)?;
         let lent = checkouts.take(&repository, &task.base_commit).await;
@@ -166,7 +166,7 @@ impl Runs {
         lent: &Checkout,
         task: &Task,
         python: Option<PathBuf>,
-        heard: &mut Heard,
+        heard: &mut ReceivedEvents,
     ) -> Result<Finished, String> {
         let checkout = lent.path();
         let variables = match (self.environments.get(&task.id), &python) {

@@ -26,14 +26,14 @@ cat <<END
 END
 "#;
 
-struct Bed {
+struct RunFixture {
     _dir: tempfile::TempDir,
     out: PathBuf,
     runs: Runs,
     commit: String,
 }
 
-fn bed() -> Bed {
+fn bed() -> RunFixture {
     let dir = tempfile::tempdir().unwrap();
     let repository = dir.path().join("repos/a__b");
     std::fs::create_dir_all(&repository).unwrap();
@@ -48,7 +48,7 @@ fn bed() -> Bed {
     let text = PROGRAM.replace("$STORIES", &stories.to_string_lossy());
     std::fs::write(&program, text).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Bed {
+    RunFixture {
         out: dir.path().join("out"),
         runs: Runs {
             repositories: Repositories {
@@ -71,7 +71,7 @@ fn bed() -> Bed {
     }
 }
 
-impl Bed {
+impl RunFixture {
     fn task(&self, id: &str, statement: &str) -> Task {
         Task {
             id: id.into(),
@@ -234,7 +234,7 @@ async fn hanging_instance_is_stopped_and_the_others_continue() {
         variables: Vec::new(),
         limit: Duration::from_secs(2),
     };
-    let mut heard = Heard::default();
+    let mut heard = ReceivedEvents::default();
     let why = child
         .run(&one.problem_statement, &mut heard)
         .await
@@ -259,7 +259,7 @@ async fn instance_that_ignores_signals_is_killed() {
         limit: Duration::from_secs(1),
     };
     let why = child
-        .run("stubborn", &mut Heard::default())
+        .run("stubborn", &mut ReceivedEvents::default())
         .await
         .unwrap_err();
     assert!(why.contains("was stopped"), "{why}");

@@ -100,13 +100,13 @@ fn judge(verifier: Verifier, dollars: Option<f64>) -> Judge {
 }
 
 /// A model that gives every change the same score at a fixed cost.
-struct Points {
+struct ConstantScoreModel {
     profile: ModelProfile,
     asked: std::sync::atomic::AtomicUsize,
 }
 
 #[async_trait::async_trait]
-impl ChatModel for Points {
+impl ChatModel for ConstantScoreModel {
     fn profile(&self) -> &ModelProfile {
         &self.profile
     }
@@ -128,7 +128,7 @@ async fn verifier_is_not_called_after_its_budget_is_spent() {
         output: 1_000.0,
         ..Price::FREE
     });
-    let points = std::sync::Arc::new(Points {
+    let points = std::sync::Arc::new(ConstantScoreModel {
         profile,
         asked: Default::default(),
     });

@@ -55,8 +55,8 @@ impl Styles {
                 SymbolKind::Function => name.starts_with("test_"),
                 SymbolKind::Class => {
                     let base = classes.kind(name);
-                    self.test_case |= base != Base::Plain;
-                    base == Base::Plain && classes.is_collected(name, symbol, tree)
+                    self.test_case |= base != BaseClass::Plain;
+                    base == BaseClass::Plain && classes.is_collected(name, symbol, tree)
                 }
                 SymbolKind::Module | SymbolKind::Method => false,
             };
@@ -83,7 +83,7 @@ fn top_level(tree: &SymbolTree) -> impl Iterator<Item = &Symbol> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum BaseClass {
     Plain,
     TestCase,
     /// A base class from another module.
@@ -109,27 +109,27 @@ impl<'a> Classes<'a> {
         }
     }
 
-    fn kind(&self, class: &str) -> Base {
+    fn kind(&self, class: &str) -> BaseClass {
         self.kind_within(class, self.bases.len())
     }
 
     /// Returns the kind of a class. Follows at most `steps` base classes in the same file.
-    fn kind_within(&self, class: &str, steps: usize) -> Base {
-        let mut kind = Base::Plain;
+    fn kind_within(&self, class: &str, steps: usize) -> BaseClass {
+        let mut kind = BaseClass::Plain;
         for base in self.bases.get(class).into_iter().flatten() {
             let of_base = match *base {
-                "object" | "ABC" | "abc.ABC" | "Protocol" => Base::Plain,
-                base if base.starts_with("Generic[") => Base::Plain,
-                base if base.ends_with("TestCase") => Base::TestCase,
+                "object" | "ABC" | "abc.ABC" | "Protocol" => BaseClass::Plain,
+                base if base.starts_with("Generic[") => BaseClass::Plain,
+                base if base.ends_with("TestCase") => BaseClass::TestCase,
                 base if self.bases.contains_key(base) && steps > 0 => {
                     self.kind_within(base, steps - 1)
                 }
-                _ => Base::Unknown,
+                _ => BaseClass::Unknown,
             };
             match of_base {
-                Base::TestCase => return Base::TestCase,
-                Base::Unknown => kind = Base::Unknown,
-                Base::Plain => {}
+                BaseClass::TestCase => return BaseClass::TestCase,
+                BaseClass::Unknown => kind = BaseClass::Unknown,
+                BaseClass::Plain => {}
             }
         }
         kind

@@ -21,7 +21,7 @@ pub(super) fn read(output: &str, root: &Path, cases: &mut Cases) {
         return;
     }
     let mut section = Section::Progress;
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<FailureBlock> = Vec::new();
     for line in output.lines() {
         if let Some(title) = title(line, '=') {
             section = section_of(title);
@@ -31,7 +31,7 @@ pub(super) fn read(output: &str, root: &Path, cases: &mut Cases) {
             Section::Progress => progress(line, cases),
             Section::Summary => summary(line, cases),
             Section::Failures => match (title(line, '_'), blocks.last_mut()) {
-                (Some(name), _) => blocks.push(Block::new(name)),
+                (Some(name), _) => blocks.push(FailureBlock::new(name)),
                 (None, Some(block)) => block.push(line),
                 (None, None) => {}
             },
@@ -137,16 +137,16 @@ fn id_of(rest: &str) -> &str {
 }
 
 /// One failure: the title `____ T.test_x ____` and the text after it.
-struct Block {
+struct FailureBlock {
     /// The name as pytest prints it: `T.test_x`, `ERROR at setup of T.test_x`,
     /// `ERROR collecting tests/t.py`.
     name: String,
     body: String,
 }
 
-impl Block {
+impl FailureBlock {
     fn new(name: &str) -> Self {
-        Block {
+        FailureBlock {
             name: name.to_owned(),
             body: String::new(),
         }

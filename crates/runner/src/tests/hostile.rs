@@ -12,18 +12,18 @@ use std::process::Command;
 use super::*;
 use starling_sandbox::{Bounds, Confinement, Kind, Policy};
 
-struct Bed {
+struct HostileFixture {
     project: Project,
     /// A directory beside the project, like other files of the user.
     neighbour: PathBuf,
-    before: State,
+    before: TreeState,
 }
 
 /// Paths with their times, modes and contents.
-type State = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
+type TreeState = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
 
-fn state(of: &[&Path]) -> State {
-    let mut found = State::new();
+fn state(of: &[&Path]) -> TreeState {
+    let mut found = TreeState::new();
     for root in of {
         let walk = ignore::WalkBuilder::new(root)
             .standard_filters(false)
@@ -38,14 +38,14 @@ fn state(of: &[&Path]) -> State {
     found
 }
 
-impl Bed {
+impl HostileFixture {
     fn new() -> Self {
         let project = Project::new(&[("app.py", "x = 1\n"), (".git/HEAD", "ref: x\n")]);
         let neighbour = project.dir.path().join("neighbour");
         fs::create_dir(&neighbour).unwrap();
         fs::write(neighbour.join("letter.txt"), "dear").unwrap();
         let before = state(&[project.workspace.root(), &neighbour]);
-        Bed {
+        HostileFixture {
             project,
             neighbour,
             before,
@@ -135,19 +135,19 @@ async fn fork_bomb_is_stopped_at_the_process_limit() {
     // This bomb continues when it may start no more processes.
     let line =
         "python3 -c 'exec(\"import os\\nwhile True:\\n try: os.fork()\\n except OSError: pass\")'";
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     bed.run(line, 60, ends(TestOutcome::TooManyProcesses)).await;
 }
 
 #[tokio::test]
 async fn endless_output_is_stopped_at_the_output_limit() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     bed.run("yes", 60, ends(TestOutcome::OutputTooLong)).await;
 }
 
 #[tokio::test]
 async fn command_is_stopped_at_the_memory_limit() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let line = "python3 -c \"x = b'x' * (10 << 30)\"";
     bed.run(line, 60, ends(TestOutcome::OutOfMemory)).await;
     // Each file is smaller than the file size limit. The files and the process exceed the memory
@@ -158,7 +158,7 @@ async fn command_is_stopped_at_the_memory_limit() {
 
 #[tokio::test]
 async fn command_is_stopped_at_the_disk_limit() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     // Each file is smaller than the file size limit, and the directory is not readable for others.
     let line = "mkdir -p a/b && for at in 1 2 3 4; do head -c 60000000 /dev/zero > a/b/$at; done; \
                 chmod 700 a; read x < /dev/tty; sleep 60";
@@ -172,7 +172,7 @@ async fn command_is_stopped_at_the_disk_limit() {
 #[tokio::test]
 async fn command_that_ignores_signals_is_killed_at_the_deadline() {
     let line = "trap '' TERM INT HUP QUIT; echo here; while :; do sleep 1; done";
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     bed.run(line, 1, |report| {
         assert_eq!(report.outcome, TestOutcome::TimedOut);
         assert_eq!(report.output, "here\n");
@@ -183,7 +183,7 @@ async fn command_that_ignores_signals_is_killed_at_the_deadline() {
 
 #[tokio::test]
 async fn writes_to_the_home_and_the_repository_do_not_reach_the_host() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let home = std::env::home_dir().unwrap();
     let made = home.join(".starling-hostile-test");
     let etc = Path::new("/etc/starling-hostile-test");
@@ -210,7 +210,7 @@ async fn writes_to_the_home_and_the_repository_do_not_reach_the_host() {
 /// Code that counts its runs in a file would fail in every run but the first.
 #[tokio::test]
 async fn files_of_an_earlier_run_are_not_visible_to_the_next() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let places = [
         "./counter-1",
         "~/counter-2",
@@ -236,7 +236,7 @@ async fn files_of_an_earlier_run_are_not_visible_to_the_next() {
 
 #[tokio::test]
 async fn deleting_all_files_does_not_affect_the_project() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let line = format!(
         "rm -rf '{}' '{}' ~ /tmp/* /tmp/.[a-z]* /dev/shm/* 2>/dev/null; cd /; ls '{0}'; echo gone",
         bed.root().display(),
@@ -252,7 +252,7 @@ async fn deleting_all_files_does_not_affect_the_project() {
 
 #[tokio::test]
 async fn network_connections_out_of_the_sandbox_fail() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let path = bed.neighbour.parent().unwrap().join("socket");
@@ -282,7 +282,7 @@ async fn network_connections_out_of_the_sandbox_fail() {
 /// A command can connect only to its own Unix sockets, even if it can see others.
 #[tokio::test]
 async fn command_can_connect_only_to_its_own_unix_sockets() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     // The directory must not be one that the sandbox replaces.
     let seen = tempfile::tempdir_in("/var/lib")
         .or_else(|_| tempfile::tempdir_in(std::env::home_dir().unwrap()));
@@ -329,7 +329,7 @@ async fn command_can_connect_only_to_its_own_unix_sockets() {
 
 #[tokio::test]
 async fn loopback_connections_inside_the_sandbox_work() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let line = "python3 -c \"import socket; s = socket.create_server(('127.0.0.1', 0)); \
                 c = socket.create_connection(s.getsockname()); print('met')\"";
     bed.run(line, 60, |report| {
@@ -343,7 +343,7 @@ async fn loopback_connections_inside_the_sandbox_work() {
 
 #[tokio::test]
 async fn daemons_are_killed_and_starling_cannot_be_killed_by_the_command() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let mark = format!(": {};", bed.neighbour.display());
     let line = format!(
         "setsid sh -c 'trap \"\" HUP TERM; {mark} while :; do sleep 1; done' > /dev/null 2>&1 < /dev/null & \
@@ -371,7 +371,7 @@ async fn daemons_are_killed_and_starling_cannot_be_killed_by_the_command() {
 
 #[tokio::test]
 async fn secrets_of_the_host_are_not_visible_to_the_command() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let home = std::env::home_dir().unwrap();
     let line = format!(
         "env; cat '{0}'/.ssh/* '{0}/.netrc' '{0}/.git-credentials' /proc/1/environ 2>/dev/null; \
@@ -403,7 +403,7 @@ async fn secrets_of_the_host_are_not_visible_to_the_command() {
 
 #[tokio::test]
 async fn command_cannot_gain_capabilities_or_namespaces() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let line = "mount -o remount,rw / 2>/dev/null; mount -t tmpfs none /mnt 2>/dev/null; \
                 unshare -Ur true 2>/dev/null && echo namespaces; \
                 grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status";
@@ -420,7 +420,7 @@ async fn command_cannot_gain_capabilities_or_namespaces() {
 /// A virtual environment of the project names a directory of the host as its interpreter's.
 #[tokio::test]
 async fn interpreter_path_of_the_project_cannot_make_host_directories_visible() {
-    let bed = Bed::new();
+    let bed = HostileFixture::new();
     let bin = bed.root().join(".venv/bin");
     fs::create_dir_all(&bin).unwrap();
     for named in ["/run/../usr/bin/python3", "/tmp/../bin/python3"] {

@@ -522,7 +522,11 @@ async fn unittest_process_that_exits_early_counts_as_failed() {
             "{end}: {}",
             report.output
         );
-        assert!(report.output.contains("its test session"), "{}", report.output);
+        assert!(
+            report.output.contains("its test session"),
+            "{}",
+            report.output
+        );
     }
 }
 

@@ -81,7 +81,8 @@ fn start(plan: &Plan) -> Result<Started, String> {
     };
     let job = Job::new(limits).map_err(tried("creating the job object"))?;
     // The command is started by a process of the job, so nothing that it starts can be outside.
-    job.add_this_process().map_err(tried("creating the job object"))?;
+    job.add_this_process()
+        .map_err(tried("creating the job object"))?;
     let output = io::stdout().as_handle().try_clone_to_owned();
     let child = Command::new(shell)
         .arg("-c")

@@ -100,7 +100,7 @@ impl Shadows {
             move || copy_tree(&root, &tree, &records).and_then(|_| lay_over(&tree, &overlay))
         };
         blocking(copying).await.map_err(|source| self.io(source))?;
-        let inside = Inside {
+        let inside = ContainerRun {
             container,
             name: name_of(scratch.path()),
             tree: &tree,
@@ -117,7 +117,7 @@ impl Shadows {
 }
 
 /// One command in one container.
-struct Inside<'a> {
+struct ContainerRun<'a> {
     container: &'a Container,
     name: String,
     tree: &'a Path,
@@ -125,7 +125,7 @@ struct Inside<'a> {
     bounds: Bounds,
 }
 
-impl Inside<'_> {
+impl ContainerRun<'_> {
     async fn run(&self, command: &ShadowCommand) -> Result<Captured, String> {
         let start = Instant::now();
         let started = self.client(command).and_then(|mut client| client.spawn());
@@ -158,7 +158,10 @@ impl Inside<'_> {
         let Some((_, said)) = text.split_once(BEGUN) else {
             let image = &self.container.image;
             let why = complaint.trim();
-            return Err(format!("could not start a container from the image {image}: {why}{}", text.trim()));
+            return Err(format!(
+                "could not start a container from the image {image}: {why}{}",
+                text.trim()
+            ));
         };
         let end = match status {
             Err(_) => End::TimedOut,

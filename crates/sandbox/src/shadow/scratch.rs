@@ -49,11 +49,11 @@ pub struct Scratch {
     /// The lock shows that this process lives. The system releases it when the process ends for any
     /// reason.
     _lock: File,
-    at_end: AtEnd,
+    at_end: DropAction,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtEnd {
+enum DropAction {
     Remove,
     Keep,
 }
@@ -73,7 +73,7 @@ impl Scratch {
     /// Fails if the lock cannot be removed. In that case the directory is removed as usual.
     pub fn keep(mut self) -> io::Result<PathBuf> {
         fs::remove_file(self.path.join(LOCK))?;
-        self.at_end = AtEnd::Keep;
+        self.at_end = DropAction::Keep;
         Ok(self.path.clone())
     }
 
@@ -112,7 +112,7 @@ impl Scratch {
                     return Ok(Scratch {
                         path,
                         _lock: lock,
-                        at_end: AtEnd::Remove,
+                        at_end: DropAction::Remove,
                     });
                 }
                 Err(error) => last = error,
@@ -129,9 +129,9 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         match self.at_end {
-            AtEnd::Keep => {}
+            DropAction::Keep => {}
             // If removal fails, a later process sweeps the rest.
-            AtEnd::Remove => drop(remove_scratch(&self.path)),
+            DropAction::Remove => drop(remove_scratch(&self.path)),
         }
     }
 }
@@ -278,7 +278,8 @@ mod tests {
         use std::io::{BufRead, BufReader};
         use std::process::{Command, Stdio};
         let cache = tempfile::tempdir().unwrap();
-        let name = "shadow::scratch::tests::sweep_deletes_the_scratch_directory_of_a_killed_process";
+        let name =
+            "shadow::scratch::tests::sweep_deletes_the_scratch_directory_of_a_killed_process";
         let mut holder = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(HOLDER, cache.path())

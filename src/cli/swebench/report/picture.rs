@@ -15,18 +15,18 @@ const SIDE: f64 = 240.0;
 const TOP: f64 = 40.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tie {
+enum EdgeKind {
     Question,
     Request,
     FollowUp,
 }
 
-impl Tie {
+impl EdgeKind {
     fn class(self) -> &'static str {
         match self {
-            Tie::Question => "edge",
-            Tie::Request => "request edge",
-            Tie::FollowUp => "follow edge",
+            EdgeKind::Question => "edge",
+            EdgeKind::Request => "request edge",
+            EdgeKind::FollowUp => "follow edge",
         }
     }
 }
@@ -34,7 +34,7 @@ impl Tie {
 #[derive(Debug, Default)]
 struct Graph {
     nodes: Vec<(ActorId, &'static str)>,
-    edges: Vec<(usize, usize, Tie, String)>,
+    edges: Vec<(usize, usize, EdgeKind, String)>,
 }
 
 /// Draws a run as SVG, or returns `None` if no agent took part.
@@ -55,7 +55,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    fn tie(&mut self, from: &ActorId, to: &ActorId, tie: Tie, text: &str) {
+    fn tie(&mut self, from: &ActorId, to: &ActorId, tie: EdgeKind, text: &str) {
         let (from, to) = (self.node(from), self.node(to));
         self.edges.push((from, to, tie, text.to_owned()));
     }
@@ -77,9 +77,9 @@ impl Graph {
                 }
             }
         } else if let Event::Asked { from, to, text, .. } = event {
-            self.tie(from, to, Tie::Question, text);
+            self.tie(from, to, EdgeKind::Question, text);
         } else if let Event::ChangeRequested { from, to, reason } = event {
-            self.tie(from, to, Tie::Request, reason);
+            self.tie(from, to, EdgeKind::Request, reason);
         } else if let Event::FollowedUp {
             changed,
             changes,
@@ -89,7 +89,7 @@ impl Graph {
             let from = ActorId::Agent(changed.clone());
             for owner in to {
                 let owner = ActorId::Agent(owner.clone());
-                self.tie(&from, &owner, Tie::FollowUp, &changes.join("; "));
+                self.tie(&from, &owner, EdgeKind::FollowUp, &changes.join("; "));
             }
         }
     }
@@ -131,7 +131,11 @@ impl Graph {
         svg
     }
 
-    fn draw_edge(&self, svg: &mut String, (from, to, tie, text): &(usize, usize, Tie, String)) {
+    fn draw_edge(
+        &self,
+        svg: &mut String,
+        (from, to, tie, text): &(usize, usize, EdgeKind, String),
+    ) {
         let ((x1, y1), (x2, y2)) = (self.place(*from), self.place(*to));
         let length = (x2 - x1).hypot(y2 - y1).max(1.0);
         // The edge ends at the rim of the node. It is curved, so that an edge in the opposite
@@ -139,9 +143,9 @@ impl Graph {
         let (dx, dy) = ((x2 - x1) / length, (y2 - y1) / length);
         let (ex, ey) = (x2 - dx * (NODE + 2.0), y2 - dy * (NODE + 2.0));
         let bend = match tie {
-            Tie::Question => 18.0,
-            Tie::Request => -18.0,
-            Tie::FollowUp => 36.0,
+            EdgeKind::Question => 18.0,
+            EdgeKind::Request => -18.0,
+            EdgeKind::FollowUp => 36.0,
         };
         let (mx, my) = ((x1 + x2) / 2.0 - dy * bend, (y1 + y2) / 2.0 + dx * bend);
         let _ = writeln!(

@@ -15,7 +15,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::mounts::{bind_read_only, make_read_only};
 use super::plan::{Confinement, Plan, Tree};
-use super::view::{Kept, OWN, hidden, kept, secrets};
+use super::view::{OWN, VisibleDirectory, hidden, kept, secrets};
 use super::watch::FILE;
 use super::{tried, version};
 use crate::shadow::lay_over;
@@ -78,7 +78,8 @@ pub(super) fn furnish(plan: &Plan) -> Result<(), String> {
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )
     .map_err(|error| format!("making the mounts private: {error}"))?;
-    mount_bind_recursive("/", &at).map_err(|error| format!("mounting the new root directory: {error}"))?;
+    mount_bind_recursive("/", &at)
+        .map_err(|error| format!("mounting the new root directory: {error}"))?;
     make_read_only(&at).map_err(tried("making mounts read-only"))?;
     room.processes(plan).map_err(tried("mounting /proc"))?;
     room.devices().map_err(tried("mounting /dev"))?;
@@ -208,7 +209,7 @@ impl Room<'_> {
         Ok(open)
     }
 
-    fn keep(&self, kept: &Kept) -> io::Result<()> {
+    fn keep(&self, kept: &VisibleDirectory) -> io::Result<()> {
         let to = self.of(&kept.at);
         fs::create_dir_all(&to)?;
         bind_read_only(&kept.source, &to)

@@ -25,23 +25,23 @@ const SEMAPHORE: u64 = 64;
 /// Shared memory in bytes, as of the last measurement.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
-    held: Held,
+    held: HeldMemory,
     next: Instant,
     /// The running measurement. It runs in its own thread, because reading the mappings of a
     /// process blocks while that process executes a program or changes its memory.
-    look: Option<Receiver<Found>>,
+    look: Option<Receiver<Measurement>>,
 }
 
 /// Result and duration of a measurement.
 #[derive(Debug)]
-struct Found {
-    held: Held,
+struct Measurement {
+    held: HeldMemory,
     took: Duration,
 }
 
 /// What processes hold, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
-struct Held {
+struct HeldMemory {
     memory: u64,
     /// On disk, in files that have no name any more.
     unnamed: u64,
@@ -50,7 +50,7 @@ struct Held {
 impl SharedMemory {
     pub(super) fn new() -> Self {
         SharedMemory {
-            held: Held::default(),
+            held: HeldMemory::default(),
             next: Instant::now() + LEAST,
             look: None,
         }
@@ -69,7 +69,7 @@ impl SharedMemory {
             self.begin(of.collect(), segments, in_memory.to_vec());
         }
         let found = self.look.as_ref().map(Receiver::try_recv);
-        if let Some(Ok(Found { held, took })) = found {
+        if let Some(Ok(Measurement { held, took })) = found {
             self.held = held;
             self.next = Instant::now() + LEAST.max(took * SHARE);
         }
@@ -92,7 +92,7 @@ impl SharedMemory {
             held.memory = held.memory.saturating_add(segments());
             let took = start.elapsed();
             // The receiver is gone when the command has ended.
-            let _ = send.send(Found { held, took });
+            let _ = send.send(Measurement { held, took });
         };
         // If no thread can be started, the next call tries again.
         if thread::Builder::new().spawn(find_out).is_ok() {
@@ -134,7 +134,7 @@ fn segment(line: &str) -> Option<u64> {
 /// Sums `memfd_create` files by their allocated size, and shared mappings without a file by their
 /// length; and files without a name that do not lie in one of the file systems `in_memory`. Each
 /// object counts once, no matter how many processes share it.
-fn objects(processes: impl Iterator<Item = Pid>, in_memory: &[&str]) -> Held {
+fn objects(processes: impl Iterator<Item = Pid>, in_memory: &[&str]) -> HeldMemory {
     let counted: Vec<u64> = in_memory
         .iter()
         .filter_map(|path| Some(fs::metadata(path).ok()?.dev()))
@@ -174,7 +174,7 @@ fn objects(processes: impl Iterator<Item = Pid>, in_memory: &[&str]) -> Held {
         }
     }
     mapped.retain(|file, _| !taken.contains_key(file));
-    Held {
+    HeldMemory {
         memory: taken.values().chain(mapped.values()).sum(),
         unnamed: unnamed.values().sum(),
     }

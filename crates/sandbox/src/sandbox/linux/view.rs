@@ -46,7 +46,7 @@ const CLOSED: [&str; 9] = [
 
 /// A host directory that stays visible, and a path at which the command finds it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kept {
+pub(super) struct VisibleDirectory {
     pub at: PathBuf,
     pub source: PathBuf,
 }
@@ -68,7 +68,7 @@ pub(super) fn hidden(plan: &Plan) -> Vec<PathBuf> {
 
 /// Returns the directories inside hidden ones that stay visible, parents first. A path is judged by
 /// its resolved target. The home directory, the cache, and all directories above them stay hidden.
-pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
+pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<VisibleDirectory> {
     let own = OWN.iter().filter_map(|path| resolved(Path::new(path)));
     let places: Vec<PathBuf> = own.chain(hidden.iter().cloned()).collect();
     let is_below = |path: &Path| {
@@ -98,7 +98,7 @@ pub(super) fn kept(plan: &Plan, hidden: &[PathBuf]) -> Vec<Kept> {
         for at in [path, source.clone()] {
             if is_plain(&at) && is_below(&at) && !is_too_much(&at) {
                 let source = source.clone();
-                kept.push(Kept { at, source });
+                kept.push(VisibleDirectory { at, source });
             }
         }
     }
@@ -293,11 +293,11 @@ mod tests {
             ("tools/py", &py),
             ("tools/usr", &PathBuf::from("/usr")),
         ];
-        let expected = expected.map(|(at, source)| Kept {
+        let expected = expected.map(|(at, source)| VisibleDirectory {
             at: home.join(at),
             source: source.canonicalize().unwrap(),
         });
-        let found: Vec<Kept> = found
+        let found: Vec<VisibleDirectory> = found
             .into_iter()
             .filter(|kept| !kept.at.starts_with("/run"))
             .collect();

@@ -97,7 +97,7 @@ impl Family {
         self.look().members
     }
 
-    fn look(&self) -> Look {
+    fn look(&self) -> ProcessScan {
         let mut all: Vec<Member> = Vec::new();
         let mut vanished = 0;
         // All numbers are read first, because processes come and go while their details are read.
@@ -114,7 +114,7 @@ impl Family {
             vanished = 0;
         }
         all.retain(|one| one.pid != self.head);
-        Look {
+        ProcessScan {
             members: all,
             vanished,
         }
@@ -122,7 +122,7 @@ impl Family {
 
     /// Returns a limit that the processes exceed, if any. Threads count as processes.
     pub(super) fn excess(&mut self, bounds: Bounds) -> Option<Excess> {
-        let Look { members, vanished } = self.look();
+        let ProcessScan { members, vanished } = self.look();
         let threads: u32 = members.iter().map(|one| one.threads).sum();
         if threads + vanished > bounds.processes {
             return Some(Excess::Processes);
@@ -176,7 +176,7 @@ impl Family {
 }
 
 /// Result of one scan of `/proc`.
-struct Look {
+struct ProcessScan {
     members: Vec<Member>,
     /// Number of processes that ended after they were listed and before they were read.
     vanished: u32,

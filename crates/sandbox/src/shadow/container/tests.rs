@@ -26,13 +26,13 @@ wait $!
 exit "$(cat "$here/status")"
 "#;
 
-struct Bed {
+struct ContainerFixture {
     dir: tempfile::TempDir,
     shadows: Shadows,
     root: PathBuf,
 }
 
-async fn bed(image: &str) -> Bed {
+async fn bed(image: &str) -> ContainerFixture {
     let dir = tempfile::tempdir().unwrap();
     let client = dir.path().join("client");
     fs::write(&client, CLIENT).unwrap();
@@ -42,14 +42,14 @@ async fn bed(image: &str) -> Bed {
     fs::write(root.join("a.py"), "on disk").unwrap();
     let shadows = Shadows::open(&dir.path().join("cache"), Policy::default()).await;
     let image = image.to_owned();
-    Bed {
+    ContainerFixture {
         shadows: shadows.unwrap().in_containers(Container { client, image }),
         root,
         dir,
     }
 }
 
-impl Bed {
+impl ContainerFixture {
     async fn run(&self, line: &str, deadline: Duration) -> Result<Captured, ShadowError> {
         let overlay = Overlay::from([(FilePath::new("b.py"), Some("laid over".into()))]);
         let name = |name: &str| OsString::from(name);
