@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use starling_config::{KeyInfo, LoadedConfig, is_section, key_info, keys, nearest};
 
-/// One setting.
+/// One configuration setting, with its value and origin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
     pub key: String,

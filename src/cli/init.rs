@@ -13,7 +13,7 @@ use starling_config::{Config, ModelConfig, user_file};
 use starling_models::providers::with_key;
 use starling_models::registry::resolve;
 
-/// The model for all roles and its configuration.
+/// A model that the user chose for all roles, with its configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelChoice {
     /// A name for `roles.agent`.

@@ -41,9 +41,9 @@ use starling_workspace::{PathPolicy, private_file};
 const READING: Duration = Duration::from_millis(400);
 /// Keys that follow a dropped key within this time are dropped as well: they are the rest of a word.
 const WORD: Duration = Duration::from_secs(1);
-/// Said about a key that came before its question can have been read.
+/// Message about a key that was pressed before the user can have read the question.
 const EARLY: &str = "key ignored: the question just appeared; wait a second, then try again";
-/// Said about keys that do not answer because they came together.
+/// Message about keys that are ignored because several arrived at once.
 const TOGETHER: &str = "keys ignored: several came at once; wait a second, then press one key";
 /// Interval at which the live view is redrawn without events.
 const FRAME: Duration = Duration::from_millis(120);

@@ -62,7 +62,7 @@ impl Lanes {
     }
 }
 
-/// What is remembered of an open span.
+/// An open span: its lane, its start, and the fields that were recorded later.
 struct OpenSpan {
     lane: usize,
     label: String,
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is written while `work` runs.
+    /// Runs `work` and returns the trace that was written meanwhile.
     fn written(work: impl FnOnce()) -> Vec<Value> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace.json");

@@ -12,7 +12,7 @@ use starling_sandbox::Scratch;
 /// Maximum number of idle checkouts to keep.
 const MOST_IDLE: usize = 16;
 
-/// Checkouts in one folder. Each is lent to one user at a time.
+/// A pool of checkouts in one directory. Each checkout is used by one run at a time.
 #[derive(Debug, Clone)]
 pub struct Checkouts(Arc<Shared>);
 
@@ -37,7 +37,7 @@ struct Idle {
     folder: PathBuf,
 }
 
-/// The files of one commit, lent to one user. If the user drops it without calling
+/// The files of one commit, for the use of one run. If the run drops it without calling
 /// [`Checkout::done`], a process may still be using it, so it is removed instead of reused.
 #[derive(Debug)]
 pub struct Checkout {
@@ -48,8 +48,8 @@ pub struct Checkout {
 }
 
 impl Checkouts {
-    /// Keeps checkouts in `folder`, which must contain nothing else. The folder is removed when no
-    /// user needs them any more.
+    /// Keeps checkouts in `folder`, which must contain nothing else. The folder is removed when the last
+    /// user of the pool drops it.
     pub fn below(folder: PathBuf) -> Self {
         Checkouts(Arc::new(Shared {
             folder,

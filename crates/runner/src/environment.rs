@@ -136,7 +136,8 @@ pub(super) fn withheld(
     })
 }
 
-/// The variables that a Python text cannot do without: those that it reads by `environ["NAME"]`.
+/// Returns the environment variables that Python code requires: those that it reads with
+/// `environ["NAME"]`.
 pub fn needed_variables(text: &str) -> BTreeSet<&str> {
     let keys = text.split("environ[").skip(1).filter_map(|rest| {
         let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;

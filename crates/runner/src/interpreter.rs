@@ -1,4 +1,4 @@
-//! The project's Python.
+//! Finds the Python interpreter of a project.
 
 mod modules;
 mod places;
@@ -19,28 +19,29 @@ use starling_workspace::Overlay;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const ANSWER_BYTES: usize = 64 << 10;
-/// Its own path comes before anything else can: a shim costs a tenth of a second for each start.
+/// Python code that prints the interpreter's real path. The real path is used because a shim (such as
+/// pyenv's) adds a tenth of a second to each start.
 const QUESTION: &str = "import sys, importlib.util as u; \
                         print('starling', u.find_spec('pytest') is not None, sys.executable)";
 
-/// An interpreter that answered.
+/// An interpreter that runs in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interpreter {
     pub path: PathBuf,
     pub has_pytest: bool,
-    /// For the user: which interpreters of the project were passed over, and why.
+    /// A warning for the user: the project's interpreters that were skipped, with the reasons.
     pub warning: Option<String>,
 }
 
-/// What is printed before each interpreter is asked, with its number.
+/// The line that is printed, with a number, before each interpreter is probed.
 const ASKED: &str = "starling-asks";
 
-/// The first interpreter that runs: the one given, else of those in [`candidates`]. They are asked in a
-/// shadow, since the first ones are the project's; and from outside the workspace, so that none of its
-/// modules can answer in the place of the standard library's.
+/// Returns the first interpreter that runs: the given one, or else one of [`candidates`]. They are
+/// probed in a shadow, because some belong to the project and are not trusted, and from a directory
+/// outside the workspace, so that no module of the project replaces one of the standard library.
 ///
 /// # Errors
-/// Why no shadow could be made.
+/// No shadow could be created.
 pub(super) async fn find(
     root: &Path,
     given: Option<&Path>,
@@ -85,7 +86,7 @@ pub(super) async fn find(
     }))
 }
 
-/// For the user: no interpreter ran.
+/// Returns the error for the user that no interpreter runs, with the interpreters that were tried.
 pub(super) fn unanswered(asked: &[PathBuf]) -> String {
     let asked: Vec<String> = asked.iter().map(|one| one.display().to_string()).collect();
     format!(
@@ -95,7 +96,7 @@ pub(super) fn unanswered(asked: &[PathBuf]) -> String {
     )
 }
 
-/// How many interpreters were asked before the one that answered.
+/// Returns the number of interpreters that were probed before the first that responded.
 fn passed_over(output: &str) -> usize {
     let before = output.lines().take_while(|line| answer(line).is_none());
     let asked = before.filter_map(|line| line.strip_prefix(ASKED)?.trim().parse().ok());
@@ -106,8 +107,8 @@ fn word(path: &Path) -> String {
     quote(&path.to_string_lossy())
 }
 
-/// An answer counts only if it names an interpreter that is there, straight from the root: a program of
-/// the project may have printed it.
+/// Returns the path in a probe's reply if it is an absolute path of an existing interpreter. The reply is
+/// not trusted, because a program of the project may have printed it.
 fn answer(line: &str) -> Option<Interpreter> {
     let (pytest, path) = line.strip_prefix("starling ")?.split_once(' ')?;
     let path = PathBuf::from(path);
@@ -120,12 +121,12 @@ fn answer(line: &str) -> Option<Interpreter> {
     })
 }
 
-/// How many links are followed from an interpreter to what it is.
+/// Maximum number of symbolic links to follow from an interpreter to its real file.
 const LINKS: usize = 16;
 
-/// The installations that an interpreter needs: the one that its path is in, those that links lead
-/// through, and the one that a virtual environment is made from. Only directories that are laid out as
-/// an installation of Python are taken, whatever names them.
+/// Returns the Python installations that an interpreter needs: the one that contains its path, those on
+/// the way of its symbolic links, and the base installation of a virtual environment. Only directories
+/// with the layout of a Python installation are returned.
 pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut step = Some(python.to_owned());
@@ -134,7 +135,7 @@ pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
             break;
         };
         found.extend(installation(&program));
-        // A directory on the way may be a link, too.
+        // A parent directory can be a link, too.
         let bin = program.parent().and_then(|bin| bin.canonical().ok());
         let resolved = bin
             .zip(program.file_name())
@@ -152,7 +153,7 @@ pub(super) fn prefixes(python: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A path with `.` and `..` taken out by its words; none for a relative one.
+/// Removes `.` and `..` from a path without reading the file system. Returns `None` for a relative path.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::from("/");
     for part in path.has_root().then(|| path.components())? {
@@ -165,7 +166,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// The installation that a program lies in the `bin` of.
+/// Returns the installation directory whose `bin` directory contains the program.
 fn installation(program: &Path) -> Option<PathBuf> {
     let named = program.file_name()?.to_str()?;
     let is_python = named.starts_with("python") || named.starts_with("pypy");
@@ -174,7 +175,7 @@ fn installation(program: &Path) -> Option<PathBuf> {
     (is_python && program.is_file() && is_installation(prefix)).then(|| prefix.to_owned())
 }
 
-/// Whether a directory holds an environment, or the modules of an interpreter.
+/// Whether a directory is a virtual environment or contains the modules of an interpreter.
 fn is_installation(prefix: &Path) -> bool {
     let has_modules = |library: &str| {
         let entries = std::fs::read_dir(prefix.join(library));
@@ -190,7 +191,7 @@ fn is_installation(prefix: &Path) -> bool {
         && (prefix.join("pyvenv.cfg").is_file() || ["lib", "lib64"].into_iter().any(has_modules))
 }
 
-/// The value of a key in the settings of a virtual environment.
+/// Returns the value of a key in the `pyvenv.cfg` of a virtual environment.
 fn base_setting<'s>(settings: &'s str, wanted: &str) -> Option<&'s str> {
     settings.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
@@ -198,7 +199,7 @@ fn base_setting<'s>(settings: &'s str, wanted: &str) -> Option<&'s str> {
     })
 }
 
-/// The installation that a virtual environment is made from.
+/// Returns the base Python installation of a virtual environment.
 fn base(prefix: &Path) -> Option<PathBuf> {
     let settings = std::fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
     let home = plain(Path::new(base_setting(&settings, "home")?))?;
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(found.warning, Some(expected));
     }
 
-    /// The sandbox hides `/tmp`; an environment there is shown all the same.
+    /// The sandbox hides `/tmp`, but an environment there is made visible.
     #[tokio::test]
     async fn virtual_environment_in_the_temporary_directory_works() {
         let elsewhere = tempfile::tempdir_in("/tmp").unwrap();

@@ -81,7 +81,7 @@ pub struct ProjectTests {
     secrets: SecretValues,
     /// Whether pytest can load Starling's plugin. Unset until a run has shown it.
     loads: Arc<OnceLock<bool>>,
-    /// The modules that packages bring into the interpreter of the tests.
+    /// The modules of the packages that are installed for the interpreter of the tests.
     installed: Arc<BTreeSet<String>>,
     /// Set after unittest has used Starling's reporter.
     reports: Arc<OnceLock<()>>,
@@ -230,7 +230,8 @@ impl ProjectTests {
         !others.is_empty()
     }
 
-    /// Why tests do not see a variable that is set; `None` where they do, or where it is not set.
+    /// Returns the reason why a set environment variable is withheld from tests. Returns `None` if tests
+    /// see the variable, or if it is not set.
     pub fn withholds(&self, name: &str) -> Option<&'static str> {
         environment::withheld(&self.environment, name)
     }
@@ -395,7 +396,7 @@ async fn own_suites(
     Ok(Candidates::of(suites.collect(), warnings.collect()))
 }
 
-/// Returns a note about a session of pytest in a user's command that only its printed summary shows.
+/// Returns a note if the user's command ran pytest, but only pytest's printed summary is available.
 fn hidden(suite: &Suite, output: &str) -> Option<String> {
     let line = parse::summary_of_pytest(output).filter(|_| matches!(suite, Suite::Given(_)))?;
     Some(format!(
@@ -405,8 +406,8 @@ fn hidden(suite: &Suite, output: &str) -> Option<String> {
     ))
 }
 
-/// Returns the modules that packages bring into the interpreter that runs the tests, or, where the user
-/// named another command, into any interpreter of the project.
+/// Returns the modules of the packages that are installed for the interpreter that runs the tests, or, if
+/// the user gave a test command, for any interpreter of the project.
 fn installed(
     root: &Path,
     python: Option<&Path>,

@@ -12,7 +12,7 @@ use files::{Directories, FILE_BYTES, SecretFile};
 use starling_workspace::read_regular;
 use values::{GIT_CONFIG, SHORTEST, values_of};
 
-/// Limits of what is read.
+/// Limits of the secret files that are read.
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
 
@@ -44,7 +44,7 @@ impl Read {
         self.values = values;
     }
 
-    /// The text that stands for a value: `[secret]` for the first value, `[secret 2]` for the second.
+    /// The placeholder for a secret: `[secret]` for the first value, `[secret 2]` for the second.
     fn replacement(&self, value: &str) -> String {
         match self.numbers.get(value) {
             Some(1) | None => "[secret]".to_owned(),
@@ -186,7 +186,7 @@ fn unescaped(value: &str) -> Option<String> {
     (read != value && read.len() >= SHORTEST).then_some(read)
 }
 
-/// A value as it stands in quotation marks, where that is another text.
+/// Returns a value as it is printed inside quotation marks, if escaping makes it different.
 fn escaped(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
     let json = json.get(1..json.len().saturating_sub(1));

@@ -77,9 +77,9 @@ impl Recorder {
     /// that kills all other processes must not kill its own shell. The shell starts two programs
     /// before `line` at most, and one after it if there are results.
     ///
-    /// A recipe that sets `PYTHONPATH` anew would hide the reporters from a user's command. So the
-    /// programs that start Python are also found in a directory at the front of `PATH`, where each puts
-    /// the reporters back and becomes the real one.
+    /// A recipe that sets `PYTHONPATH` would hide the reporters from a user's command. Therefore a
+    /// directory at the front of `PATH` contains wrappers for the programs that start Python. A wrapper
+    /// adds the reporters to `PYTHONPATH` again and executes the real program.
     pub(super) fn around(&self, line: &str, reporters: Reporters) -> String {
         let name = &self.name;
         let pytest = format!(
@@ -110,8 +110,8 @@ trap 'R=$?; set +e; printf "\n%s\n" "@{name} begin"; [ -s "$S/results" ] && cat 
         )
     }
 
-    /// Returns the shell lines that write a program for each name by which Python is usually started.
-    /// Only what is on `PATH` gets one, so that no program appears that is not there.
+    /// Returns the shell lines that write a wrapper for each usual name of Python. A program that is not
+    /// in `PATH` gets no wrapper, so that the command does not find programs that do not exist.
     fn programs(&self) -> String {
         let name = &self.name;
         let body = quote(&format!(

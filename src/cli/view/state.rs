@@ -36,7 +36,7 @@ pub enum Doing {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub party: ActorId,
-    /// The party that caused this one to wake.
+    /// The agent, scout or user whose action started (woke) this agent.
     pub parent: Option<ActorId>,
     pub doing: Doing,
     /// The time at which the current activity started.

@@ -65,7 +65,7 @@ fn header(state: &RunState) -> Line {
     }
 }
 
-/// Collects agents in depth-first order below the parties that caused them to wake.
+/// Collects the agents in depth-first order. The parent of an agent is the one that woke (started) it.
 fn branch<'a>(
     state: &'a RunState,
     parent: Option<&ActorId>,

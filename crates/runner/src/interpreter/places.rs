@@ -34,7 +34,7 @@ pub(crate) fn candidates(
         .collect()
 }
 
-/// The environments of a project that have lost their interpreter, each with what is wrong.
+/// Returns a description of each virtual environment of the project whose interpreter is missing.
 pub(super) fn broken(root: &Path) -> Vec<String> {
     let homes = OWN.iter().map(|name| home_of(root, name));
     homes.filter_map(|home| lost(&home)).collect()

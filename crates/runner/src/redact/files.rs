@@ -1,5 +1,5 @@
-//! Which files of a project hold secrets. Every run of tests looks for them, so a directory is read again
-//! only when it was changed since it was read.
+//! Finds the files of a project that contain secrets. Every test run searches for them, so a directory
+//! is read again only if it has changed since the last search.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use starling_workspace::{git_configurations, is_secret_path};
 
-/// Longer files are not read, and not more files than that.
+/// Maximum size of a secret file in bytes, and maximum number of secret files. Others are not read.
 pub(super) const FILE_BYTES: u64 = 64 << 10;
 const FILES_MOST: usize = 256;
-/// Limits of how far files of secrets are looked for, those nearest to the root first.
+/// Limits of the search for secret files. The search starts with those nearest to the root.
 const ENTRIES_MOST: usize = 100_000;
 const LOOK: Duration = Duration::from_secs(2);
-/// A directory that was changed so shortly before it was read may have been changed again within the
-/// resolution of its time.
+/// A directory that changed within this time before it was read is read again, because a second change
+/// can have the same timestamp.
 const SETTLED: Duration = Duration::from_secs(2);
-/// Directories that hold no secrets of the project.
+/// Names of directories that contain no secrets of the project.
 const PASSED_OVER: [&str; 10] = [
     ".git",
     ".hg",
@@ -30,32 +30,32 @@ const PASSED_OVER: [&str; 10] = [
     "dist-packages",
     ".mypy_cache",
 ];
-/// Stands in the directory of an installed environment.
+/// The file that marks a directory as a virtual environment.
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
-/// A file of secrets as it was when it was looked at.
+/// A file that can contain secrets, with its metadata at the time of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SecretFile {
     pub path: PathBuf,
     pub bytes: u64,
     modified: Option<SystemTime>,
-    /// The configuration of the repository that holds the project.
+    /// Whether the file is the configuration of the git repository around the project.
     pub is_git_config: bool,
 }
 
-/// What is known of the directories of a project.
+/// The cached search results for the directories of a project.
 #[derive(Debug, Default)]
 pub(super) struct Directories {
     known: HashMap<PathBuf, Directory>,
 }
 
-/// What a directory holds.
+/// The search result for one directory: its secret files and its subdirectories.
 #[derive(Debug)]
 struct Directory {
     modified: Option<SystemTime>,
     read_at: SystemTime,
     entries: usize,
-    /// Each with whether all files below it are secrets.
+    /// Subdirectories, each with whether all files below it count as secret files.
     inner: Vec<(PathBuf, bool)>,
     secrets: Vec<PathBuf>,
 }
@@ -66,8 +66,8 @@ impl Directories {
         !self.known.is_empty()
     }
 
-    /// The files of secrets below `root`, and all files in its directories of secrets (`.ssh`), in order
-    /// of their paths.
+    /// Returns the secret files below `root`, including all files in secret directories such as `.ssh`,
+    /// sorted by path.
     pub(super) fn secret_files(&mut self, root: &Path) -> Vec<SecretFile> {
         let start = Instant::now();
         let mut before = std::mem::take(&mut self.known);
@@ -135,7 +135,7 @@ impl Directory {
         directory
     }
 
-    /// Whether nothing was added to the directory, taken from it or renamed since it was read.
+    /// Whether no entry of the directory was added, removed or renamed since it was read.
     fn is_as_read(&self, path: &Path) -> bool {
         let is_settled = |modified: SystemTime| modified + SETTLED < self.read_at;
         self.modified.is_some_and(is_settled) && self.modified == modified(path)
@@ -143,7 +143,7 @@ impl Directory {
 }
 
 impl SecretFile {
-    /// A file that is short enough to be read; a link is followed.
+    /// Returns the file if it is small enough to be read. Follows links.
     fn of(path: &PathBuf) -> Option<SecretFile> {
         let found = fs::metadata(path).ok()?;
         let is_read = found.is_file() && found.len() <= FILE_BYTES;
@@ -155,7 +155,7 @@ impl SecretFile {
         })
     }
 
-    /// The configurations of the repository that holds `root`.
+    /// Returns the configuration files of the git repository around `root`.
     fn of_git(root: &Path) -> Vec<SecretFile> {
         let files = git_configurations(root);
         let found = files.iter().filter_map(SecretFile::of);
@@ -191,7 +191,7 @@ mod tests {
         fs::write(path, "TOKEN=abcd1234\n").unwrap();
     }
 
-    /// As if nothing had been changed for a while.
+    /// Sets all read times to the past, as if no directory had changed recently.
     fn settle(directories: &mut Directories) {
         for directory in directories.known.values_mut() {
             directory.read_at += SETTLED * 2;

@@ -1,24 +1,24 @@
-//! Reads the values of secrets out of the files that hold them: environment files, JSON, YAML, TOML and
+//! Reads the values of secrets from the files that contain them: environment files, JSON, YAML, TOML and
 //! INI, XML, `.netrc`, `.git-credentials`, `.pgpass`, private keys, and files of one token.
 
 mod xml;
 
 use serde_json::Value;
 
-/// Shorter values would be found in ordinary words.
+/// Minimum length of a secret, in characters. A shorter one would occur in ordinary words.
 pub(super) const SHORTEST: usize = 8;
-/// Of a private key's body, shorter lines are not looked for: they may be words.
+/// Minimum length of a line of a private key to redact. A shorter line could be an ordinary word.
 const KEY_LINE: usize = 16;
-/// How many lines a quoted value may go on for.
+/// Maximum number of lines of a quoted value.
 const VALUE_LINES: usize = 200;
-/// The name that [`values_of`] is given for a configuration of git.
+/// File name to pass to [`values_of`] for the configuration of a git repository.
 pub(super) const GIT_CONFIG: &str = ".git/config";
-/// How deep JSON is read.
+/// Maximum nesting depth of JSON that is read.
 const DEPTH: usize = 32;
-/// From this length on, what looks like words is a secret under a telling name. A shorter one, such as
-/// `postgres`, would be found in the names of tests.
+/// Minimum length of a value that looks like words to count as a secret if its name is that of a
+/// secret. A shorter one, such as `postgres`, would occur in the names of tests.
 const PHRASE: usize = 16;
-/// Words of names whose values are secrets even where they look like words.
+/// Parts of setting names whose values are secrets even if the values look like words.
 const TELLING: [&str; 9] = [
     "key",
     "token",
@@ -32,7 +32,7 @@ const TELLING: [&str; 9] = [
 ];
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
-/// The secrets in the text of a file of that name.
+/// Returns the secrets in a file with this name and text.
 pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     let name = file_name.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
         return found;
     }
     private_keys(text, &mut found);
-    // In JSON and in environment files a key may stand on one line.
+    // In JSON and in environment files, a private key can be on a single line.
     if text.contains("\\n") {
         private_keys(&text.replace("\\r", "").replace("\\n", "\n"), &mut found);
     }
@@ -65,7 +65,7 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     } else if name.ends_with("pgpass") {
         text.lines().for_each(|line| in_pgpass(line, &mut found));
     } else if name.ends_with(".csv") {
-        // Some exports of keys are lines of `NAME=VALUE`, without a row of names.
+        // Some exported key files have `NAME=VALUE` lines instead of a header row.
         if first_line_is_assignment(text) {
             in_lines(text, &mut found);
         } else {
@@ -83,7 +83,7 @@ pub(super) fn values_of(file_name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// Adds a value, and its lines where it has several, unless it may be something ordinary.
+/// Adds a value, and each line of a multi-line value, unless it is likely to be an ordinary word.
 fn add(name: &str, value: &str, found: &mut Vec<String>) {
     let value = value.trim();
     if value.contains('\n') {
@@ -108,12 +108,13 @@ fn add(name: &str, value: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Lines such as `KEY=VALUE`, `key: value`, `"key": "value",`, and what goes on below them.
+/// Reads the values of lines such as `KEY=VALUE`, `key: value` and `"key": "value",`, with their
+/// continuation lines.
 fn in_lines(text: &str, found: &mut Vec<String>) {
     let lines: Vec<&str> = text.lines().collect();
-    // The name under which indented lines stand, with its own indentation.
+    // The key of the indented lines that follow, with the indentation of the key.
     let mut above: Option<(String, usize)> = None;
-    // The name of the last value, which may go on in indented lines.
+    // The key of the last value, which can continue in indented lines.
     let mut last = "";
     let mut at = 0;
     while let Some(line) = lines.get(at).copied() {
@@ -160,7 +161,7 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
         let marked = value;
         let value = without_marks(marked);
         if value.len() < marked.len() {
-            // Where it is no YAML, the marks are a part of the value.
+            // In a file that is not YAML, these characters are part of the value.
             add(name, unquoted(marked), found);
         }
         let is_block = value.starts_with(['|', '>']) && value.len() <= 3;
@@ -175,14 +176,14 @@ fn in_lines(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A value that may go on below; gives how many lines it takes more.
+/// Adds a value that can continue in the following lines. Returns the number of continuation lines.
 fn value_from(name: &str, value: &str, below: &[&str], found: &mut Vec<String>) -> usize {
     let (whole, more) = continued(value, below);
     match whole {
         Some(text) => add(name, &text, found),
         None => whole_value(name, value, &below[more..], found),
     }
-    // As a program reads it that knows escapes.
+    // The value after escapes are resolved, as most programs read it.
     let written = unquoted(value);
     if written.contains("\\n") {
         let meant = written.replace("\\r", "").replace("\\n", "\n");
@@ -191,7 +192,7 @@ fn value_from(name: &str, value: &str, below: &[&str], found: &mut Vec<String>) 
     more
 }
 
-/// The lines of a block of YAML, which stand deeper than its name; gives how many there are.
+/// Adds the lines of a YAML block, which are indented more than its key. Returns their number.
 fn block(name: &str, indent: usize, below: &[&str], found: &mut Vec<String>) -> usize {
     let inside =
         |line: &&&str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
@@ -201,7 +202,8 @@ fn block(name: &str, indent: usize, below: &[&str], found: &mut Vec<String>) -> 
     block.len()
 }
 
-/// The line that ends a text which begins below: `<<EOT`, `<<-"EOT"`.
+/// Returns the end marker of a heredoc that the value opens, for example `EOT` for `<<EOT` or
+/// `<<-"EOT"`.
 fn end_of_heredoc(value: &str) -> Option<&str> {
     let tag = value.strip_prefix("<<")?;
     let tag = tag.trim_start_matches(['-', '~']).trim_matches(QUOTES);
@@ -209,7 +211,7 @@ fn end_of_heredoc(value: &str) -> Option<&str> {
     (!tag.is_empty() && tag.chars().all(is_part)).then_some(tag)
 }
 
-/// The lines of such a text; gives how many there are.
+/// Adds the lines of a heredoc. Returns their number.
 fn heredoc(name: &str, end: &str, below: &[&str], found: &mut Vec<String>) -> usize {
     let lines = below.iter().take(VALUE_LINES);
     let lines: Vec<&str> = lines
@@ -220,7 +222,7 @@ fn heredoc(name: &str, end: &str, below: &[&str], found: &mut Vec<String>) -> us
     lines.len()
 }
 
-/// Quoted texts that are assigned anywhere in a line: `$a = 'x'; $b = "y";`.
+/// Adds the quoted values of all assignments in a line, such as `$a = 'x'; $b = "y";`.
 fn in_statements(line: &str, found: &mut Vec<String>) {
     for (at, _) in line.match_indices('=') {
         let value = line[at + 1..].trim_start_matches('>').trim_start();
@@ -233,7 +235,7 @@ fn in_statements(line: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The strings of JSON as they stand in the file, where they have escapes that nothing asks for: `\/`.
+/// Adds JSON strings as written in the file if they contain optional escapes such as `\/`.
 fn as_written_in_json(text: &str, found: &mut Vec<String>) {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('"') {
@@ -256,7 +258,7 @@ fn as_written_in_json(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// An item of a list of YAML, which may be a list itself.
+/// Reads an item of a YAML list. The item can be a list itself.
 fn item_of_list(name: &str, item: &str, below: &[&str], found: &mut Vec<String>) {
     let mut item = item.trim();
     while let Some(inner) = item.strip_prefix("- ") {
@@ -269,7 +271,7 @@ fn item_of_list(name: &str, item: &str, below: &[&str], found: &mut Vec<String>)
     whole_value(name, value, below, found);
 }
 
-/// A value that ends on its line, or a list or a table that may go on below.
+/// Adds a value that ends on its line, or a list or table that can continue in the following lines.
 fn whole_value(name: &str, value: &str, below: &[&str], found: &mut Vec<String>) {
     if !value.starts_with(['[', '{']) {
         add(name, unquoted(value), found);
@@ -280,7 +282,7 @@ fn whole_value(name: &str, value: &str, below: &[&str], found: &mut Vec<String>)
     in_flow(name, &whole, found);
 }
 
-/// A value of YAML without its anchor and its tag: `&name value`, `!!str value`.
+/// Returns a YAML value without its anchor and tag, such as `value` for `&name value` or `!!str value`.
 fn without_marks(value: &str) -> &str {
     let mut rest = value;
     while rest.starts_with(['&', '!']) {
@@ -291,7 +293,8 @@ fn without_marks(value: &str) -> &str {
     rest
 }
 
-/// A list or a table with the lines on which it goes on; one that is not closed is its first line alone.
+/// Returns a list or table with its continuation lines. If it is never closed, returns only its first
+/// line.
 fn bracketed(value: &str, below: &[&str]) -> String {
     let mut whole = String::new();
     let mut depth = 0_usize;
@@ -314,7 +317,7 @@ fn bracketed(value: &str, below: &[&str]) -> String {
         if depth == 0 {
             return whole;
         }
-        // A comma may have been taken from the end of the first line.
+        // A comma may have been removed from the end of the first line.
         whole.push_str(match quote {
             Some(_) => "\n",
             None => ",\n",
@@ -323,8 +326,8 @@ fn bracketed(value: &str, below: &[&str]) -> String {
     value.to_owned()
 }
 
-/// A line of a shell: each of several assignments (`export A="x" B=y`), fish's `set -gx NAME value`, and
-/// the defaults in `${NAME:-value}`.
+/// Adds the values of a shell line: all assignments (`export A="x" B=y`), `set -gx NAME value` of the
+/// fish shell, and the defaults in `${NAME:-value}`.
 fn in_shell(line: &str, found: &mut Vec<String>) {
     let words = words(line);
     let is_name = |name: &str| {
@@ -353,7 +356,7 @@ fn in_shell(line: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The words of a line of a shell, with their quotation marks; a comment is left out.
+/// Returns the words of a shell line with their quotation marks, without a comment.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -379,7 +382,8 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// YAML on one line: `{user: name, password: value}`, `[value, value]`.
+/// Adds the values of YAML collections on one line, such as `{user: name, password: value}` or
+/// `[value, value]`.
 fn in_flow(name: &str, value: &str, found: &mut Vec<String>) {
     for item in value.split([',', '{', '}', '[', ']']) {
         match item.split_once(": ") {
@@ -389,7 +393,8 @@ fn in_flow(name: &str, value: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The configuration of a git repository: logins in addresses, headers, and values under telling names.
+/// Adds the secrets in the configuration of a git repository: credentials in URLs, HTTP headers, and
+/// values of settings with secret names.
 fn in_git_config(text: &str, found: &mut Vec<String>) {
     for line in text.lines() {
         let (name, value) = named(line.trim());
@@ -403,13 +408,13 @@ fn in_git_config(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The name and the value of a line; no name where it has none.
+/// Splits a line into its name and value. The name is missing if the line has only a value.
 fn named(line: &str) -> (&str, &str) {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let line = line.strip_prefix("- ").unwrap_or(line);
     // `//registry.npmjs.org/:_authToken=value`
     let parts = match line.starts_with("//") {
-        // A value may end with `=`.
+        // A `=` at the end can be part of the value.
         true => line.split_once('='),
         false => line.split_once(['=', ':']),
     };
@@ -419,7 +424,7 @@ fn named(line: &str) -> (&str, &str) {
     }
 }
 
-/// A value without its quotes, or without the comment after it.
+/// Returns a value without its quotes, or without the comment that follows it.
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
     for triple in ["\"\"\"", "'''"] {
@@ -434,8 +439,8 @@ fn unquoted(value: &str) -> &str {
     }
 }
 
-/// Where a quoted text ends, as a place in the text with its first quotation mark: at the next mark that
-/// is neither escaped nor doubled.
+/// Returns the byte offset of the quotation mark that ends a quoted text: the next mark that is neither
+/// escaped nor doubled.
 fn closing(inside: &str, quote: char) -> usize {
     let mut chars = inside.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -451,7 +456,7 @@ fn closing(inside: &str, quote: char) -> usize {
     inside.len() + 1
 }
 
-/// The text of a quoted value that ends on a later line, and how many lines it takes more.
+/// Returns the text of a quoted value that ends on a later line, and the number of continuation lines.
 fn continued(value: &str, below: &[&str]) -> (Option<String>, usize) {
     let quotes = ["\"\"\"", "'''", "\"", "'", "`"];
     let Some(quote) = quotes.into_iter().find(|quote| value.starts_with(quote)) else {
@@ -472,11 +477,11 @@ fn continued(value: &str, below: &[&str]) -> (Option<String>, usize) {
             None => text.push_str(line.trim()),
         }
     }
-    // It has no end: a quotation mark that is part of the value.
+    // There is no closing mark, so the quotation mark is part of the value.
     (None, 0)
 }
 
-/// The quoted texts in a line.
+/// Returns the quoted texts in a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -488,7 +493,7 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `define('DB_PASSWORD', 'value');`
+/// Adds the values of PHP constants, such as `define('DB_PASSWORD', 'value');`.
 fn in_define(rest: &str, found: &mut Vec<String>) {
     let mut texts = quoted(rest);
     if let (Some(name), Some(value)) = (texts.next(), texts.next()) {
@@ -511,7 +516,8 @@ fn in_json(name: &str, value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// `machine host login name password value`, over any number of lines.
+/// Adds the logins and passwords of a `.netrc` file, such as `machine HOST login NAME password VALUE`,
+/// which can span several lines.
 fn in_netrc(text: &str, found: &mut Vec<String>) {
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
@@ -523,7 +529,8 @@ fn in_netrc(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `host:port:database:user:password`, with `\:` for a colon and `\\` for a backslash.
+/// Adds the users and passwords of a `.pgpass` file: lines of `host:port:database:user:password`, with
+/// `\:` for a colon and `\\` for a backslash.
 fn in_pgpass(line: &str, found: &mut Vec<String>) {
     let line = line.replace("\\\\", "\u{1}").replace("\\:", "\u{0}");
     if line.starts_with('#') {
@@ -547,7 +554,7 @@ fn first_line_is_assignment(text: &str) -> bool {
     first.contains('=') && !first.contains(',')
 }
 
-/// A table whose first line names its columns.
+/// Adds the secrets of a CSV table whose first line contains the column names.
 fn in_table(text: &str, found: &mut Vec<String>) {
     let mut rows = text.lines().map(|line| line.split(','));
     let Some(names) = rows.next() else { return };
@@ -559,11 +566,11 @@ fn in_table(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The lines of private keys, and their bodies as one text.
+/// Adds the lines of private keys, and each key's body as one text.
 fn private_keys(text: &str, found: &mut Vec<String>) {
     let open = ["CERTIFICATE", "PUBLIC KEY", "X509 CRL", "PARAMETERS"];
     let mut body: Option<Vec<&str>> = None;
-    // PuTTY counts the lines of a key.
+    // A PuTTY key file states the number of lines of the key.
     let mut counted = 0_usize;
     for line in text.lines() {
         let line = line.trim().trim_matches(['"', '\'', ',', '\\']).trim();
@@ -595,7 +602,7 @@ fn private_keys(text: &str, found: &mut Vec<String>) {
     found.retain(|value| value.len() >= SHORTEST);
 }
 
-/// The addresses in a text: `scheme://…` up to white space or a quotation mark.
+/// Returns the URLs in a text: `scheme://…` up to white space or a quotation mark.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").map(|(at, _)| {
         let ends = |c: char| c.is_whitespace() || QUOTES.contains(&c) || "<>".contains(c);
@@ -604,10 +611,10 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Adds the secrets of `user:secret@host` and `token@host`, and says whether the address holds any.
+/// Adds the secrets of URLs with `user:secret@host` or `token@host`. Returns whether there are any.
 fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     let before_path = address.split(['/', '?', '#']).next().unwrap_or_default();
-    // A password may hold a slash that nobody encoded.
+    // A password can contain a slash that is not percent-encoded.
     let login = before_path
         .rsplit_once('@')
         .or_else(|| address.rsplit_once('@'));
@@ -616,10 +623,10 @@ fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     };
     let before = found.len();
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    // The user may be a token.
+    // The user name can be a token.
     for (name, value) in [("", user), ("password", password)] {
         for value in [value.to_owned(), decoded(value)] {
-            // A password that is an address, too, would be looked into again.
+            // A password that is itself a URL would be searched again.
             if !value.contains("://") {
                 add(name, &value, found);
             }
@@ -628,7 +635,7 @@ fn login_of(address: &str, found: &mut Vec<String>) -> bool {
     found.len() > before || !password.is_empty()
 }
 
-/// A text with `%40` and the like as the characters that they stand for.
+/// Decodes percent-encoded characters, such as `%40` for `@`.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -662,7 +669,8 @@ fn is_number(value: &str) -> bool {
     value.parse::<f64>().is_ok()
 }
 
-/// Words, names of hosts and of modules, with a port perhaps: `production`, `my-app`, `db.local:5432`.
+/// Whether a value looks like words, a host or a module name, optionally with a port: `production`,
+/// `my-app`, `db.local:5432`.
 fn is_plain(value: &str) -> bool {
     let (name, port) = value.rsplit_once(':').unwrap_or((value, ""));
     let is_port = port.chars().all(|c| c.is_ascii_digit());
@@ -854,7 +862,7 @@ mod tests {
         for value in ["p%40ssw0rd1", "p@ssw0rd1", "ghp1234567", "tok1234567"] {
             assert!(found.contains(&value.to_owned()), "{found:?}");
         }
-        // Words would be found in the names of tests.
+        // Ordinary words would be redacted in the names of tests.
         assert!(!found.iter().any(|value| value == "wordsonly"), "{found:?}");
         assert_eq!(
             values(".pgpass", "db:5432:x:me:p4ss\\:w0rd\n"),

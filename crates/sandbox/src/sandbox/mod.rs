@@ -6,7 +6,7 @@
 //! - On Windows there is no sandbox: if the user allows it, the command runs in a job object
 //!   (`windows`).
 //!
-//! On every system a *keeper*, a process of this program, stands between Starling and the command.
+//! On every system a *keeper*, a process of this program, runs between Starling and the command.
 //! It ends everything when Starling closes the keeper's standard input, deliberately or by dying.
 //! The report is the last line of the plan's file.
 

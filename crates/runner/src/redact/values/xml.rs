@@ -1,12 +1,12 @@
-//! Secrets in XML: what stands in elements and attributes with telling names, such as `<password>`.
+//! Secrets in XML: the values of elements and attributes with secret names, such as `<password>`.
 
 use super::{TELLING, add};
 
-/// Further words of names whose values are secrets in XML.
+/// Additional parts of XML names whose values are secrets.
 const NAMES: [&str; 3] = ["user", "login", "master"];
 
-/// Adds the texts of elements and the values of attributes with telling names. A name may also stand in an
-/// attribute: `<entry key="password">value</entry>`.
+/// Adds the texts of elements and the values of attributes with secret names. The name can also be the
+/// value of an attribute: `<entry key="password">value</entry>`.
 pub(super) fn in_xml(text: &str, found: &mut Vec<String>) {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('<') {
@@ -45,7 +45,7 @@ fn is_telling(name: &str) -> bool {
     words.any(|word| name.contains(word))
 }
 
-/// The text up to the next element.
+/// Returns the text up to the next element.
 fn content_of(content: &str) -> &str {
     if let Some(data) = content.trim_start().strip_prefix("<![CDATA[") {
         return data.split("]]>").next().unwrap_or_default();
@@ -70,7 +70,7 @@ fn attributes_of(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Adds a value as it stands there and as it is read.
+/// Adds a value as written in the file, and with its XML entities decoded.
 fn add_decoded(name: &str, value: &str, found: &mut Vec<String>) {
     let names = [
         ("&lt;", "<"),

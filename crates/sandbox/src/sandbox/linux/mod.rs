@@ -2,7 +2,7 @@
 //! temporary directory, and use only its own loopback network. When the sandbox ends, all its
 //! processes end.
 //!
-//! Two processes of this program stand between Starling and the command. The *keeper* runs outside:
+//! Two processes of this program run between Starling and the command. The *keeper* runs outside:
 //! it opens the namespaces, and ends everything when its standard input closes. The *init* is the
 //! first process inside: it sets up the root file system, starts the command, reaps orphans, and
 //! watches memory and processes.
@@ -45,10 +45,10 @@ const SELF: &str = "/proc/self/exe";
 /// The smallest limit on processes that a PID namespace accepts.
 const LEAST: u32 = 301;
 
-/// What a user can do where no sandbox can be made.
+/// Advice for the user if no sandbox can be created.
 pub const SANDBOX_ADVICE: &str = "install bubblewrap or allow unprivileged user namespaces";
 
-/// What can make a sandbox, the best first.
+/// The mechanisms that can create a sandbox, best first.
 pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism {
         kind: Kind::Overlay,

@@ -39,11 +39,11 @@ struct Measurement {
     took: Duration,
 }
 
-/// What processes hold, in bytes.
+/// Memory and disk space that processes hold, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 struct HeldMemory {
     memory: u64,
-    /// On disk, in files that have no name any more.
+    /// Disk space of open files that were deleted.
     unnamed: u64,
 }
 

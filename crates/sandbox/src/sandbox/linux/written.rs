@@ -188,7 +188,7 @@ mod tests {
         plan.bounds.free = u64::MAX;
         let mut written = Written::of(&plan).unwrap();
         assert_eq!(written.excess(0), Some(Excess::FullDisk));
-        // What the command itself wrote is told first.
+        // The command's own excess is reported before the full disk.
         written.next = Instant::now();
         assert_eq!(written.excess(2 << 20), Some(Excess::Disk));
     }
