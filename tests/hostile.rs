@@ -32,6 +32,7 @@ const NAMES: [&str; 7] = [
     "..py",
 ];
 
+/// A project whose configuration tries to take control of Starling.
 struct HostileProject {
     folder: tempfile::TempDir,
     /// The listener of the other provider.

@@ -12,6 +12,7 @@ use serde_json::Value;
 const FILES: usize = 150;
 const KILLS: u64 = 20;
 
+/// A temporary project with its own index cache.
 struct IndexedProject {
     dir: tempfile::TempDir,
 }

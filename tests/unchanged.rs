@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// Paths with their times, mode, size and content.
 type TreeState = BTreeMap<PathBuf, (i64, i64, u32, u64, Vec<u8>)>;
 
 fn state(root: &Path) -> TreeState {

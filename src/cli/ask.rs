@@ -153,6 +153,7 @@ struct AskDisplay {
     state: Mutex<AskDisplayState>,
 }
 
+/// The status line, and what it currently shows.
 struct AskDisplayState {
     status: Option<Status>,
     /// The model's current activity.

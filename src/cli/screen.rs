@@ -29,6 +29,7 @@ pub struct Screen {
 /// Printed once if keys cannot be read individually.
 const ENTER: &str = "press Enter after each key, because this terminal cannot show a live view";
 
+/// The output format of a screen.
 #[derive(Debug)]
 enum Kind {
     Json,

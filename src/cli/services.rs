@@ -177,6 +177,7 @@ fn ignored(root: &Path, args: &WorldArgs) -> Vec<String> {
     }
 }
 
+/// The services of the command line, shared by all runs of this process.
 struct World {
     args: WorldArgs,
     cache: PathBuf,
@@ -187,6 +188,7 @@ struct World {
     models: Mutex<Option<OpenModels>>,
 }
 
+/// Loaded models, with the configuration and `--model` choice that they were loaded for.
 struct OpenModels {
     config: Config,
     choice: Option<String>,

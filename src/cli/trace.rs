@@ -31,6 +31,7 @@ pub struct Trace {
     state: Mutex<TraceState>,
 }
 
+/// The open trace file and its lanes.
 struct TraceState {
     /// Empty after a failed write.
     file: Option<File>,

@@ -505,6 +505,7 @@ struct UndoOutput<'a> {
     warning: Option<String>,
 }
 
+/// A proposal that was not undone, in the JSON output of `starling undo`.
 #[derive(Serialize)]
 struct RefusedOutput<'a> {
     proposal: ProposalId,

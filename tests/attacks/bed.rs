@@ -39,6 +39,7 @@ const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Paths with their times, modes and contents.
 type TreeState = BTreeMap<PathBuf, (i64, i64, u32, Vec<u8>)>;
 
+/// A directory with a canary value and host listeners that attacks try to reach.
 pub struct AttackFixture {
     root: PathBuf,
     canary: String,

@@ -12,6 +12,7 @@ pub enum Proof {
     Limit,
 }
 
+/// An attack script, and how its success is detected.
 #[derive(Debug, Clone)]
 pub struct Attack {
     pub name: String,

@@ -132,6 +132,7 @@ fn start_attacker(name: &str, user: Option<u32>, bed: &AttackFixture) -> (String
     (rows, output.status.success())
 }
 
+/// The outcomes of all attacks: how many were blocked, and which escaped or were inconclusive.
 #[derive(Debug, Default)]
 struct AttackCounts {
     held: u32,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::HostProject;
 
+/// An LSP client that sends raw bytes to a language server process.
 struct Client {
     child: Child,
     input: ChildStdin,

@@ -272,6 +272,7 @@ fn arity(world: &World, unit: &Unit) -> (usize, usize) {
     (taken, passed.unwrap_or(1))
 }
 
+/// A model request for which the simulated model computes its reply.
 struct Turn<'a> {
     world: &'a World,
     request: &'a ChatRequest,

@@ -15,6 +15,7 @@ use starling_syntax::FilePath;
 use super::project::{Project, Texts};
 use super::world::World;
 
+/// A test runner that evaluates the rules of the simulated project.
 pub struct SimulatedTests {
     pub world: Arc<World>,
 }
@@ -136,6 +137,7 @@ impl Drop for TestRunGuard {
     }
 }
 
+/// A language service that reports broken rules of the simulated project as diagnostics.
 pub struct SimulatedLanguageService {
     pub world: Arc<World>,
 }

@@ -45,6 +45,7 @@ pub fn model(world: &Arc<World>, role: Role, name: &str) -> Arc<dyn ChatModel> {
     Arc::new(ContinuingModel::new(resilient).at_most(4))
 }
 
+/// A model provider whose replies are computed by the simulated actors.
 struct Provider {
     world: Arc<World>,
     role: Role,
@@ -125,6 +126,7 @@ impl Provider {
     }
 }
 
+/// A provider error to return instead of a reply.
 struct Failure {
     error: ModelError,
     /// Whether the provider charges for the prompt.

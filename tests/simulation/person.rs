@@ -10,6 +10,7 @@ use starling_swarm::RunHandle;
 use super::project::{BROKEN_SYNTAX, is_marked, version_in};
 use super::world::World;
 
+/// A user who answers reviews by random choices.
 pub struct SimulatedPerson {
     pub world: Arc<World>,
 }

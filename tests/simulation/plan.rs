@@ -8,6 +8,7 @@ use starling_swarm::Task;
 use super::choices::Choices;
 use super::project::Project;
 
+/// The random settings of one simulated run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub task: Task,

@@ -20,6 +20,7 @@ pub const BROKEN_SYNTAX: &str = "%%";
 /// A name that is not defined.
 pub const UNDEFINED: &str = "undefined_name";
 
+/// A function of the simulated project.
 #[derive(Debug, Clone)]
 pub struct Unit {
     pub file: String,
@@ -45,6 +46,7 @@ impl Unit {
     }
 }
 
+/// A condition that the versions of the functions must satisfy; tests and diagnostics check it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectRule {
     /// Both symbols have the same version.
@@ -80,6 +82,7 @@ impl ProjectRule {
     }
 }
 
+/// The simulated project: its functions and the rules between them.
 #[derive(Debug, Clone)]
 pub struct Project {
     pub units: Vec<Unit>,

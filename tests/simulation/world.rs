@@ -22,6 +22,7 @@ pub const SECRETS: [(&str, &str); 3] = [
     (".git/config", "[core]\n\tbare = false\n# MARK-OF-GIT\n"),
 ];
 
+/// The shared state of a simulation: random choices, project, user texts and event log.
 pub struct World {
     pub choices: Choices,
     pub plan: Plan,

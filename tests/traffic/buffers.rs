@@ -29,6 +29,7 @@ pub enum Sync {
     Full,
 }
 
+/// The open documents of the replayed client, in the server's encoding.
 pub struct Buffers {
     open: BTreeMap<String, (i64, Rope)>,
     /// Closed documents that may still be saved.

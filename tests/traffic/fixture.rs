@@ -16,12 +16,14 @@ pub enum Step {
     Event { event: String },
 }
 
+/// The first line of a recording: the files of the project and the model's replies.
 #[derive(Debug, Deserialize)]
 struct Start {
     files: BTreeMap<String, String>,
     model: Vec<Value>,
 }
 
+/// The recorded traffic of an LSP client.
 pub struct Fixture {
     pub files: BTreeMap<String, String>,
     pub model: Vec<Value>,

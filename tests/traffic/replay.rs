@@ -25,6 +25,7 @@ pub const AS_RECORDED: ClientVariation = ClientVariation {
     never: &[],
 };
 
+/// Replays the recorded traffic of an LSP client against a server.
 pub struct Replay {
     server: Server,
     can: ClientCapabilities,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 /// Much longer than any response takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A language server process.
 pub struct Server {
     child: Child,
     input: ChildStdin,

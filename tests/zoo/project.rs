@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::shape::{Proposed, Shape};
 
+/// A temporary project with the layout of a shape.
 pub struct Project {
     dir: tempfile::TempDir,
     root: PathBuf,

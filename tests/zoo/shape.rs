@@ -19,6 +19,7 @@
 
 use std::path::{Path, PathBuf};
 
+/// A project layout to test: its files, settings, and a wrong and a right change.
 #[derive(Default)]
 pub struct Shape {
     settings: Vec<(String, String)>,

@@ -19,6 +19,7 @@ pub struct Ceiling {
     pub failed: Vec<Failure>,
 }
 
+/// An instance whose reference change cannot be expressed as proposals, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     pub instance_id: String,

@@ -16,6 +16,7 @@ const MOST_IDLE: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Checkouts(Arc<Shared>);
 
+/// The state that all handles of a checkout pool share.
 #[derive(Debug)]
 struct Shared {
     folder: PathBuf,
@@ -24,6 +25,7 @@ struct Shared {
     _scratch: Option<Scratch>,
 }
 
+/// The checkouts of a pool: how many were created, and which are idle.
 #[derive(Debug, Default)]
 struct Lent {
     made: usize,
@@ -31,6 +33,7 @@ struct Lent {
     idle: Vec<Idle>,
 }
 
+/// A checkout that is not in use and can be reused for another commit of its repository.
 #[derive(Debug)]
 struct Idle {
     repository: PathBuf,

@@ -66,6 +66,7 @@ pub enum DatasetError {
     },
 }
 
+/// One row of a data set, as SWE-bench writes it.
 #[derive(Deserialize)]
 struct Row {
     instance_id: String,
@@ -84,6 +85,7 @@ struct Row {
 
 /// Deserializes a list of tests, which can also be a JSON list inside a string.
 fn tests<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    /// A list of test names: a JSON list, a JSON list inside a string, or no value.
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Tests {

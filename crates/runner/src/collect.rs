@@ -53,6 +53,7 @@ pub enum Collection {
     },
 }
 
+/// The number of tests that a command collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     /// The command that runs these tests.

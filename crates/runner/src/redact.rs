@@ -22,6 +22,7 @@ pub(super) struct SecretValues {
     read: Arc<Mutex<Read>>,
 }
 
+/// The secrets that were read from the files of a project.
 #[derive(Debug, Default)]
 struct Read {
     directories: Directories,

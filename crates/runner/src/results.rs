@@ -56,6 +56,7 @@ pub(super) struct Recorded {
     tests: Vec<Record>,
 }
 
+/// The result of one test, as a reporter wrote it.
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     id: String,

@@ -12,6 +12,7 @@ use starling_workspace::{Overlay, Workspace};
 
 const LONG: Duration = Duration::from_secs(120);
 
+/// A temporary project with a workspace.
 struct Project {
     dir: tempfile::TempDir,
     workspace: Workspace,

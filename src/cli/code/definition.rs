@@ -11,6 +11,7 @@ use super::output::{SymbolLocation, note, print_json, print_lines};
 use super::{file_of, open_for_question};
 use starling_index::{Definitions, Position};
 
+/// The JSON output of `starling definition`.
 #[derive(Debug, Serialize)]
 struct DefinitionOutput {
     name: String,

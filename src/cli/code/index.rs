@@ -12,6 +12,7 @@ use super::output::{print_json, print_lines};
 use super::{Cache, open};
 use starling_index::Index;
 
+/// The JSON output of `starling index`.
 #[derive(Debug, Serialize)]
 struct IndexOutput {
     files: usize,

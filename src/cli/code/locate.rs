@@ -11,6 +11,7 @@ use super::output::{SymbolLocation, kind_name, note, note_languages, print_json,
 use super::{open_for_question, text};
 use starling_index::{Index, Located, LocatedFile};
 
+/// The JSON output of `starling locate`.
 #[derive(Debug, Serialize)]
 struct LocateOutput {
     symbols: Vec<RankedSymbol>,
@@ -18,6 +19,7 @@ struct LocateOutput {
     seconds: f64,
 }
 
+/// A symbol in the output of `starling locate`, with its score and the reasons for it.
 #[derive(Debug, Serialize)]
 struct RankedSymbol {
     #[serde(flatten)]
@@ -26,6 +28,7 @@ struct RankedSymbol {
     why: Vec<String>,
 }
 
+/// A file in the output of `starling locate`, with its score.
 #[derive(Debug, PartialEq, Serialize)]
 struct RankedFile {
     path: String,

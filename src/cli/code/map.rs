@@ -13,6 +13,7 @@ use super::{open_for_question, text};
 use starling_index::{MapFile, MapSymbol, RepositoryMap, Seed};
 use starling_syntax::SymbolKind;
 
+/// The JSON output of `starling map`.
 #[derive(Debug, Serialize)]
 struct MapOutput {
     /// The map as printed without `--json`.
@@ -24,6 +25,7 @@ struct MapOutput {
     seconds: f64,
 }
 
+/// A file in the JSON output of `starling map`.
 #[derive(Debug, Serialize)]
 struct MapOutputFile {
     path: String,
@@ -32,6 +34,7 @@ struct MapOutputFile {
     left_out: usize,
 }
 
+/// A symbol in the JSON output of `starling map`.
 #[derive(Debug, Serialize)]
 struct MapOutputSymbol {
     symbol: String,

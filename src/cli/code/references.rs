@@ -20,6 +20,7 @@ const NEAR: usize = 3;
 /// Maximum number of strings to list in a note.
 const STRINGS: usize = 5;
 
+/// The JSON output of `starling references`.
 #[derive(Debug, Serialize)]
 struct ReferencesOutput {
     symbol: SymbolPath,
@@ -31,6 +32,7 @@ struct ReferencesOutput {
     seconds: f64,
 }
 
+/// A reference to the symbol, in the JSON output of `starling references`.
 #[derive(Debug, Serialize)]
 struct Reference {
     path: String,

@@ -10,6 +10,7 @@ use super::args::SymbolsArgs;
 use super::open_for_question;
 use super::output::{SymbolLocation, note, note_languages, print_json, print_lines};
 
+/// The JSON output of `starling symbols`.
 #[derive(Debug, Serialize)]
 struct SymbolsOutput {
     symbols: Vec<SymbolLocation>,

@@ -265,6 +265,7 @@ pub enum PendingQuestion {
     Nothing,
 }
 
+/// A line of text after an edit: still being typed, or finished with Enter.
 enum Typed {
     More(String),
     Done(String),

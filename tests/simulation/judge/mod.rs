@@ -37,6 +37,7 @@ pub struct Request {
     pub dollars: f64,
 }
 
+/// Observes all events of a run and records violations of Starling's guarantees.
 pub struct Judge {
     pub violations: Vec<Violation>,
     approval: Approval,

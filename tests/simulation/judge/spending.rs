@@ -11,6 +11,7 @@ use super::{Judge, Request};
 /// Tolerance for the time limit of a run, because its clock advances in steps.
 const SLACK: Duration = Duration::from_secs(5);
 
+/// The calls, tokens and cost of a run, counted independently of its budget.
 #[derive(Default)]
 pub struct Spending {
     pub calls: u32,

@@ -34,6 +34,7 @@ pub(super) struct Action {
     tool_calls: Option<Vec<Call>>,
 }
 
+/// A tool call in the OpenAI format.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Call {
     #[serde(default)]
@@ -41,6 +42,7 @@ struct Call {
     function: Function,
 }
 
+/// The function name and arguments of a tool call in the OpenAI format.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Function {
     name: String,

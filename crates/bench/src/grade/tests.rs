@@ -18,6 +18,7 @@ fn gold() -> String {
     patch("code_of.py", CODE, "n + n + 1", "n + n")
 }
 
+/// A grader with one instance and its repository.
 struct GradeFixture {
     _dir: tempfile::TempDir,
     grader: Grader,

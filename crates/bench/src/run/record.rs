@@ -21,6 +21,7 @@ pub struct Record {
     pub memory: u64,
 }
 
+/// The way in which the run of one instance ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {

@@ -26,6 +26,7 @@ cat <<END
 END
 "#;
 
+/// The settings of a run with a fake `starling` program, and its output directory.
 struct RunFixture {
     _dir: tempfile::TempDir,
     out: PathBuf,

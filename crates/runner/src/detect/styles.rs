@@ -82,6 +82,7 @@ fn top_level(tree: &SymbolTree) -> impl Iterator<Item = &Symbol> {
     tree.module().children.iter().map(|id| tree.get(*id))
 }
 
+/// The kind of a test class, derived from its base classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BaseClass {
     Plain,

@@ -12,6 +12,7 @@ use std::process::Command;
 use super::*;
 use starling_sandbox::{Bounds, Confinement, Kind, Policy};
 
+/// A project whose test commands attack the host, with the state of the files before.
 struct HostileFixture {
     project: Project,
     /// A directory beside the project, like other files of the user.

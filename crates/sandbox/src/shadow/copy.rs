@@ -99,6 +99,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path, without: &[PathBuf]) -> io::Resu
     Ok(copy.linked)
 }
 
+/// A copy of a directory tree in progress.
 struct Copy<'a> {
     from: &'a Path,
     to: &'a Path,

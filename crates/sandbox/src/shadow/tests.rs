@@ -7,6 +7,7 @@ use starling_workspace::Workspace;
 
 const LONG: Duration = Duration::from_secs(60);
 
+/// A temporary project tree for commands.
 struct Fixture {
     dir: tempfile::TempDir,
     root: PathBuf,

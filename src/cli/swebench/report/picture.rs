@@ -14,6 +14,7 @@ const NODE: f64 = 9.0;
 const SIDE: f64 = 240.0;
 const TOP: f64 = 40.0;
 
+/// The kind of message that an edge of the picture stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EdgeKind {
     Question,
@@ -31,6 +32,7 @@ impl EdgeKind {
     }
 }
 
+/// The agents of a run as nodes, and their messages as edges between node indexes.
 #[derive(Debug, Default)]
 struct Graph {
     nodes: Vec<(ActorId, &'static str)>,

@@ -26,6 +26,7 @@ wait $!
 exit "$(cat "$here/status")"
 "#;
 
+/// A project directory, and shadows that run commands with a fake container client.
 struct ContainerFixture {
     dir: tempfile::TempDir,
     shadows: Shadows,
