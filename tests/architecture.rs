@@ -147,7 +147,7 @@ fn root() -> &'static Path {
 /// `starling-`.
 fn dependencies(manifest: &str, table: &str) -> BTreeSet<String> {
     let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
-    // The dependencies of one system stand in tables of their own.
+    // Dependencies for a single operating system are in separate tables.
     let systems = manifest.get("target").and_then(toml::Value::as_table);
     let tables = systems.into_iter().flat_map(toml::Table::values);
     let tables = tables.filter_map(|system| system.get(table));

@@ -1,7 +1,7 @@
 //! Reads keys from the bytes of a terminal in raw mode. A terminal also sends text that nobody typed:
-//! answers to questions of other programs, reports of the mouse, and what is pasted. So a key counts as
-//! pressed alone only if no other byte comes shortly before or after it, and control sequences are
-//! discarded, whether or not they are whole.
+//! replies to queries of other programs, mouse reports, and pasted text. Therefore a key counts as pressed
+//! alone only if no other byte arrives shortly before or after it, and control sequences are discarded,
+//! even if they are incomplete.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use super::input::Input;
 
 /// Bytes with a shorter pause between them belong to one burst.
 const QUIET: Duration = Duration::from_millis(50);
-/// A longer burst is read in parts, so that typed text appears while it is typed.
+/// Maximum duration of a burst. A longer burst is split, so that text appears while it is typed.
 const LONG: Duration = Duration::from_millis(100);
-/// The time after a control sequence in which no key counts as pressed alone.
+/// Time after a control sequence in which no key counts as pressed alone.
 const CALM: Duration = Duration::from_millis(500);
-/// The pause that ends a control sequence or a paste whose end is missing.
+/// Pause that ends a control sequence or a paste without an end marker.
 const LOST: Duration = Duration::from_secs(2);
-/// Bytes of one burst that are kept before they are read.
+/// Maximum number of bytes of one burst that are buffered.
 const MAX_BURST: usize = 1 << 16;
 
 const ESC: u8 = 0x1b;
@@ -27,7 +27,7 @@ const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 const END_OF_PASTE: &[u8] = b"\x1b[201~";
 
-/// The position in a control sequence.
+/// The state of the decoder: outside of a control sequence, or the position in one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum DecoderState {
     #[default]
@@ -36,19 +36,19 @@ enum DecoderState {
     Escape,
     /// After `ESC [`, with the bytes that followed.
     Control(Vec<u8>),
-    /// The number of bytes that still belong to the sequence.
+    /// In a sequence of fixed length, with the number of bytes that are still missing.
     Bytes(u8),
-    /// In a string that only ST ends, or also BEL.
+    /// In a control string, which the string terminator (ST) ends, and for some strings also BEL.
     Text { by_bell: bool },
-    /// After ESC in such a string.
+    /// After ESC in a control string.
     TextEscape,
-    /// In text from the clipboard.
+    /// In pasted text.
     Paste(Vec<u8>),
-    /// In something unknown, which only a pause ends.
+    /// In an unknown sequence, which only a pause ends.
     Lost,
 }
 
-/// Turns bytes and the times at which they came into inputs.
+/// Converts bytes, with their arrival times, to inputs.
 #[derive(Debug, Default)]
 pub struct Decoder {
     state: DecoderState,
@@ -59,12 +59,12 @@ pub struct Decoder {
     last: Option<Instant>,
     /// Whether a pause precedes the burst.
     is_apart: bool,
-    /// The time of the last byte that belonged to no key.
+    /// The time of the last byte that was not part of a key.
     strange: Option<Instant>,
 }
 
 impl Decoder {
-    /// Takes bytes that were read at a time.
+    /// Adds bytes that arrived at time `at`.
     pub fn take(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
         let inputs = self.tick(now);
         if self.burst.is_empty() {
@@ -76,7 +76,7 @@ impl Decoder {
         inputs
     }
 
-    /// Returns the inputs that are certain at a time. Must be called at least every [`QUIET`].
+    /// Returns the inputs that are complete at a time. Must be called at least every [`QUIET`].
     pub fn tick(&mut self, now: Instant) -> Vec<Input> {
         let mut inputs = Vec::new();
         if self.burst.is_empty() {
@@ -90,7 +90,7 @@ impl Decoder {
         inputs
     }
 
-    /// Ends a sequence whose end does not come.
+    /// Ends a control sequence whose end is missing.
     fn settle(&mut self, now: Instant) -> Option<Input> {
         let limit = match self.state {
             DecoderState::Ground => return None,
@@ -111,7 +111,7 @@ impl Decoder {
         let was_calm = passed(self.strange, self.began.unwrap_or_else(Instant::now), CALM);
         let is_alone = self.is_apart && is_over;
         if is_alone && burst == [0x03] {
-            // Also in an unfinished sequence.
+            // Ctrl-C is recognized even inside an unfinished sequence.
             self.state = DecoderState::Ground;
         }
         if burst == [ESC] && is_alone && self.state == DecoderState::Ground {
@@ -156,7 +156,7 @@ impl Decoder {
         }
     }
 
-    /// Handles bytes that begin no key, and returns their number.
+    /// Handles bytes that do not start a key. Returns their number.
     fn begin(&mut self, rest: &[u8]) -> usize {
         let first = rest[0];
         if first == ESC {
@@ -178,7 +178,7 @@ impl Decoder {
         }
     }
 
-    /// Handles a byte in a sequence.
+    /// Handles a byte of a control sequence.
     fn follow(&mut self, byte: u8) -> Option<Input> {
         let (next, input) = match std::mem::take(&mut self.state) {
             // The caller handles it.
@@ -215,7 +215,7 @@ fn pasted(text: &[u8]) -> Input {
     Input::Pasted(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Whether a key asks to stop, which is never dropped.
+/// Whether a key requests to stop (Ctrl-C). Such a key is never ignored.
 fn is_stop(key: KeyEvent) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL)
 }
@@ -245,7 +245,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// Whether a byte after ESC begins a sequence that goes on.
+/// Whether a byte after ESC starts a longer control sequence.
 fn opens(byte: u8) -> bool {
     after_escape(byte) != DecoderState::Ground
 }
@@ -268,7 +268,7 @@ fn after_control(mut parameters: Vec<u8>, byte: u8) -> DecoderState {
     match byte {
         // A function key of the Linux console.
         b'[' if parameters.is_empty() => DecoderState::Bytes(1),
-        // A report of the mouse: a button and two coordinates.
+        // A mouse report: a button and two coordinates.
         b'M' if parameters.is_empty() => DecoderState::Bytes(3),
         b'~' if parameters == b"200" => DecoderState::Paste(Vec::new()),
         0x40..DEL => DecoderState::Ground,
@@ -285,7 +285,7 @@ fn in_text(by_bell: bool, byte: u8) -> DecoderState {
     match byte {
         BEL if by_bell => DecoderState::Ground,
         ESC => DecoderState::TextEscape,
-        // The byte that ends it as one of C1 may also be a part of a letter.
+        // The C1 byte that ends the string can also be part of a UTF-8 character.
         CAN | SUB | 0x9c => DecoderState::Lost,
         _ => DecoderState::Text { by_bell },
     }
@@ -299,7 +299,7 @@ mod tests {
         plain(KeyCode::Char(char))
     }
 
-    /// Sends parts of bytes, each after a pause in milliseconds, and then waits for long.
+    /// Sends byte strings to a decoder, each after a pause in milliseconds, and then a long pause.
     fn inputs(parts: &[(u64, &[u8])]) -> Vec<Input> {
         let mut decoder = Decoder::default();
         let mut now = Instant::now();
@@ -346,7 +346,7 @@ mod tests {
         let both = Input::Keys(vec![char('a'), plain(KeyCode::Enter)]);
         assert_eq!(inputs(&[(0, b"a\r")]), std::slice::from_ref(&both));
         assert_eq!(inputs(&[(0, b"a"), (30, b"\r")]), [both]);
-        // A burst that goes on for long is shown in parts, of which none is alone.
+        // A long burst is split into parts. None of them counts as a key that was pressed alone.
         let held: Vec<(u64, &[u8])> = (0..20).map(|_| (33, &b"a"[..])).collect();
         let held = inputs(&held);
         assert!(held.len() > 3 && !held.iter().any(is_alone), "{held:?}");
@@ -428,7 +428,7 @@ mod tests {
         for sequence in sequences {
             let said = inputs(&[(0, sequence)]);
             assert!(!said.iter().any(is_alone), "{sequence:?}");
-            // What follows shortly is not alone either.
+            // A key that follows shortly does not count as pressed alone either.
             let said = inputs(&[(0, sequence), (200, b"a")]);
             assert!(!said.iter().any(is_alone), "{sequence:?}");
         }

@@ -552,8 +552,8 @@ impl<'a> Viewer<'a> {
         Ok(NextAction::Go)
     }
 
-    /// Returns the answer that a line completes. A line that names an answer without its text makes
-    /// the next line that text, whatever it says.
+    /// Returns the answer that a line completes. If a line names an answer without its text (such as `r`
+    /// without a reason), the whole next line becomes that text.
     fn said_by_line(&mut self, line: &str) -> io::Result<Option<UserCommand>> {
         if let Some((next, review)) = self.next_line.take() {
             if self.state.reviews.front() != Some(&review) {

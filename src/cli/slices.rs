@@ -14,7 +14,7 @@ pub(super) use linux::{of_all_threads, of_this_thread};
 #[cfg(not(target_os = "linux"))]
 pub(super) use others::{of_all_threads, of_this_thread};
 
-/// The slice of threads that must respond at once: Linux's minimum.
+/// The time slice of threads that must respond immediately: the minimum of Linux.
 pub(super) const SHORTEST: Duration = Duration::from_micros(100);
 /// The slice of worker threads.
 pub(super) const OF_WORKERS: Duration = Duration::from_micros(200);

@@ -1,5 +1,5 @@
 //! Replaces the values of the project's secrets in the output of tests, before a model, a log or a
-//! person sees it. All output of tests goes through `ProjectTests::capture`, which asks this module.
+//! person sees it. All output of tests passes through `ProjectTests::capture`, which calls this module.
 
 mod files;
 mod values;
@@ -16,7 +16,7 @@ use values::{GIT_CONFIG, SHORTEST, values_of};
 const ALL_BYTES: u64 = 4 << 20;
 const VALUES_MOST: usize = 2000;
 
-/// The values of secrets of one project. They are read again when one of their files was changed.
+/// The secrets of one project. They are read again after one of their files has changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SecretValues {
     read: Arc<Mutex<Read>>,
@@ -27,10 +27,10 @@ pub(super) struct SecretValues {
 struct Read {
     directories: Directories,
     files: Vec<SecretFile>,
-    /// As they may be printed, the longest first.
+    /// The secrets in all forms in which programs may print them, longest first.
     values: Vec<String>,
-    /// The number of each value, for as long as the project is known: two tests whose ids hold
-    /// different secrets must not get one id.
+    /// The number of each secret in its placeholder. Numbers never change, so that two tests whose ids
+    /// contain different secrets keep different ids.
     numbers: HashMap<String, usize>,
 }
 
@@ -55,8 +55,8 @@ impl Read {
 }
 
 impl SecretValues {
-    /// Looks for the secret files of `root` and below it on another thread: who needs them waits for what
-    /// is left of the look.
+    /// Searches `root` for secret files on another thread. A caller that needs the secrets before the
+    /// search has finished waits for its end.
     pub(super) fn refresh_in_background(&self, root: &Path) {
         let (root, secrets) = (root.to_owned(), self.clone());
         drop(tokio::task::spawn_blocking(move || {
@@ -64,15 +64,15 @@ impl SecretValues {
         }));
     }
 
-    /// Whether the files were looked for at least once.
+    /// Whether the secret files were searched at least once.
     #[cfg(test)]
     pub(super) fn were_looked_for(&self) -> bool {
         let read = self.read.try_lock();
         read.is_ok_and(|read| read.directories.are_known())
     }
 
-    /// `text` without the values that stand in the secret files of `root` and below it. Different values
-    /// are replaced by different texts, and one value always by the same.
+    /// Replaces the secrets from the secret files at and below `root` in a text. Different secrets have
+    /// different placeholders, and a secret always has the same placeholder.
     pub(super) fn redact(&self, root: &Path, text: String) -> String {
         let read = self.refreshed(root);
         let found = read.values.iter().filter(|value| text.contains(*value));
@@ -93,8 +93,8 @@ impl SecretValues {
     }
 }
 
-/// The values in the files, as they stand there and as they are written in JSON and by Python's `repr`,
-/// in the order of the files.
+/// Returns the secrets in the files, in the order of the files: as written there, as escaped in JSON, and
+/// as escaped by Python's `repr`.
 fn all_values(files: &[SecretFile]) -> Vec<String> {
     let mut values = Vec::new();
     let mut bytes = 0;
@@ -123,7 +123,7 @@ fn all_values(files: &[SecretFile]) -> Vec<String> {
     values
 }
 
-/// A text with `\u` escapes for all that is not ASCII, as JSON has it and as Python has it.
+/// Returns a text with `\u` escapes for all characters outside of ASCII, in the forms of JSON and of Python.
 fn in_ascii(text: &str) -> Vec<String> {
     if text.is_ascii() {
         return Vec::new();
@@ -150,7 +150,7 @@ fn in_ascii(text: &str) -> Vec<String> {
     vec![with(&units), with(&of_python)]
 }
 
-/// A text in UTF-8, or in UTF-16 by its mark. A text in neither may be read in Latin-1.
+/// Decodes a file: as UTF-8, or as UTF-16 if it has a byte order mark. Other files are decoded as Latin-1.
 fn decoded(bytes: &[u8]) -> Vec<String> {
     let unit: fn([u8; 2]) -> u16 = match bytes {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
@@ -170,7 +170,7 @@ fn decoded(bytes: &[u8]) -> Vec<String> {
     vec![String::from_utf16_lossy(&units)]
 }
 
-/// A value as a program reads it that knows escapes, where that is another text: of shells, TOML and YAML.
+/// Returns a value after the escapes of shells, TOML and YAML are resolved, if that makes it different.
 fn unescaped(value: &str) -> Option<String> {
     let mut read = String::new();
     let mut rest = value.chars();
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// A text with the same replacement for all secrets.
+    /// Returns a text in which all placeholders are replaced by `[secret]`.
     fn unnumbered(text: &str) -> String {
         let (first, rest) = text.split_once("[secret ").unwrap_or((text, ""));
         match rest.split_once(']') {
@@ -231,13 +231,13 @@ mod tests {
         write("A_TOKEN=sekret-alpha-11\nB_TOKEN=sekret-bravo-22\n");
         let values = SecretValues::default();
         let redact = |text: &str| values.redact(dir.path(), text.to_owned());
-        // In any order, and alone.
+        // The placeholder does not depend on the order or on the other secrets.
         assert_eq!(
             redact("sekret-bravo-22 sekret-alpha-11"),
             "[secret 2] [secret]"
         );
         assert_eq!(redact("t[sekret-bravo-22]"), "t[[secret 2]]");
-        // A value keeps its number when others come and go.
+        // A secret keeps its number when other secrets are added or removed.
         write("C_TOKEN=sekret-charlie-33\nB_TOKEN=sekret-bravo-22\n");
         assert_eq!(
             redact("sekret-bravo-22 sekret-charlie-33"),

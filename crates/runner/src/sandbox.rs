@@ -1,4 +1,4 @@
-//! Explains failures that the sandbox causes, so that nobody searches for their cause in the code.
+//! Explains failures that the sandbox causes, so that their cause is not searched for in the code.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,10 +26,10 @@ const NO_FORK: [&str; 4] = [
     "can't start new thread",
 ];
 
-/// Begins the note of a variable that is set and that tests are not given.
+/// Start of the note about an environment variable that is set but withheld from tests.
 const VARIABLE: &str = "note: the variable ";
 
-/// What a message says of a variable that tests are not given: its name and why, in words.
+/// Returns the part of a message about a variable that is withheld from tests: its name and the reason.
 pub fn withheld_in(message: &str) -> Option<&str> {
     message
         .lines()

@@ -48,7 +48,7 @@ pub struct Graded {
     unresolved: Vec<Named>,
 }
 
-/// A line of a data set, of which only the instance id is read.
+/// An entry in a list of instances, of which only the instance id is read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Named {
     instance_id: String,

@@ -1,4 +1,4 @@
-//! The modules that packages bring into an interpreter's environment.
+//! Lists the modules of the packages that are installed for an interpreter.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use starling_workspace::{MAX_FILE_BYTES, read_text};
 
 use super::{base, base_setting};
 
-/// Directories of an installation that hold versions of Python.
+/// Directories of an installation that contain one directory per Python version.
 const LIBRARIES: [&str; 2] = ["lib", "lib64"];
-/// Directories of such a version that hold packages. Debian calls them otherwise.
+/// Directories of a Python version that contain packages. Debian uses `dist-packages`.
 const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
-/// Top directories that packages leave behind by mistake, and that every project may have.
+/// Top-level directories that packages often install by mistake. A project can have such directories too.
 const COMMON: [&str; 8] = [
     "test",
     "tests",
@@ -24,8 +24,8 @@ const COMMON: [&str; 8] = [
     "benchmarks",
 ];
 
-/// Returns the names of the top modules that the packages of an interpreter bring, by the files of its
-/// environment. `home` is the user's home, which may hold packages as well.
+/// Returns the names of the top-level modules of the packages that are installed for an interpreter, from
+/// the files of its environment. `home` is the user's home directory, which can contain packages as well.
 pub(crate) fn installed(python: &Path, home: Option<&Path>) -> BTreeSet<String> {
     let mut places = Vec::new();
     if let Some(prefix) = prefix_of(python) {
@@ -67,7 +67,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
     entries.map(|entry| entry.path())
 }
 
-/// The module that an entry of a directory of packages is.
+/// Returns the module name of a file or directory in a package directory, if it is a module.
 fn module(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let stem = match name.split_once('.') {

@@ -1,5 +1,5 @@
-//! Where the interpreter of a project may be: its own virtual environment, the active one, the version
-//! that it pins, the system's.
+//! The possible locations of a project's interpreter: its own virtual environment, the active virtual
+//! environment, the version that the project pins, and the system's Python.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use starling_workspace::{MAX_FILE_BYTES, read_text};
 
-/// Virtual environments in a project's directory, as venv, Poetry, uv, PDM and Pipenv make them.
+/// Names of virtual environments in a project's directory, as created by venv, Poetry, uv, PDM and Pipenv.
 const OWN: [&str; 3] = [".venv", "venv", "env"];
-/// Variables that name an active environment.
+/// Environment variables that name the active virtual environment.
 const ACTIVE: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
 
-/// The interpreters to ask, in this order.
+/// Returns the interpreters to probe, in this order.
 pub(crate) fn candidates(
     root: &Path,
     given: Option<&Path>,
@@ -54,15 +54,15 @@ fn lost(home: &Path) -> Option<String> {
     is_lost.then(|| format!("{} does not exist", python.display()))
 }
 
-/// The directory of an environment. Pipenv may write its path into a file called `.venv`.
+/// Returns the directory of a virtual environment. `.venv` can be a file in which Pipenv wrote its path.
 fn home_of(root: &Path, name: &str) -> PathBuf {
     let home = root.join(name);
     let named = home.is_file().then(|| first_line(&home)).flatten();
     named.map_or(home, |line| root.join(line))
 }
 
-/// The interpreter of pyenv that `.python-version` pins: of exactly this version, or the newest one
-/// that begins with it.
+/// Returns the pyenv interpreter that `.python-version` pins: exactly this version, or else the newest
+/// version that starts with it.
 fn pinned(root: &Path, environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let version = first_line(&root.join(".python-version"))?;
     let pyenv = variable(environment, "PYENV_ROOT")

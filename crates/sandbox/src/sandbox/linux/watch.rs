@@ -71,7 +71,7 @@ pub(super) enum Excess {
     Memory,
     Processes,
     Disk,
-    /// Nothing more can be written, whoever filled the disk.
+    /// The disk is full, no matter which program filled it.
     FullDisk,
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn user() -> (u32, u32) {
     (user.as_raw(), group.as_raw())
 }
 
-/// Returns nothing: on macOS, nobody works as root.
+/// Returns nothing, because users of macOS do not work as root.
 pub(crate) fn administrators_files() -> &'static [PathBuf] {
     &[]
 }
