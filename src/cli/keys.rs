@@ -64,7 +64,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Adds bytes that arrived at time `at`.
+    /// Adds bytes that arrived at time `now`.
     pub fn take(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
         let inputs = self.tick(now);
         if self.burst.is_empty() {

@@ -513,7 +513,7 @@ impl<'a> Viewer<'a> {
                 None
             }
             Input::Interrupt => Some(UserCommand::Quit),
-            // Quitting takes effect at once, unless earlier lines wait for their questions.
+            // Quitting takes effect immediately, unless earlier lines wait for their questions.
             Input::Line(line)
                 if self.lines.is_empty()
                     && self.next_line.is_none()
@@ -734,7 +734,7 @@ pub fn to_name(root: &Path) -> Option<&Path> {
     Some(root).filter(|root| here.is_err() || here.is_ok_and(|here| here != *root))
 }
 
-/// Writes the whole change to a patch file beside the trajectory, for other programs.
+/// Writes the complete change to a patch file next to the trajectory, for other programs.
 fn write_patch(state: &RunState, trajectory: &Path) {
     let diff = state.finished.as_ref().map_or("", |one| &one.diff);
     if diff.is_empty() {

@@ -472,7 +472,7 @@ fn json_run_prints_events_changes_the_file_and_can_be_undone() {
     assert_eq!(last["event"], "run_finished");
     assert_eq!(last["applied"], json!(["work.py::f"]));
     assert_eq!(bed.work(), NEW);
-    // The complete patch is beside the trajectory.
+    // The complete patch is in the directory of the trajectory.
     let runs = bed.dir.path().join("cache/runs");
     let run = events[0]["run"].as_str().unwrap();
     let patch = std::fs::read_to_string(runs.join(format!("{run}.patch"))).unwrap();

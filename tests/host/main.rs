@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than any command here takes on a busy machine.
+/// Time limit for a command; longer than any command takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// Limit on the address space of a command, in bytes. Reading an endless file into memory exceeds
 /// it.
 const ADDRESS_SPACE: u64 = 4 << 30;
 
-/// A project, with a home directory beside it.
+/// A project directory and a separate home directory.
 struct HostProject {
     folder: tempfile::TempDir,
 }

@@ -72,7 +72,7 @@ fn the_same_seed_gives_the_same_log() {
     }
 }
 
-/// Checks the seeds that once showed a fault. Each line is `SEED INVARIANT: the fault`.
+/// Checks the seeds that once found a bug. Each line is `SEED INVARIANT: description of the bug`.
 #[test]
 fn seeds_of_fixed_bugs_still_pass() {
     for line in include_str!("../../fixtures/simulation/seeds").lines() {

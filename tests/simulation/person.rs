@@ -64,7 +64,8 @@ impl SimulatedPerson {
         let world = &self.world;
         let unit = world.project.unit(&view.symbol.to_string())?;
         let before = world.desk().text(&unit.file)?;
-        // The edit shows that the person has read the text.
+        // The person edits this text, and the edit is shown to the model, so the model may know the text
+        // from now on.
         world.judge().model_knows(&before);
         let version = 1 + world.choices.number(&format!("{key} version"), 4);
         let lines = before

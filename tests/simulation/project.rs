@@ -1,6 +1,6 @@
 //! A small generated project whose test results and diagnostics can be computed from its texts.
 //!
-//! Each symbol has a line `v = N  # ver:NAME`. The tests are laws about these versions and about
+//! Each symbol has a line `v = N  # ver:NAME`. The tests are rules about these versions and about
 //! the number of arguments that callers pass, so some changes pass only together.
 
 use std::collections::{BTreeMap, BTreeSet};

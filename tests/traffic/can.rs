@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The capabilities of a client.
+/// The capabilities that a client announced, with which all requests and results are checked.
 pub struct ClientCapabilities(pub Value);
 
 impl ClientCapabilities {

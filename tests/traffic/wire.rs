@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Much longer than any response takes.
+/// Time limit for a response; much longer than any response takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A language server process.

@@ -33,7 +33,7 @@ pub struct SymbolLocation {
 }
 
 impl SymbolLocation {
-    /// Creates a place from a definition, with the description of its symbol.
+    /// Creates a location from a definition, with the description of its symbol.
     pub fn of(definition: &Definition, index: &Index) -> SymbolLocation {
         let description = index.describe(&definition.symbol);
         let (signature, doc) =

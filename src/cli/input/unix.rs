@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Requests of the system to end: SIGTERM and SIGHUP.
+/// The signals that request the program to end: SIGTERM and SIGHUP.
 pub(super) struct Ends {
     terminate: Signal,
     hangup: Signal,
@@ -38,13 +38,13 @@ impl Sizes {
         Ok(Sizes(signal(SignalKind::window_change())?))
     }
 
-    /// Waits for the next change. Returns false if none can come.
+    /// Waits for the next change of the size. Returns false if no change can be observed.
     pub(super) async fn changed(&mut self) -> bool {
         self.0.recv().await.is_some()
     }
 }
 
-/// Returns the next bytes of the terminal, none at its end, or `None` if nothing comes for a while.
+/// Returns the next bytes of the terminal, no bytes at its end, or `None` if no byte arrives in time.
 pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
     let stdin = rustix::stdio::stdin();
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];

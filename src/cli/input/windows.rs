@@ -11,7 +11,7 @@ use tokio::signal::windows::{
 /// Interval at which the size of the console is compared with the last one.
 const GLANCE_AT_SIZE: Duration = Duration::from_millis(500);
 
-/// Requests of the system to end: Ctrl-Break, a closed console, and a shutdown.
+/// The console events that request the program to end: Ctrl-Break, a closed console, and a shutdown.
 pub(super) struct Ends {
     interrupted: CtrlBreak,
     closed: CtrlClose,
@@ -38,7 +38,7 @@ impl Ends {
 }
 
 /// Changes of the console's size. Windows reports them among the keys, which another thread reads,
-/// so the size is asked for now and then.
+/// so the size is polled.
 pub(super) struct Sizes((u16, u16));
 
 impl Sizes {
@@ -46,7 +46,7 @@ impl Sizes {
         Ok(Sizes(crossterm::terminal::size()?))
     }
 
-    /// Waits for the next change. Returns false if none can come.
+    /// Waits for the next change of the size. Returns false if no change can be observed.
     pub(super) async fn changed(&mut self) -> bool {
         loop {
             tokio::time::sleep(GLANCE_AT_SIZE).await;
@@ -61,8 +61,8 @@ impl Sizes {
     }
 }
 
-/// Returns the next keys as the bytes that a terminal would send, or `None` if nothing comes for a
-/// while.
+/// Returns the next keys as the bytes that a terminal would send, or `None` if no key arrives in
+/// time.
 pub(super) fn read_bytes(wait: Duration) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let mut wait = wait;

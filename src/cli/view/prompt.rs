@@ -100,8 +100,8 @@ impl Prompt {
         }
     }
 
-    /// Handles a key that came together with others. Such keys begin or continue a text and stop a
-    /// run, but nothing else: they accept nothing. The second value is whether the key was used.
+    /// Handles a key that arrived together with others. Such keys can start or continue a text and can
+    /// stop the run, but they never accept a proposal. The second value is whether the key was used.
     pub fn key_of_burst(
         &mut self,
         key: KeyEvent,
@@ -119,7 +119,7 @@ impl Prompt {
         }
     }
 
-    /// Whether a key begins a text of the answer, so that the keys that follow are no answers.
+    /// Whether a key starts the text of an answer, so that the next keys are part of the text.
     pub fn opens_text(&self, key: KeyEvent, asked: PendingQuestion) -> bool {
         match key.code {
             KeyCode::Char('r' | 'R') => asked != PendingQuestion::Nothing,
@@ -301,7 +301,7 @@ fn typing(label: &str, text: &str, keys: &str, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Parses an answer that was entered as a line. Only a line that is nothing else accepts or quits.
+/// Parses an answer that was entered as a line. Accept and quit must be the only word of the line.
 pub fn line(text: &str) -> UserCommand {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -317,7 +317,7 @@ pub fn line(text: &str) -> UserCommand {
     }
 }
 
-/// A text of an answer that is entered as a line of its own.
+/// The kind of text (reason or instruction) that is entered on the line after the answer's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextLine {
     Reason,
@@ -325,7 +325,7 @@ pub enum NextLine {
 }
 
 impl NextLine {
-    /// Returns the text that a line asks for by naming an answer without its text.
+    /// Returns the kind of text that the next line must contain, if a line names an answer without its text.
     pub fn after(text: &str, asked: PendingQuestion) -> Option<NextLine> {
         match text.trim().to_ascii_lowercase().as_str() {
             "r" | "reject" => Some(NextLine::Reason),
@@ -334,7 +334,7 @@ impl NextLine {
         }
     }
 
-    /// Asks for the text.
+    /// Returns the question that asks for the text.
     pub fn question(self) -> &'static str {
         match self {
             NextLine::Reason => {

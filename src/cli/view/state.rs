@@ -109,14 +109,14 @@ pub struct RunState {
     pub finished: Option<Finished>,
     /// Owners that were not notified of a changed contract, with the changed symbol.
     pub missed: BTreeSet<(SymbolPath, SymbolPath)>,
-    /// Owners that were notified of one and left their code as it was.
+    /// Owners that were notified of a changed contract and did not change their code.
     pub unfollowed: BTreeSet<(SymbolPath, SymbolPath)>,
     /// Symbols whose owners could not be woken for a task.
     pub not_woken: BTreeSet<String>,
     proposals: BTreeMap<ProposalId, Proposal>,
-    /// Reports of tests about variables that are withheld from them.
+    /// Notes in test reports about environment variables that are withheld from tests.
     withheld: BTreeSet<String>,
-    /// The reports that the latest tests added to `withheld`.
+    /// The notes that the latest tests added to `withheld`.
     pub newly_withheld: Vec<String>,
     /// The file and text of each changed line in the diffs of decided proposals.
     shown: BTreeSet<(String, String)>,
@@ -130,7 +130,7 @@ pub struct Proposal {
     pub reason: String,
     pub diff: String,
     pub evidence: Option<Evidence>,
-    /// Changes since the check of the proposal.
+    /// Notes about changes to the files after the proposal was checked.
     pub notes: Vec<String>,
 }
 
@@ -270,7 +270,7 @@ impl RunState {
             let mut new: Vec<String> = told.map(str::to_owned).collect();
             new.retain(|told| self.withheld.insert(told.clone()));
             self.newly_withheld = new;
-            // Test results of a proposal say nothing about the user's text.
+            // Test results of a proposal do not apply to the user's text.
             if *phase != TestPhase::Proposal {
                 self.tests = Some(tests(report));
                 self.tests_are_old = false;

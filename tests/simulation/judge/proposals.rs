@@ -10,10 +10,10 @@ use starling_syntax::SymbolPath;
 use super::Judge;
 use crate::actors::Reply;
 
-/// Longer than any check of a proposal takes.
+/// Time limit for the check of a proposal; longer than any check takes.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
-/// What the judge knows about one proposal.
+/// The judge's record of one proposal.
 #[derive(Debug, Default, Clone)]
 pub struct Proposal {
     pub agent: String,
