@@ -107,7 +107,7 @@ impl Inputs {
         let interrupts = tell.clone();
         tokio::spawn(async move {
             // Other requests of the system end a run like Ctrl-C.
-            let Ok(mut ends) = system::Ends::new() else {
+            let Ok(mut ends) = system::TerminationRequests::new() else {
                 return;
             };
             let mut signals = Signals::default();
@@ -150,7 +150,7 @@ impl Drop for Inputs {
 }
 
 async fn tell_sizes(tell: mpsc::UnboundedSender<Input>) {
-    let Ok(mut sizes) = system::Sizes::new() else {
+    let Ok(mut sizes) = system::SizeChanges::new() else {
         return;
     };
     while sizes.changed().await && tell.send(Input::Resized).is_ok() {}

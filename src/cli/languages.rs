@@ -6,7 +6,7 @@ use starling_syntax::{FilePath, Language};
 use starling_workspace::{Overlay, Workspace};
 
 /// Message for a project without files with symbols.
-pub const NO_SYMBOLS: &str = "no Python file is here: symbols are known in Python only, and other text \
+pub const NO_SYMBOLS: &str = "the project has no Python file: only Python files have symbols, and other text \
                               files are read and changed as a whole";
 
 /// Whether any file has symbols.

@@ -43,8 +43,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
         say(
             args.json,
             &[Line::plain(
-                "nothing to take back: no run of this project changed anything that was not taken back \
-                 already",
+                "nothing to take back: all changes of all runs of this project are already taken \
+                 back, or no run changed anything",
             )],
         )?;
         if args.json {
@@ -93,8 +93,8 @@ pub async fn run(args: UndoArgs) -> anyhow::Result<Outcome> {
 /// Returns the directory of the trajectories.
 pub fn trajectories() -> anyhow::Result<PathBuf> {
     let cache = cache_dir().context(
-        "there is no home directory, so no run was recorded: set STARLING_CACHE_DIR to the directory that \
-         the run had",
+        "no home directory was found for the records of runs: set STARLING_CACHE_DIR to the directory that \
+         was used during the run",
     )?;
     Ok(cache.join("runs"))
 }
@@ -408,8 +408,8 @@ fn stay(run: &PastRun, refused: &[UndoRefusal]) -> Vec<Line> {
     if let Some(held) = refused.iter().find(|one| one.held.is_some()) {
         let (run, number) = (&run.id.0, held.proposal.0);
         let line = format!(
-            "  what belongs together is taken back together or not at all: clear the way and undo again; \
-             one proposal alone: `starling undo {run} {number}`"
+            "  changes that belong together are taken back together or not at all: resolve the problem and \
+             undo again, or take back one proposal alone: `starling undo {run} {number}`"
         );
         lines.push(Line::of(Style::Dim, &line));
     }
@@ -434,7 +434,7 @@ fn summary(run: &PastRun, outcome: &UndoOutcome, planned: usize) -> Vec<Line> {
     }
     if !outcome.absent.is_empty() {
         let line = format!(
-            "not in the files any more, so there is nothing to take back: {}",
+            "the changes are no longer in the files, so there is nothing to take back: {}",
             all(outcome.absent.clone())
         );
         lines.push(Line::of(Style::Warning, &line));

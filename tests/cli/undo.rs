@@ -699,7 +699,8 @@ fn undo_does_not_claim_to_revert_changes_that_are_already_gone() {
             );
         } else {
             assert!(!said.out.contains("taken back: #1"), "{said:?}");
-            let line = "not in the files any more, so there is nothing to take back: #1\n";
+            let line =
+                "the changes are no longer in the files, so there is nothing to take back: #1\n";
             assert!(said.out.ends_with(line), "{said:?}");
         }
         assert_eq!(bed.work(), old);

@@ -8,14 +8,14 @@ use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that request the program to end: SIGTERM and SIGHUP.
-pub(super) struct Ends {
+pub(super) struct TerminationRequests {
     terminate: Signal,
     hangup: Signal,
 }
 
-impl Ends {
-    pub(super) fn new() -> io::Result<Ends> {
-        Ok(Ends {
+impl TerminationRequests {
+    pub(super) fn new() -> io::Result<TerminationRequests> {
+        Ok(TerminationRequests {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
         })
@@ -31,11 +31,11 @@ impl Ends {
 }
 
 /// Changes of the terminal's size.
-pub(super) struct Sizes(Signal);
+pub(super) struct SizeChanges(Signal);
 
-impl Sizes {
-    pub(super) fn new() -> io::Result<Sizes> {
-        Ok(Sizes(signal(SignalKind::window_change())?))
+impl SizeChanges {
+    pub(super) fn new() -> io::Result<SizeChanges> {
+        Ok(SizeChanges(signal(SignalKind::window_change())?))
     }
 
     /// Waits for the next change of the size. Returns false if no change can be observed.

@@ -12,15 +12,15 @@ use tokio::signal::windows::{
 const GLANCE_AT_SIZE: Duration = Duration::from_millis(500);
 
 /// The console events that request the program to end: Ctrl-Break, a closed console, and a shutdown.
-pub(super) struct Ends {
+pub(super) struct TerminationRequests {
     interrupted: CtrlBreak,
     closed: CtrlClose,
     shutdown: CtrlShutdown,
 }
 
-impl Ends {
-    pub(super) fn new() -> io::Result<Ends> {
-        Ok(Ends {
+impl TerminationRequests {
+    pub(super) fn new() -> io::Result<TerminationRequests> {
+        Ok(TerminationRequests {
             interrupted: ctrl_break()?,
             closed: ctrl_close()?,
             shutdown: ctrl_shutdown()?,
@@ -39,11 +39,11 @@ impl Ends {
 
 /// Changes of the console's size. Windows reports them among the keys, which another thread reads,
 /// so the size is polled.
-pub(super) struct Sizes((u16, u16));
+pub(super) struct SizeChanges((u16, u16));
 
-impl Sizes {
-    pub(super) fn new() -> io::Result<Sizes> {
-        Ok(Sizes(crossterm::terminal::size()?))
+impl SizeChanges {
+    pub(super) fn new() -> io::Result<SizeChanges> {
+        Ok(SizeChanges(crossterm::terminal::size()?))
     }
 
     /// Waits for the next change of the size. Returns false if no change can be observed.
