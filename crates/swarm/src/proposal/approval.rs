@@ -20,7 +20,7 @@ use starling_core::{Approval, AskIntent, IntentView, ProposalView, ReviewAnswer,
 pub(crate) const PERSON_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks the approver about a proposal.
-pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, Reviewed) {
+pub(crate) async fn decide(run: &Arc<RunContext>, proposal: &Proposal) -> (ActorId, ReviewAnswer) {
     let view = ProposalView {
         id: proposal.id.0,
         symbol: proposal.owner(),

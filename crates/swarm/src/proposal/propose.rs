@@ -29,7 +29,7 @@ use crate::state::draft::Draft;
 use crate::state::proposal::{Proposal, Stage};
 use crate::state::run_context::RunContext;
 use crate::state::sets::{Decision, Landed};
-use starling_core::{Reviewed, TestReport, Verdict};
+use starling_core::{ReviewAnswer, TestReport, Verdict};
 
 /// Maximum number of times that a person may accept a proposal that the editor refuses.
 const ACCEPTED_MOST: u32 = 5;
@@ -169,7 +169,7 @@ pub(crate) async fn alone(
     loop {
         let (by, reviewed) = decide(run, &proposal).await;
         match reviewed {
-            Reviewed::Verdict(verdict) => {
+            ReviewAnswer::Verdict(verdict) => {
                 let known = (proposal.evidence.tests.clone(), report.clone());
                 let outcome = concluded(run, agent, proposal.clone(), (by, verdict), known).await;
                 let Outcome::Stopped { why } = outcome else {
@@ -182,7 +182,7 @@ pub(crate) async fn alone(
                 run.proposals().ask_again(proposal.id).ok();
                 proposal.change.reason = format!("{reason}\nAccepted, but not applied: {why}");
             }
-            Reviewed::Edited(parts) => {
+            ReviewAnswer::Edited(parts) => {
                 let mut own = vec![proposal.clone()];
                 edited::replace(run, &mut own, parts).await;
                 let Some(edited) = own.pop() else {
