@@ -77,7 +77,7 @@ pub(super) struct SymbolFacts {
 pub(super) struct FileFacts {
     pub(super) file: FilePath,
     pub(super) text: String,
-    /// Number of bytes that were read. It is 0 for generated files.
+    /// Number of bytes that were read. It is 0 for files that are generated or take too long to parse.
     pub(super) bytes_read: usize,
     /// Symbols in order of their start, the module body first.
     pub(super) symbols: Vec<SymbolFacts>,
@@ -92,6 +92,9 @@ impl FileFacts {
         // The tree is dropped: the trees of all files would use much memory, and few are requested
         // later.
         let tree = SymbolTree::parse(file.clone(), text.as_str().into());
+        if tree.is_unparsed() {
+            return FileFacts::by_path(file, text);
+        }
         let marks = marks(&tree);
         let mut reader = Reader::default();
         let symbols = (0..tree.symbols().len())
@@ -106,7 +109,7 @@ impl FileFacts {
         }
     }
 
-    /// Returns the facts of a generated file, which has only the words of its path.
+    /// Returns the facts of a file that is generated, or takes too long to parse: it has only the words of its path.
     fn by_path(file: FilePath, text: String) -> Self {
         let mut reader = Reader::default();
         reader.words(module_words(&file), Field::Name);

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::encoding::DecodeError;
+use super::encoding::{DecodeError, is_private_key as is_key};
 use starling_syntax::FilePath;
 use starling_text::is_plain_name;
 
@@ -33,6 +33,11 @@ pub enum ReadError {
     NotUtf8(FilePath),
     #[error("{file}: {bytes} bytes; files over 1 MiB are not read")]
     TooLarge { file: FilePath, bytes: u64 },
+    #[error(
+        "{0}: it takes too long to parse (thousands of line continuations or comment lines in a row?), so it has \
+         no symbols and agents do not change it"
+    )]
+    Unparsed(FilePath),
     #[error("{file}: {reason}")]
     NotText { file: FilePath, reason: DecodeError },
     #[error("{file}: {message}")]
@@ -50,6 +55,20 @@ impl ReadError {
                 message: error.to_string(),
             },
         }
+    }
+}
+
+/// Whether the text of a file may be shown, wherever it is from: the disk, a buffer, or a proposal.
+///
+/// # Errors
+/// It begins with a private key.
+pub fn may_show(file: &FilePath, text: &str) -> Result<(), ReadError> {
+    match is_key(text) {
+        true => Err(ReadError::NotText {
+            file: file.clone(),
+            reason: DecodeError::PrivateKey,
+        }),
+        false => Ok(()),
     }
 }
 
