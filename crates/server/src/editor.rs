@@ -36,7 +36,7 @@ use starling_core::{
 };
 use starling_syntax::FilePath;
 use starling_text::{ChangeSet, Encoding, position_of};
-use starling_workspace::{self, PathPolicy, WriteRule};
+use starling_workspace::{self, PathPolicy, WriteRule, may_show};
 
 /// Why an edit is not sent to a document whose text may differ from the editor's.
 const UNCERTAIN: &str = "a message of the editor could not be read, so this file may have changed in \
@@ -256,16 +256,22 @@ impl Editor for ClientEditor {
         if let Some(error) = self.read_refusal(&file) {
             return Err(error);
         }
-        self.read(&path).await.map_err(|error| match error {
-            TextError::StoreClosed => EditorError::Gone,
-            TextError::Disk(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                EditorError::Missing { file }
+        match self.read(&path).await {
+            Ok(current) => match may_show(&file, &current.text) {
+                Ok(()) => Ok(current),
+                Err(error) => Err(EditorError::Forbidden {
+                    why: error.to_string(),
+                }),
+            },
+            Err(TextError::StoreClosed) => Err(EditorError::Gone),
+            Err(TextError::Disk(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(EditorError::Missing { file })
             }
-            TextError::Disk(error) => EditorError::Unreadable {
+            Err(TextError::Disk(error)) => Err(EditorError::Unreadable {
                 file,
                 message: error.to_string(),
-            },
-        })
+            }),
+        }
     }
 
     async fn open_texts(&self) -> Result<Vec<(FilePath, Arc<str>)>, EditorError> {

@@ -135,3 +135,18 @@ async fn rejected_edit_explains_why_and_keeps_proposal_waiting() {
         .unwrap_err();
     assert!(twice.contains("does not wait"), "{twice}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_buffer_that_begins_with_a_private_key_is_not_read() {
+    use super::late::{editing, told};
+    let mut client = super::lenses::client(editing("a.py"), super::lenses::project());
+    client.initialize(super::lenses::full()).await;
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{}", crate::samples::BASE);
+    super::lenses::open(&client, &key);
+    super::begin(&client, "x").await;
+    let told = told(&mut client).await;
+    assert_eq!(
+        told,
+        "not read: a.py: a private key; files of secrets are never read"
+    );
+}

@@ -26,7 +26,7 @@ use starling_syntax::{
     carry, omission_marks, rewrite,
 };
 use starling_text::ChangeSet;
-use starling_workspace::{WriteRule, encode};
+use starling_workspace::{ReadError, WriteRule, encode};
 
 /// Why a draft was refused. The message tells the agent what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +106,7 @@ async fn written(
     let change = trimmed.as_ref().unwrap_or(change);
     let file = target.file.clone();
     let mut needs_person = may_be_changed(run, &file)?;
+    can_be_parsed(&file, change)?;
     let current = match current_text(run, &file).await? {
         Some(text) => text,
         None => {
@@ -117,6 +118,9 @@ async fn written(
         }
     };
     let tree = parse(&file, &current);
+    if tree.is_unparsed() {
+        return unusable_as(ReadError::Unparsed(file).to_string());
+    }
     let is_test_asked = is_small(run.services.models.agent.profile()) && target.is_module();
     let added = match is_test_asked && write_test::is_asked_of(run, &target) {
         true => {
@@ -196,6 +200,20 @@ fn imports(tree: &SymbolTree, target: &SymbolPath, change: &Propose) -> (Vec<Str
     match done.and_then(|rewrites| rewrite(tree, &rewrites).ok()) {
         Some(done) => auto_imports::used_imports(&change.imports, &done.text),
         None => (change.imports.clone(), Vec::new()),
+    }
+}
+
+/// Refuses code that takes too long to parse, before anything is done with it.
+fn can_be_parsed(file: &FilePath, change: &Propose) -> Result<(), Refusal> {
+    let added = change.add.iter().map(|symbol| &symbol.source);
+    let patched = change.hunks.iter().map(|hunk| &hunk.new);
+    let mut sources = change.source.iter().chain(added).chain(patched);
+    match sources.any(|source| parse(file, &source.as_str().into()).is_unparsed()) {
+        true => unusable_as(format!(
+            "The new code for {file} takes too long to parse (thousands of line continuations or comment lines \
+             in a row?). Write it without them."
+        )),
+        false => Ok(()),
     }
 }
 

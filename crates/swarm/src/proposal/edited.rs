@@ -60,6 +60,12 @@ pub fn edited_parts(parts: &[FileChange], edited: &EditedFile) -> Result<Vec<Edi
     encode(Path::new(file.as_str()), text).map_err(|error| format!("{file}: {error}"))?;
     let parse = |text: &Arc<str>| SymbolTree::parse(file.clone(), Arc::clone(text));
     let (old, new) = (parse(before), parse(text));
+    if new.is_unparsed() {
+        return Err(format!(
+            "{file} takes too long to parse (thousands of line continuations or comment lines in a row?): write \
+             it without them, and save again"
+        ));
+    }
     if let (Some(error), true) = (new.errors().first(), old.errors().is_empty()) {
         let line = line_at(text, error.start);
         return Err(format!(

@@ -192,14 +192,17 @@ fn started(run: &RunContext, id: RunId) -> Event {
 
 /// Runs the task until it stops, is cancelled or reaches the time limit.
 async fn until_stopped(run: &Arc<RunContext>) -> StopReason {
-    tokio::select! {
+    let stop_reason = tokio::select! {
         biased;
         () = run.cancel.cancelled() => StopReason::Cancelled,
         () = run.budget.time_up() => {
             StopReason::LedgerEmpty { what: time_limit(run) }
         }
         driven = drive(run) => driven.unwrap_or_else(|reason| reason),
-    }
+    };
+    // What tells the end does not wait until all files are read.
+    run.services.index.stop_reading();
+    stop_reason
 }
 
 /// Describes the time limit, and names the test command if the first test run used up the time.

@@ -20,7 +20,7 @@ use crate::task::stated::{self, Statements};
 use starling_core::{Approval, Editor, LanguageService, TestRunner};
 use starling_index::Index;
 use starling_syntax::{FilePath, SymbolPath};
-use starling_workspace::{PathPolicy, Snapshot, UnusualPaths};
+use starling_workspace::{PathPolicy, Snapshot, UnusualPaths, may_show};
 
 /// Checks changes of one workspace. What it learns of the workspace and its tests is kept for the
 /// next check.
@@ -166,8 +166,11 @@ impl Checker {
             return false;
         }
         for (file, text) in texts {
-            let known = state.world.snapshot.read(file).ok();
-            if known.as_ref() != text {
+            let is_known = match state.world.snapshot.read(file) {
+                Ok(known) => Some(&known) == text,
+                Err(error) => text.is_none_or(|text| may_show(file, text) == Err(error)),
+            };
+            if !is_known {
                 state.world.change(file, text);
                 state.world.epoch.typed += 1;
                 let module = SymbolPath::module(file.clone());

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::state::checker::Checker;
 use starling_core::EditorError;
 use starling_syntax::FilePath;
-use starling_workspace::Snapshot;
+use starling_workspace::{Snapshot, may_show};
 
 /// Time limit for the editor's reply.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -61,8 +61,13 @@ pub(crate) async fn text(checker: &Checker, file: &FilePath) -> Result<Arc<str>,
             let message = format!("the editor did not give its text within {DEADLINE:?}");
             Err(unreadable(message))
         })?;
+        let shown = may_show(file, &current.text);
         if checker.saw(epoch, [(file, Some(&current.text))]) {
-            return Ok(current.text);
+            return shown
+                .map(|()| current.text)
+                .map_err(|error| EditorError::Forbidden {
+                    why: error.to_string(),
+                });
         }
     }
     let message = format!("the workspace changed {TRIES} times while it was read");

@@ -633,6 +633,8 @@ pub struct Bed {
     pub selected: Arc<Mutex<Vec<Vec<String>>>>,
     judge: Option<Judge>,
     pub language: Option<Arc<dyn LanguageService>>,
+    /// The index of the run that was started last.
+    pub index: Option<Arc<Index>>,
 }
 
 impl Bed {
@@ -681,6 +683,7 @@ impl Bed {
             selected: Arc::default(),
             judge: None,
             language: None,
+            index: None,
         }
     }
 
@@ -724,6 +727,8 @@ impl Bed {
             .other_model
             .clone()
             .unwrap_or_else(|| self.model.clone());
+        let index = Arc::new(Index::new(snapshot));
+        self.index = Some(Arc::clone(&index));
         let outside = RunServices {
             models: RoleModels {
                 scout: model.clone(),
@@ -735,7 +740,7 @@ impl Bed {
             approver: self.approver.clone(),
             tests: self.fake_tests(root),
             language: self.language.take().unwrap_or(Arc::new(NoLanguage)),
-            index: Arc::new(Index::new(snapshot)),
+            index,
         };
         start(RunId("test".into()), self.task.clone(), outside)
     }

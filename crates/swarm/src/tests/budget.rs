@@ -279,3 +279,25 @@ async fn the_clock_stands_while_a_review_is_all_that_a_run_waits_for() {
     assert_eq!(stop(&events), StopReason::Settled);
     assert_eq!(spent(&events).waiting_seconds, 10_000.0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_ends_a_run_while_files_are_read() {
+    const FILES: usize = 80;
+    let slow = format!("x = 1{}\n", " \\\n".repeat(20_000));
+    let names: Vec<String> = (0..FILES).map(|number| format!("odd{number}.py")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, &*slow)).collect();
+    files.push(("a.py", SIX));
+    let mut bed = Bed::new(&files, Scripted::native()).with(|task| task.limits.seconds = 1);
+    let events = bed.run().await;
+    assert!(
+        matches!(stop(&events), StopReason::LedgerEmpty { .. }),
+        "{:?}",
+        stop(&events)
+    );
+    assert_eq!(bed.model.calls(), 0);
+    let index = bed.index.unwrap();
+    assert!(
+        index.report().files < FILES,
+        "the rest is not read any more"
+    );
+}

@@ -438,3 +438,57 @@ async fn the_provider_never_answers() {
     );
     assert_eq!(ended.calls, 3);
 }
+
+/// Lines that continue one statement; the time to parse them grows with the square of their number.
+fn continuations(before: &str, count: usize) -> String {
+    format!("{before}{}\n", " \\\n".repeat(count))
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_takes_too_long_to_parse_is_refused() {
+    let source = continuations("def f(x):\n    return x", 30_000);
+    let hunks = json!([{"old": "    return x", "new": continuations("    return x", 30_000)}]);
+    let added = json!([{"source": source.replace("def f", "def h")}]);
+    let lines = [
+        whole(&source),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "a.py::f", "hunks": hunks}),
+        ),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "a.py::f", "add": added}),
+        ),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "new.py::", "source": source}),
+        ),
+        finish("nothing"),
+    ];
+    let ended = misbehave(Scripted::native().on("agent a.py::f", lines)).await;
+    let refused = malformed(&ended.events);
+    let is_clear = |why: &&String| why.contains("takes too long to parse");
+    assert_eq!(refused.iter().filter(is_clear).count(), 4, "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_takes_too_long_to_parse_is_not_changed_and_holds_nothing_up() {
+    let odd = continuations("x = 1", 30_000);
+    let hunks = json!([{"old": "x = 1", "new": "x = 2"}]);
+    let lines = [
+        call("read", json!({"symbols": ["odd.py::x"]})),
+        call(
+            "propose",
+            json!({"reason": "r", "symbol": "odd.py::", "hunks": hunks}),
+        ),
+        finish("nothing"),
+    ];
+    let model = Scripted::native().on("agent a.py::f", lines);
+    let bed = Bed::new(&[("a.py", SOURCE), ("odd.py", &odd)], model).begin(&["a.py::f"]);
+    let ended = end_of(bed).await;
+    assert!(
+        ended.told("odd.py: it takes too long to parse"),
+        "{:?}",
+        malformed(&ended.events)
+    );
+}

@@ -336,3 +336,51 @@ async fn a_new_list_of_dependencies_names_packages_alone() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_tool_shows_a_file_or_a_buffer_that_begins_with_a_private_key() {
+    const KEY: &str =
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END OPENSSH PRIVATE KEY-----\n";
+    let nonsense = json!([{"old": "no such line", "new": "x"}]);
+    for (name, on_disk) in [("plain.txt", KEY), ("plain.txt", "hello\n"), ("b.py", KEY)] {
+        for is_open in [true, false] {
+            if !is_open && on_disk != KEY {
+                continue;
+            }
+            let symbol = format!("{name}::");
+            let propose = json!({"reason": "r", "symbol": symbol, "hunks": nonsense});
+            let lines = [
+                call("propose", propose),
+                read(&[&symbol, name, &format!("{name}:1-3")]),
+                call("outline", json!({"file": name})),
+                call("search", json!({"query": "hunter2"})),
+                call(
+                    "request_change",
+                    json!({"symbol": symbol, "reason": "show"}),
+                ),
+                call("ask", json!({"symbol": symbol, "question": "what?"})),
+                call(
+                    "propose",
+                    json!({"reason": "r", "symbol": "new.txt::", "source": KEY}),
+                ),
+                finish("nothing"),
+            ];
+            let model = Scripted::native().on("agent a.py::f", lines);
+            let mut bed = project(model);
+            std::fs::write(bed.path(name), on_disk).unwrap();
+            if is_open {
+                let mut unsaved = bed.editor.unsaved.lock().unwrap();
+                unsaved.insert(name.to_owned(), KEY.to_owned());
+            }
+            let events = bed.run().await;
+            // What the model wrote itself is in the prompts, too.
+            let shown = shown(&bed).replace(&KEY.replace('\n', "\\n"), "");
+            assert!(!shown.contains("hunter2\n"), "{name}, {is_open}: {shown}");
+            assert!(!shown.contains("hunter2\\n"), "{name}, {is_open}: {shown}");
+            let refused = malformed(&events);
+            let is_key = |why: &&String| why.contains("a private key");
+            assert!(refused.iter().any(|why| is_key(&why)), "{refused:?}");
+            assert!(!bed.path("new.txt").exists());
+        }
+    }
+}
