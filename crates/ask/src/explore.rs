@@ -244,7 +244,7 @@ impl<'a> Exploring<'a> {
             claims: problems.iter().map(|p| p.claim.clone()).collect(),
         });
         conversation.said(reply);
-        let claim = |problem: &Problem| MendClaim {
+        let claim = |problem: &Problem| RejectedClaim {
             claim: problem.claim.clone(),
             what: problem.what.clone(),
         };

@@ -110,7 +110,8 @@ impl FileFacts {
         }
     }
 
-    /// Returns the facts of a file that is generated, or takes too long to parse: it has only the words of its path.
+    /// Returns the facts of a file that is generated or takes too long to parse: only the words of
+    /// its path.
     fn by_path(file: FilePath, text: String) -> Self {
         let mut reader = WordCollector::default();
         reader.words(module_words(&file), Field::Name);

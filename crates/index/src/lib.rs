@@ -447,13 +447,13 @@ impl Index {
         })
     }
 
-    fn in_memory(&self, earlier: &Code) -> Reading {
-        Reading::in_memory(&self.snapshot, earlier, &self.stopped)
+    fn in_memory(&self, earlier: &Code) -> ReadCode {
+        ReadCode::in_memory(&self.snapshot, earlier, &self.stopped)
     }
 
     /// Loads the stored index, updates it to the files on disk, stores it, and applies the open buffers
     /// on top. Unsaved text is never stored.
-    fn open_stored(&self, store: &Store) -> Opened {
+    fn open_stored(&self, store: &Store) -> OpenedIndex {
         let snapshot = &self.snapshot;
         let stored = store.load();
         let disk = snapshot.without_overlay();
@@ -470,10 +470,10 @@ impl Index {
         if let Some(trouble) = &trouble {
             tracing::warn!("{trouble}");
         }
-        let mut opened = Opened {
+        let mut opened = OpenedIndex {
             from_cache: stored.found,
             trouble,
-            ..Opened::of(reading)
+            ..OpenedIndex::of(reading)
         };
         if !snapshot.overlay().is_empty() {
             let over = self.in_memory(&opened.code);

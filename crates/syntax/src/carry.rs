@@ -287,8 +287,8 @@ fn same_symbols(
 
 /// Checks that the lines of an edit begin inside a string in both versions, or in none.
 fn same_strings(
-    was: &Version,
-    is: &Version,
+    was: &TreesOfChange,
+    is: &TreesOfChange,
     (old, new): ((ByteRange, ByteRange), (ByteRange, ByteRange)),
 ) -> Result<(), String> {
     let before = ((&was.before, old.0), (&is.before, new.0));
