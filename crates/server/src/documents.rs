@@ -18,7 +18,7 @@ use tower_lsp::lsp_types::{Range, TextDocumentContentChangeEvent, Url};
 use super::editor::TextHistory;
 use super::paths::disk_path;
 use super::symbol_markers::{Splice, SymbolMarkers};
-use starling_core::{Current, DocVersion};
+use starling_core::{CurrentText, DocVersion};
 use starling_platform::files::PathExt;
 use starling_text::{ByteRange, Encoding, Position, offset_of};
 
@@ -276,7 +276,7 @@ struct TextWatch {
     /// Receives each text for as long as somebody else holds it.
     texts: TextHistory,
     /// `None` when it has been sent.
-    arrived: Option<oneshot::Sender<Current>>,
+    arrived: Option<oneshot::Sender<CurrentText>>,
 }
 
 #[derive(Debug)]

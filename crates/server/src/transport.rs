@@ -21,7 +21,7 @@ use tracing::instrument::Instrumented;
 
 use super::initialize::drop_unreadable_capabilities;
 use super::spelling::UriSpellings;
-use starling_rpc::frames::{Malformed, Reader};
+use starling_rpc::frames::{Malformed, MessageReader};
 
 /// Maximum number of requests that are processed at the same time.
 const MAX_CONCURRENT: usize = 4;

@@ -17,7 +17,7 @@ use super::{ClientEditor, EditOutcome, POLL_INTERVAL, SentEdit, refused, stale};
 use crate::documents::StoreClosed;
 use crate::outgoing::{ClientRequestError, send_request};
 use crate::session::disk_text;
-use starling_core::{ApplyError, Current, DocVersion, Effect};
+use starling_core::{ApplyError, CurrentText, DocVersion, Effect};
 
 /// How long the client may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -227,7 +227,7 @@ impl ClientEditor {
         loop {
             match tokio::fs::try_exists(sent.path).await {
                 Ok(false) => {
-                    return Ok(Current {
+                    return Ok(CurrentText {
                         text: Arc::clone(&sent.edit.after),
                         version: None,
                     });
@@ -253,7 +253,7 @@ impl ClientEditor {
             None => {
                 let text = disk.unwrap_or_else(|| "".into());
                 let version = None;
-                (Current { text, version }, None)
+                (CurrentText { text, version }, None)
             }
         };
         let placement = edit.placement(&now.text, disk.as_ref());
@@ -268,7 +268,7 @@ impl ClientEditor {
 impl EditOutcome {
     fn in_place(sent: &SentEdit<'_>, now: PlacedText) -> EditOutcome {
         let is_exact = now.text == sent.edit.after;
-        EditOutcome::Known(Ok(Current {
+        EditOutcome::Known(Ok(CurrentText {
             // Text that was typed elsewhere in the file belongs to the user, not to the edit.
             text: Arc::clone(&sent.edit.after),
             version: now.version.filter(|_| is_exact),
