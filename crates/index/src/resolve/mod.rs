@@ -3,6 +3,7 @@
 
 mod access;
 mod annotation;
+mod attribute;
 mod class;
 mod dangling;
 mod definition;
@@ -21,6 +22,7 @@ mod tests;
 mod unheld;
 mod value;
 
+pub(super) use attribute::Sharing;
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;
