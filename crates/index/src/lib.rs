@@ -12,6 +12,7 @@ mod generated;
 mod importable;
 mod in_scripts;
 mod in_strings;
+mod left_attribute;
 mod locate;
 mod lookup;
 mod map;
@@ -38,6 +39,7 @@ pub use calls::BadCall;
 pub use dynamic::DynamicUse;
 pub use importable::Importable;
 pub use in_strings::InString;
+pub use left_attribute::AttributeOf;
 pub use locate::{Candidate, Located, LocatedFile};
 pub use lookup::{Definition, Description, Usage, Usages, Variable};
 pub use map::{MapFile, MapSymbol, RepositoryMap, Seed};
@@ -359,6 +361,38 @@ impl Index {
     /// since `before`: in a base class or subclass, or in the stub of a module.
     pub fn half_renamed(&self, before: &Index, old: &str, new: &str) -> Vec<Dangling> {
         unheld::half_renamed(before.code(), self.code(), old, new)
+    }
+
+    /// Returns where the attribute `old` of classes of `before`, which was renamed to `new`, is still
+    /// defined, set or read.
+    pub fn left_attribute(
+        &self,
+        before: &Index,
+        old: &str,
+        new: &str,
+        of: AttributeOf<'_>,
+    ) -> Vec<Dangling> {
+        left_attribute::left_attribute(before.world(), self.world(), (old, new), of)
+    }
+
+    /// Whether code outside tests has this name only for attributes of classes and objects.
+    pub fn is_attribute_only(&self, name: &str) -> bool {
+        left_attribute::is_attribute_only(self.world(), name)
+    }
+
+    /// Returns how many modules, classes and functions outside tests give a name a meaning, imports
+    /// aside.
+    pub fn meanings(&self, name: &str) -> usize {
+        left_attribute::meanings(self.world(), name)
+    }
+
+    /// Whether the body or a method of a class gives an attribute of this name a value.
+    pub fn has_attribute(&self, class: &SymbolPath, name: &str) -> bool {
+        let groups = resolve::Resolver::new(self.code()).sharing(name);
+        let is_it = |(file, own): &resolve::Body| {
+            *own == class.name && *self.code().path(*file) == class.file
+        };
+        groups.iter().flatten().any(is_it)
     }
 
     fn world(&self) -> unheld::WorkspaceState<'_> {

@@ -4,6 +4,7 @@
 mod access;
 mod annotation;
 mod calls;
+mod attribute;
 mod class;
 mod dangling;
 mod definition;
@@ -23,6 +24,7 @@ mod unheld;
 mod value;
 
 pub(super) use calls::{Callee, SureCall};
+pub(super) use attribute::Sharing;
 pub use dangling::{Dangling, Holder};
 pub(super) use definition::DefinedAt;
 pub use kin::Heritage;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::check::early_uses::{EarlyUse, early_uses};
 use crate::evidence::check_results::DiagnosticEvidence;
+use crate::lookup::Lookup;
 use crate::state::checker::Checker;
-use crate::task::stated;
+use crate::task::stated::{self, left};
 use starling_core::{Problem, ProblemKind, Severity};
 use starling_index::{
     BadCall, Dangling, Holder, Index, LostUse, NewAttribute, lost_uses, newly_undefined,
@@ -116,6 +117,9 @@ fn in_code(
     let halves = stated::renamed_names(checker.stated());
     let halves = halves.flat_map(|(old, new)| later.half_renamed(&earlier, old, new));
     more.extend(halves.map(|one| of_half(&one)));
+    let attributes = left::attributes(checker.stated(), &earlier, &later);
+    more.extend(attributes.iter().map(of_half));
+    more.extend(in_strings(checker, before, after));
     let introduced = later.new_attributes(&earlier, files);
     let introduced = introduced.iter().filter(|one| one.is_of_own);
     more.extend(introduced.map(|one| of_new(one, OWN)));
@@ -130,6 +134,23 @@ fn in_code(
         }
     }
     new
+}
+
+/// Returns the strings that keep a name which the change replaces in others, where it can mean
+/// nothing else.
+fn in_strings(checker: &Checker, before: &Snapshot, after: &Snapshot) -> Vec<Problem> {
+    if !checker.stated().rename_words() {
+        return Vec::new();
+    }
+    let known = &checker.world().index;
+    let lookup =
+        |world: &Snapshot| Lookup::new(world.clone(), Arc::new(known.after(world.clone())));
+    let left = left::in_strings(checker.stated(), &lookup(before), &lookup(after)).into_iter();
+    let sure = left.filter(|(_, one)| one.is_sure);
+    let message =
+        |name: &str| format!("`{name}` in this string must be renamed together with the others");
+    sure.map(|(name, one)| problem(&one.file, one.line, message(&name)))
+        .collect()
 }
 
 /// Returns the plain names of one file that have become undefined.

@@ -25,6 +25,15 @@ impl Lookup {
             .map_err(|error| format!("{error}, or path/to/file for a whole file"))
     }
 
+    /// Returns the class whose body or methods give the attribute at an address a value: the class of
+    /// an enumeration for one of its members.
+    pub fn class_of_member(&self, text: &str) -> Option<SymbolPath> {
+        let path = self.address(text).ok()?;
+        let (class, member) = path.name.rsplit_once('.')?;
+        let class = SymbolPath::new(path.file.clone(), class);
+        self.index().has_attribute(&class, member).then_some(class)
+    }
+
     /// Returns an address without surrounding backquotes, unless they are part of a path.
     pub fn unquoted<'t>(&self, text: &'t str) -> &'t str {
         let text = text.trim();

@@ -718,6 +718,8 @@ fn foreign(
         }
         None if in_passing && touched.encloses(own) => None,
         None if own.encloses(touched) && !own.is_module() => None,
+        // A rule deletes several symbols of a file as one change.
+        None if own.encloses(touched) && run.proposals().sets.by_rule > 0 => None,
         None => Some(ReturnReason::new(
             format!("{touched} is not your symbol: {advice}."),
             format!(

@@ -13,6 +13,7 @@ use crate::lookup::Lookup;
 use crate::state::checker::Checker;
 use crate::task::goal::{self, Goal};
 use crate::task::names::Names;
+use crate::task::stated::left;
 use crate::task::whole_word::has_word;
 use starling_core::TestCase;
 use starling_index::Certainty;
@@ -42,7 +43,8 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     let Some(names) = checker.tests().required.names.clone() else {
         return Aim::default();
     };
-    if let Some(missed) = missed_document(checker, changed) {
+    let missed_document = missed_document(checker, changed);
+    if let Some(missed) = missed_document.or_else(|| missed_strings(checker)) {
         return Aim {
             missed: Some(missed),
             ..Aim::default()
@@ -83,7 +85,15 @@ pub(crate) fn of(checker: &Checker, changed: &[SymbolPath], changing: &[&SymbolP
     }
 }
 
-/// Describes the documents that the task asks to change, if none of them was changed.
+/// Describes the strings that may have a name still that the task renames.
+fn missed_strings(checker: &Checker) -> Option<String> {
+    let index = &checker.services.index;
+    let before = Lookup::new(index.snapshot().clone(), Arc::clone(index));
+    left::unsure(checker.stated(), &before, &checker.lookup())
+}
+
+/// Describes the documents that the task asks to change and that were not changed. Of documents with
+/// "or" between them, one is enough.
 fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> {
     let words = goal::documents_to_change(&checker.task.text);
     let is_meant = |file: &FilePath| {
@@ -97,7 +107,13 @@ fn missed_document(checker: &Checker, changed: &[SymbolPath]) -> Option<String> 
     let mut named = checker.lookup().files_named_in(&text);
     named.retain(is_meant);
     let is_changed = |file: &FilePath| changed.iter().any(|symbol| symbol.file == *file);
-    if changed.is_empty() || named.is_empty() || named.iter().any(is_changed) {
+    let is_choice = words.windows(2).any(|pair| {
+        let plain = text.to_lowercase().replace('`', "");
+        plain.contains(&format!("{} or {}", pair[0], pair[1]))
+    });
+    let is_enough = is_choice && named.iter().any(is_changed);
+    named.retain(|file| !is_changed(file));
+    if changed.is_empty() || named.is_empty() || is_enough {
         return None;
     }
     let names: Vec<String> = named.iter().map(ToString::to_string).collect();

@@ -9,10 +9,12 @@ mod variable;
 use crate::lookup::Lookup;
 use crate::protocol::Pick;
 use crate::state::run_context::RunContext;
+use crate::task::mentions;
 use crate::task::stated::{Named, Stated, stub_of};
 use edits::Edits;
 use starling_index::{Heritage, Usage, binds, says_plainly};
 use starling_syntax::{Symbol, SymbolKind, SymbolPath};
+use starling_workspace::WriteRule;
 use uses::{is_word_at, offset, places};
 
 /// The proposals that do what the task states; `None` where it asks for more than that.
@@ -36,12 +38,15 @@ fn of_all(lookup: &Lookup, all: &[Stated]) -> Result<Vec<Pick>, String> {
     let gone: Vec<SymbolPath> = all.iter().filter_map(deleted_symbol).collect();
     for stated in all {
         match stated {
-            Stated::Renamed { from, to } => rename(lookup, from, to, &mut edits)?,
+            Stated::Renamed { from, to } => {
+                rename(lookup, from, to, &mut edits)?;
+                rename_in_documents(lookup, from, to, &mut edits);
+            }
             Stated::Deleted { what } => picks.extend(delete(lookup, what, &gone)?),
         }
     }
     picks.extend(edits.picks(lookup, &in_words(all))?);
-    one_for_each_symbol(picks)
+    one_for_each_symbol(deleted_together(picks))
 }
 
 fn deleted_symbol(stated: &Stated) -> Option<SymbolPath> {
@@ -51,6 +56,40 @@ fn deleted_symbol(stated: &Stated) -> Option<SymbolPath> {
         } => Some(path.clone()),
         Stated::Deleted { .. } | Stated::Renamed { .. } => None,
     }
+}
+
+/// Makes several deletions in one file one change: two symbols side by side share the lines between
+/// them.
+fn deleted_together(picks: Vec<Pick>) -> Vec<Pick> {
+    let module_of = |pick: &Pick| {
+        let symbol: Option<SymbolPath> = pick.symbol.parse().ok();
+        symbol.map(|symbol| SymbolPath::module(symbol.file).to_string())
+    };
+    let is_deletion = |pick: &Pick| !pick.delete.is_empty() && pick.draft().is_some();
+    let is_alone = |pick: &Pick| {
+        let same = picks
+            .iter()
+            .filter(|other| module_of(other) == module_of(pick));
+        let mut others = same.filter(|other| !is_deletion(other));
+        others.all(|other| module_of(other).as_ref() == Some(&other.symbol))
+    };
+    let together: Vec<bool> = picks
+        .iter()
+        .map(|pick| is_deletion(pick) && is_alone(pick))
+        .collect();
+    let moved = picks.iter().zip(together).map(|(pick, together)| {
+        let of_file = picks
+            .iter()
+            .filter(|other| is_deletion(other) && module_of(other) == module_of(pick));
+        match module_of(pick).filter(|_| together && of_file.count() > 1) {
+            Some(symbol) => Pick {
+                symbol,
+                ..pick.clone()
+            },
+            None => pick.clone(),
+        }
+    });
+    moved.collect()
 }
 
 /// Combines the changes of the same symbol, such as of the body of a module.
@@ -102,6 +141,16 @@ fn rename(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) -> Result<
         Named::Symbol(path) => rename_symbol(lookup, path, to, edits),
         Named::Variable(variable) => variable::rename(lookup, variable, to, edits),
         Named::Word(_) | Named::File(_) => Err(not_known(from)),
+    }
+}
+
+/// Writes the new name where a document can only mean the symbol.
+fn rename_in_documents(lookup: &Lookup, from: &Named, to: &str, edits: &mut Edits) {
+    let policy = lookup.index().snapshot().policy();
+    for one in mentions::in_documents(lookup, from) {
+        if one.is_sure && policy.may_write(&one.file) == WriteRule::Allowed {
+            edits.replace(&one.file, one.at, from.base_name(), to);
+        }
     }
 }
 

@@ -40,7 +40,7 @@ use crate::state::test_scope::{Extent, TestScope};
 use crate::task::goal::Goal;
 use crate::task::goal::excluded::Excluded;
 use crate::task::request::Task;
-use crate::task::stated;
+use crate::task::{mentions, stated};
 use starling_core::{CommandOrigin, Driver, Role, TestOutcome, TestReport, Tokens};
 use starling_syntax::{FilePath, SymbolPath};
 
@@ -535,7 +535,10 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
     };
     let spent = run.budget.spent();
     let summary = summary(&stop_reason, &applied, run);
-    let ending = with_facts(run, &stop_reason, &applied, ending::ending);
+    let mut ending = with_facts(run, &stop_reason, &applied, ending::ending);
+    if stop_reason.is_settled() {
+        ending.headline.push_str(&still_mentioned(run, &applied));
+    }
     Event::RunFinished {
         ending: Some(ending),
         stop_reason,
@@ -545,6 +548,15 @@ fn finished(run: &RunContext, stop_reason: StopReason) -> Event {
         summary,
         tally,
     }
+}
+
+/// Describes where documents mention a name still that the run took away.
+fn still_mentioned(run: &RunContext, applied: &[SymbolPath]) -> String {
+    if applied.is_empty() {
+        return String::new();
+    }
+    let told = mentions::still_mentioned(run.stated(), &run.lookup());
+    told.iter().map(|told| format!("; {told}")).collect()
 }
 
 /// Returns why the last proposal was refused, in the form for the user.

@@ -361,6 +361,21 @@ fn usable(run: &RunContext, picks: &[Pick]) -> Result<Vec<Pick>, String> {
                 true => Ok(path),
                 false => lookup.symbol(&path).map(|_| path),
             });
+        let class = || lookup.class_of_member(&pick.symbol);
+        if let Some(class) = found.is_err().then(class).flatten() {
+            let symbol = class.to_string();
+            match good.iter_mut().find(|other| other.symbol == symbol) {
+                Some(other) => other.hunks.extend(pick.hunks.iter().cloned()),
+                // The text of a member is not that of its class.
+                None => good.push(Pick {
+                    symbol,
+                    source: None,
+                    delete: Vec::new(),
+                    ..pick.clone()
+                }),
+            }
+            continue;
+        }
         match found.map(|path| path.to_string()) {
             Ok(symbol) if good.iter().any(|other| other.symbol == symbol) => {}
             Ok(symbol) => good.push(Pick {

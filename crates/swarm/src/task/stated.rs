@@ -1,8 +1,11 @@
 //! What a task says in plain words must become of a name: another name, or its end. Read from the words
 //! and the index alone; no model is asked. A run is done only when it is so.
 
+mod count;
+pub(crate) mod left;
 mod named;
 mod sentence;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod unmet;
@@ -120,6 +123,20 @@ pub(crate) fn renamed_names(statements: &Statements) -> impl Iterator<Item = (&s
 }
 
 impl Statements {
+    /// Whether something is renamed that is no symbol and no file.
+    pub fn rename_words(&self) -> bool {
+        let is_word = |one: &Stated| {
+            matches!(
+                one,
+                Stated::Renamed {
+                    from: Named::Word(_),
+                    ..
+                }
+            )
+        };
+        self.all.iter().any(is_word)
+    }
+
     /// Whether the index alone can tell how to do all of it, and nothing else is asked for.
     pub fn are_by_rule(&self) -> bool {
         let is_known = |stated: &Stated| match stated.named() {

@@ -195,6 +195,43 @@ async fn what_is_named_may_be_mended_in_what_it_uses() {
     assert_eq!(proof, Proof::Proven, "{headline}");
 }
 
+/// Each of several documents that the task names has to be changed.
+#[tokio::test(start_paused = true)]
+async fn a_second_document_that_was_forgotten_is_told() {
+    let files = [
+        ("README.md", "It is `price_for`.\n"),
+        ("docs/pricing.md", "`price_for` rounds.\n"),
+    ];
+    for (task, proof) in [
+        (
+            "README.md and docs/pricing.md still say price_for; it is price_of now",
+            Proof::Unproven,
+        ),
+        (
+            "Update README.md and `docs/pricing.md`: it is price_of now",
+            Proof::Unproven,
+        ),
+        (
+            "Mention price_of in README.md or docs/pricing.md",
+            Proof::NothingToProve,
+        ),
+    ] {
+        let model = Scripted::native()
+            .on("scout", [wake(&["README.md::"])])
+            .on("agent README.md::", [whole("It is `price_of`.\n")])
+            .always("agent", finish("nothing more"));
+        let mut bed = Bed::new(&files, model)
+            .tests(|_| Vec::new())
+            .with(|it| it.text = task.to_owned());
+        let (found, headline) = ending(&bed.run().await);
+        assert_eq!(found, proof, "{task}: {headline}");
+        if proof == Proof::Unproven {
+            let but = "Done, but docs/pricing.md, which the task names, was not changed";
+            assert!(headline.starts_with(but), "{task}: {headline}");
+        }
+    }
+}
+
 /// Another file was changed than the document that the task names.
 #[tokio::test(start_paused = true)]
 async fn a_document_that_the_task_names_has_to_be_changed() {

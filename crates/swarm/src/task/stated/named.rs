@@ -4,7 +4,7 @@ use super::sentence::{Kind, Wish};
 use crate::lookup::Lookup;
 use crate::task::asked::{Token, names_file};
 use starling_index::{Variable, is_test_file};
-use starling_syntax::{FilePath, SymbolPath};
+use starling_syntax::{FilePath, SymbolKind, SymbolPath};
 
 /// An entity that a task names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,12 @@ pub(crate) struct Word {
     pub within: Vec<SymbolPath>,
     /// Whether functions, methods or classes have this name, and may be meant.
     pub is_symbol: bool,
+    /// The classes whose attribute it is, as far as the task names them.
+    pub of: Vec<SymbolPath>,
+    /// Whether the task says that it is an attribute.
+    pub is_member: bool,
+    /// Whether the task says that it stands in strings.
+    pub is_text: bool,
 }
 
 impl Named {
@@ -66,7 +72,11 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     // In `it should be called once`, "once" is not a name.
     let is_name = |to: &Token| to.is_quoted || is_code(&to.word);
     let is_clear = !wish.is_called || wish.to.is_some_and(is_name);
-    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange);
+    let is_text = wish.kind == Some(Kind::Text);
+    if is_text && wish.to.is_none() {
+        return None;
+    }
+    let may_be_symbol = places.are_clear && wish.kind != Some(Kind::FileChange) && !is_text;
     if may_be_symbol && wish.kind != Some(Kind::File) {
         let (symbols, variables) = defined(lookup, name, wish.kind, &places);
         match (symbols.as_slice(), variables.as_slice()) {
@@ -80,10 +90,12 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
     if wish.kind == Some(Kind::File) || name.is_empty() || !is_clear || !(is_named || is_renamed) {
         return None;
     }
+    let whole = name;
     let name = match wish.token.with_dashes.starts_with('-') {
         true => wish.token.with_dashes.as_str(),
         false => name.rsplit(['.', ':']).next().unwrap_or(name),
     };
+    let of = classes(lookup, whole, &places);
     let modules = places.files.into_iter().map(SymbolPath::module);
     let within: Vec<SymbolPath> = places.symbols.into_iter().chain(modules).collect();
     let is_parameter = wish.kind == Some(Kind::FileChange);
@@ -96,14 +108,37 @@ pub(super) fn find(lookup: &Lookup, wish: &Wish<'_>) -> Option<Named> {
         is_symbol: !is_parameter && definitions.iter().any(|one| may_be_it(&one.symbol)),
         name: name.to_owned(),
         within,
+        of,
+        is_member: wish.kind == Some(Kind::Member),
+        is_text,
     };
-    let mut stands = super::unmet::count(lookup, &word) > 0;
+    let mut stands = super::count::count(lookup, &word) > 0;
     if !stands && wish.to.is_some() {
         // The place in the task may only be near the name.
         word.within.clear();
-        stands = super::unmet::count(lookup, &word) > 0;
+        stands = super::count::count(lookup, &word) > 0;
     }
     (stands || wish.to.is_some() && is_named).then_some(Named::Word(word))
+}
+
+/// Returns the classes that a task names as those of an attribute: `Battle` in `Battle.max_rounds` and
+/// in `max_rounds of Battle`.
+fn classes(lookup: &Lookup, name: &str, places: &Places) -> Vec<SymbolPath> {
+    let is_class = |symbol: &SymbolPath| {
+        let found = lookup.symbol(symbol);
+        found.is_ok_and(|found| found.symbol.kind == SymbolKind::Class)
+    };
+    let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);
+    let in_file: Option<SymbolPath> = owner.parse().ok();
+    let called = match (&in_file, owner) {
+        (Some(_), _) | (None, "") => Vec::new(),
+        (None, owner) => lookup.index().definitions_of(owner),
+    };
+    let called = called.into_iter().map(|one| one.symbol);
+    let named = in_file.into_iter().chain(called);
+    let mut named: Vec<SymbolPath> = named.chain(places.symbols.iter().cloned()).collect();
+    named.retain(|symbol| !is_test_file(&symbol.file) && is_class(symbol));
+    named
 }
 
 /// Returns the symbols and variables with a name in the given places, and of the given kind if

@@ -102,17 +102,22 @@ pub(super) enum Kind {
     /// A parameter or an option, which is not a name of a module.
     FileChange,
     File,
+    /// What stands in strings: a column, a key, a message.
+    Text,
 }
 
 impl Kind {
     pub(super) fn of(word: &str) -> Option<Self> {
         let kind = match word {
             "function" | "functions" | "method" | "methods" | "class" | "classes" | "helper"
-            | "helpers" | "symbol" => Kind::Code,
+            | "helpers" | "symbol" | "enum" => Kind::Code,
             "constant" | "constants" | "variable" | "variables" | "global" => Kind::Variable,
-            "attribute" | "attributes" | "field" | "fields" | "property" => Kind::Member,
+            "attribute" | "attributes" | "field" | "fields" | "property" | "member" | "members" => {
+                Kind::Member
+            }
             "parameter" | "argument" | "option" | "flag" | "keyword" => Kind::FileChange,
             "file" | "module" => Kind::File,
+            "column" | "columns" | "key" | "keys" | "label" | "message" => Kind::Text,
             _ => return None,
         };
         Some(kind)

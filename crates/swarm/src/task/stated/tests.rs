@@ -137,7 +137,6 @@ fn renamings_and_deletions_are_read_from_plain_words() {
 #[test]
 fn other_words_state_nothing() {
     for task in [
-        "rename the column total to sum in the report",
         "rename missing to found",
         "Do not rename total to sum_up",
         "rename total",
@@ -235,6 +234,15 @@ fn names_without_a_single_definition_are_words() {
         ("rename LIMIT to MOST", "?LIMIT>MOST"),
         ("Rename `rate` to `factor`", "?rate>factor"),
         ("Rename `Basket.size` to `count`", "?size>count"),
+        ("Rename the column `who` to `guest`", "?who>guest"),
+        (
+            "Rename the enum member `Cart.best_before` to `Cart.use_by`",
+            "?best_before>use_by",
+        ),
+        (
+            "Rename the class attribute best_before to use_by",
+            "?best_before>use_by",
+        ),
         ("Delete the attribute best_before", "-?best_before"),
         ("remove the parameter x of total", "-?x(shop.py::total)"),
         ("remove the x parameter of total", "-?x(shop.py::total)"),
@@ -295,7 +303,7 @@ fn what_is_not_done_is_told() {
             "rename best_before to use_by",
             "LIMIT = 1",
             "use_by = 1",
-            "",
+            "`best_before` is still at shop.py:18",
         ),
         (
             "rename best_before to use_by",
@@ -442,4 +450,36 @@ fn a_parameter_that_a_stub_keeps_is_told() {
         let both = [("stats.py", &*renamed), ("stats.pyi", &stub_too)];
         assert_eq!(unmet_between(task, &files, &both), None, "{task}");
     }
+}
+
+const STORE: &str = "SCHEMA = \"\"\"\nCREATE TABLE bookings (id INTEGER, who TEXT);\nCREATE TABLE members (who TEXT);\n\"\"\"\n\n\n\
+                     def add(db, who):\n    db.execute(\"INSERT INTO bookings (who) VALUES (?)\", (who,))\n\n\n\
+                     def search(db, who):\n    return db.execute(\"SELECT * FROM bookings WHERE who LIKE ?\", who)\n\n\n\
+                     def member(db, who):\n    \"\"\"SELECT who FROM bookings\"\"\"\n    return db.execute(\"SELECT who FROM members\"), {\"who\": who}\n";
+
+#[test]
+fn a_column_that_strings_keep_is_told() {
+    let half = STORE
+        .replace("id INTEGER, who", "id INTEGER, guest")
+        .replace("(who) VALUES", "(guest) VALUES");
+    let all = half.replace("WHERE who", "WHERE guest");
+    let files = [("store.py", STORE)];
+    for task in [
+        "Rename the column who of the table bookings to guest (the API keeps 'who')",
+        "Rename the column `who` to `guest`",
+        "Rename `who` to `guest`",
+    ] {
+        let unmet = |text: &str| unmet_between(task, &files, &[("store.py", text)]);
+        let left = "`who` is still at store.py:12";
+        assert_eq!(unmet(&half).as_deref(), Some(left), "{task}");
+        assert_eq!(unmet(&all), None, "{task}");
+    }
+    let options = "p.add_argument('--gap', help='see --gap')\nrun(['x', '--gap'])\n";
+    let half = options.replacen("'--gap'", "'--pause'", 1);
+    let why = unmet_between(
+        "Rename the option `--gap` to `--pause`",
+        &[("cli.py", options)],
+        &[("cli.py", &half)],
+    );
+    assert_eq!(why.as_deref(), Some("`--gap` is still at cli.py:2"));
 }
