@@ -25,6 +25,7 @@ pub use model::{
 };
 pub use run::{Approval, AskIntent, Driver, Limits};
 pub use tests::{
-    Chosen, ResultSource, TestCase, TestOutcome, TestReport, TestRequest, TestRunner, TestStatus,
+    Chosen, CompileRequest, CompiledFile, ResultSource, TestCase, TestOutcome, TestReport,
+    TestRequest, TestRunner, TestStatus,
 };
 pub use tokens::Tokens;
