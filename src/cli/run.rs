@@ -33,7 +33,7 @@ use starling_headless::{HeadlessEditor, HeadlessRun, RunNote};
 use starling_models::registry::Models;
 use starling_server::protocol::{EditedDocument, LimitsPatch, RunParams};
 use starling_server::{RestorePolicy, WaitingRun};
-use starling_swarm::{Proof, ProposalId};
+use starling_swarm::{Proof, ProposalId, ids};
 use starling_workspace::{PathPolicy, private_file};
 
 /// Time after a question appears in which keys are dropped, because the user cannot have read it.
@@ -626,18 +626,34 @@ impl<'a> Viewer<'a> {
         if let (Some(ended), Review::Proposal { id, .. }) = (&mut self.ended, &review) {
             ended.answered(*id);
         }
+        let waits = match verdict {
+            Verdict::Accept => self.waits_for_needed(&review),
+            Verdict::Reject { .. } | Verdict::Steer { .. } => None,
+        };
         let target = review.target();
         let answered = match verdict {
             Verdict::Accept => self.editor.accept(&run.id, target).await,
             Verdict::Reject { reason } => self.editor.reject(&run.id, target, &reason).await,
             Verdict::Steer { text } => self.editor.steer(&run.id, target, &text).await,
         };
-        if let Err(error) = answered {
+        match answered {
+            Ok(()) => self.screen.say(waits.as_slice())?,
             // The answer was too late; the run continues.
-            self.screen
-                .say(&[Line::of(Style::Warning, &error.to_string())])?;
+            Err(error) => self
+                .screen
+                .say(&[Line::of(Style::Warning, &error.to_string())])?,
         }
         Ok(())
+    }
+
+    /// Returns what is said when a proposal is accepted that is applied only after others.
+    fn waits_for_needed(&self, review: &Review) -> Option<Line> {
+        let Review::Proposal { id, .. } = review else {
+            return None;
+        };
+        let needs = self.state.proposal(*id)?.evidence.as_ref()?.needs();
+        let text = format!("{id} is applied only after {}", ids(needs));
+        (!needs.is_empty()).then(|| Line::of(Style::Dim, &text))
     }
 
     /// Opens the proposal in question in the user's editor and sends the result.

@@ -611,9 +611,8 @@ fn a_set_is_shown_as_one() {
     assert_eq!(shown.reason, "2 changes that belong together");
 }
 
-#[test]
-fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
-    let tests = |outcome, passed, broken: &[&str], details: &str| TestEvidence::Known {
+fn tests(outcome: TestOutcome, passed: usize, broken: &[&str], details: &str) -> TestEvidence {
+    TestEvidence::Known {
         command: "pytest".to_owned(),
         outcome,
         passed,
@@ -626,7 +625,11 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
         tried: Tried::All,
         only_as_changed: Default::default(),
         source: Default::default(),
-    };
+    }
+}
+
+#[test]
+fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
     let alone = Evidence {
         tests: tests(TestOutcome::Failed, 7, &["t.py::t"], "E   NameError: total"),
         contract: vec!["calc: removed or renamed".to_owned()],
@@ -680,6 +683,42 @@ fn each_part_of_a_set_is_shown_with_the_check_of_the_set() {
     for gone in ["NameError", "BROKEN", "only tests"] {
         assert!(!told.contains(gone), "{gone} in\n{told}");
     }
+}
+
+#[test]
+fn what_is_needed_is_told_without_a_check_with_none() {
+    let mut found = evidence();
+    found.together = Some(JointEvidence {
+        with: Vec::new(),
+        proposals: Vec::new(),
+        tests: tests(TestOutcome::Passed, 8, &[], ""),
+        diagnostics: DiagnosticEvidence::Absent,
+        needs: vec![ProposalId(2)],
+    });
+    let proposal = ProposalId(6);
+    let made = Event::ProposalMade {
+        proposal,
+        agent: agent("stats.py::calc"),
+        symbols: vec![symbol("stats.py::calc")],
+        reason: "rename".to_owned(),
+        diff: DIFF.to_owned(),
+        revises: None,
+    };
+    let checked = Event::ProposalChecked {
+        proposal,
+        evidence: found,
+    };
+    let reviewed = Event::ProposalReviewed {
+        proposal,
+        by: ActorId::Starling,
+        verdict: Verdict::Accept,
+    };
+    let told = plain(&story(&[made, checked, reviewed]));
+    assert!(
+        told.contains("  needs: #2: the tests pass only together\n"),
+        "{told}"
+    );
+    assert!(!told.contains("checked together with"), "{told}");
 }
 
 #[test]
